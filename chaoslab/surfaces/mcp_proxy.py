@@ -278,11 +278,8 @@ class Session:
 
     def run(self, server: str, serve: Callable[[Callable[[Ask], Proxy]], int], *, secrets: Sequence[str] = ()) -> int:
         """Runs the session. `server`: in words; `serve` is given a function that makes the proxy, and returns the exit
-        code once one of both has closed its end. Prints a verdict if anything was stated.
-
-        Raises:
-            OSError: the command cannot be run, or the logs cannot be written.
-        """
+        code once one of both has closed its end. Prints a verdict if anything was stated. Raises OSError: the command
+        cannot be run, or the logs cannot be written."""
         started, patience = trial_of(PROMPT, self.facts, self.effects), Patience()
         seam = FunctionSeam(self.plan, timeout_s=WAIT_S, clock=patience)
         made: list[Proxy] = []
@@ -304,11 +301,7 @@ class Session:
 
 def run(command: Sequence[str], session: Session) -> int:
     """Runs the server's command behind the proxy until one of them closes its end. Returns the exit code: the server's,
-    unless the verdict asks for another.
-
-    Raises:
-        OSError: the command cannot be run, or the logs cannot be written.
-    """
+    unless the verdict asks for another. Raises OSError: the command cannot be run, or the logs cannot be written."""
 
     def serve(proxied: Callable[[Ask], Proxy]) -> int:
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:

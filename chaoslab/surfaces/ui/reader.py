@@ -73,11 +73,8 @@ class Reader:
         self._looked_s = -LIST_S
 
     def run(self, name: str) -> Watched:
-        """The run of this name: that of its folder, behind its campaign's and a colon if one made it.
-
-        Raises:
-            LookupError: there is no such run.
-        """
+        """The run of this name: that of its folder, behind its campaign's and a colon if one made it. Raises
+        LookupError: there is no such run."""
         with self._lock:
             if name not in self._watched:
                 folder = self._folders.get(name) or folders_in(self.logs).get(name)
