@@ -5,10 +5,8 @@ from typing import Literal
 
 import pytest
 
-import chaoslab as lab
 from chaoslab.base.dice import Dice
 from chaoslab.core import events
-from chaoslab.core.plan import Choice
 from chaoslab.faults.budget.budget import Budget
 from tests.faults.fault_parts import CALL, WORDS, Target, meet
 
@@ -80,11 +78,3 @@ def test_a_target_without_words_for_it_says_429_and_asks_nobody_to_come_back() -
 def test_nothing_is_drawn_and_nothing_is_on_the_wire() -> None:
     assert Budget(calls_max=1).draw(Dice(1)) == Budget(calls_max=1)
     assert Budget(calls_max=1).toxics() == ()
-
-
-def test_the_former_name_of_its_limit_of_calls_works_with_a_warning() -> None:
-    with pytest.warns(FutureWarning, match="calls= of budget is called calls_max= now"):
-        old = lab.inject("budget", "refund", calls=2)
-    assert old == lab.inject("budget", "refund", calls_max=2)
-    assert Choice("budget", 1.0, {"calls": 2}).made() == Budget(calls_max=2), "as earlier logs have it"
-    assert lab.inject("budget", "refund", calls=[2], tokens=5).calls == (2,), "numbers of requests, as of each fault"

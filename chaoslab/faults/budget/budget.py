@@ -1,7 +1,6 @@
 """The budget is used up: tokens, dollars, calls or seconds."""
 
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Literal
 
 from chaoslab.core import events
@@ -29,7 +28,6 @@ class Budget(Fault):
     layer = "budget"
     conditional = True
     lasts = True
-    renamed = MappingProxyType({"calls": "calls_max"})  # `calls` are numbers of requests everywhere else
     example = '"budget", "*", tokens=20_000'
     source = "https://github.com/openai/codex/pull/6340"
 
