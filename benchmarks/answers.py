@@ -7,8 +7,6 @@ on a busy processor only ever add to a time, so each length is read several time
 Exits 1 if a text of four times the length takes more than nine times as long.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import sys

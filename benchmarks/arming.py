@@ -4,8 +4,6 @@ Run as `python benchmarks/arming.py [ROUNDS]`. Both servers and a manager each a
 so that what else the machine does meets both alike. Times are of this process, in milliseconds.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import shutil

@@ -5,8 +5,6 @@ N / 10 times kill -9 of a campaign, a gateway or a manager in real time: what is
 that are unsafe: the faults that were made beyond their limits.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

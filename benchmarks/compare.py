@@ -6,8 +6,6 @@ side is well if √.5 · difficulty + √.5 · its own chance, both normal, is b
 of the CPU, children included. Exits 1 if a goal is missed.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import subprocess

@@ -4,8 +4,6 @@
 Seconds are of the CPU, children included, unless they are said to be by the clock. Exits 1 if a goal is missed.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import random

@@ -10,8 +10,6 @@ on one core, judged, and in two processes. The best of all rounds comes first, s
 Exits 1 when a goal is missed by half.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import gc

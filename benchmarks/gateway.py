@@ -6,8 +6,6 @@ the gateway take turns, with the medians compared. A bare reverse proxy of aioht
 costs here is no work of the lab's. Exits 1 when a goal is missed by half.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

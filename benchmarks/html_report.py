@@ -5,8 +5,6 @@ apart from the code. The fastest of three rounds counts. Then a headless Chromiu
 the seconds run from the start of the navigation to the layout of the loaded page, with a fresh profile in each round.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -4,8 +4,6 @@ Both send the same request over the same virtual network to the same little appl
 them stand the seam with an injection of each layer at chance 0, its lanes, and its log, which is measured apart.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections.abc import Callable, Coroutine, Iterable

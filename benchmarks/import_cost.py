@@ -4,8 +4,6 @@ The three commands run in turn, so that a slow moment of the machine meets all o
 paired differences. One round before is not counted: it fills the caches.
 """
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys

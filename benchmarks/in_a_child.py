@@ -7,8 +7,6 @@ what counts is the median of the rounds' ratios, since the machine's speed chang
 if the child does less than 0.95 times as many.
 """
 
-from __future__ import annotations
-
 import argparse
 import statistics
 import sys

@@ -9,8 +9,6 @@ processor, the least of all rounds, since neighbours only ever add to it; memory
 if the report takes more than 1.5 times as long as the bare loop or more than 200 MB.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

@@ -14,8 +14,6 @@ estimate of the log alone can know. The plain mean over the recovered ones is th
 row is the bootstrap interval of that plain mean, for the mean of such repairs as were not cut off.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import random

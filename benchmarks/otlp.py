@@ -5,8 +5,6 @@ does. Both are measured with one trial and with many; the difference is that of 
 counted. Exits 1 if the goal is missed.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

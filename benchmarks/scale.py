@@ -4,8 +4,6 @@
 Seconds are by the clock, unless they are said to be of the CPU. Exits 1 if a goal is missed.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import random

@@ -4,8 +4,6 @@
 files, and the time in which pytest loads the plug-in; all in processes of their own.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile

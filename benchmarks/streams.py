@@ -4,8 +4,6 @@ The agent's trials are run by turns in one process, so that what disturbs the on
 those of the faults of streams, and one without any effect: each event is fed and polled, as a seam does it.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import gc

@@ -2,8 +2,6 @@
 proxies, 8,000 idle connections and 100,000 requests. Run as `python benchmarks/stress.py`.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -5,8 +5,6 @@ further columns. One nginx answers behind every proxy, one wrk asks. All servers
 round by round, so that what else the machine does meets all alike; the ratios are medians over rounds.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -4,8 +4,6 @@ A headless Chromium opens the list of 1,000 runs and a run of 10,000 trials; loo
 a second, and while a run goes on with and without a page of it; and says what an open page has in memory afterwards.
 """
 
-from __future__ import annotations
-
 import json
 import resource
 import shutil

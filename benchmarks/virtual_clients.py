@@ -7,8 +7,6 @@ so that a slow moment of the machine meets all of them. The figure is the least 
 ever add to it. Exits 1 if one is over its bound.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import resource

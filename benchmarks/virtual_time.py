@@ -6,8 +6,6 @@ request answered at once with what it was answered in the virtual world, retries
 network or clock. Both are CPU seconds of one process, measured by turns in one run.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import gc

@@ -11,7 +11,7 @@ import importlib
 import inspect
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from types import ModuleType
@@ -31,7 +31,7 @@ from chaoslab.reports import frames, loaded
 from chaoslab.reports.columns import COLUMNS
 from chaoslab.reports.fault_pages import traits, within
 from chaoslab.reports.formats import json as json_format
-from chaoslab.scenarios import keys, spec
+from chaoslab.scenarios import spec
 from chaoslab.scenarios.spec import ScenarioSpec
 from chaoslab.wire import toxics
 
@@ -278,18 +278,19 @@ def _scenarios() -> str:
         "# Keys of a scenario\n\nA scenario's file is YAML, JSON or TOML. `chaoslab check FILE` validates it and runs "
         "nothing, and `chaoslab check --schema` prints the JSON Schema for editors. "
         "[Scenarios](../how-to/scenarios.md) shows how to write one.\n",
-        _table(("key", "default", "meaning"), list(_keys(ScenarioSpec, keys.SCENARIO))),
+        _table(("key", "default", "meaning"), list(_keys(ScenarioSpec))),
     ]
-    for name, holder in keys.HOLDERS.items():
+    for holder, part in spec.PARTS.items():
         texts.append(f"## Below `{holder}`\n")
-        texts.append(_table(("key", "default", "meaning"), list(_keys(getattr(spec, name), keys.PARTS[name]))))
-        if name == "FaultSpec":
+        texts.append(_table(("key", "default", "meaning"), list(_keys(part))))
+        if holder == "faults":
             texts.append("Beside these stand [triggers](triggers.md) and the parameters of the [fault](faults.md).\n")
     return "\n".join(texts)
 
 
-def _keys(model: type[Any], said: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+def _keys(model: type[Any]) -> Iterator[tuple[str, str, str]]:
     """A key, its default, and its meaning."""
+    said = spec.meanings(model)
     for name, of in model.model_fields.items():
         value = of.get_default(call_default_factory=True)
         shown = "required" if of.is_required() else "" if value is None or value in ("", [], {}) else f"`{value}`"

@@ -1,7 +1,5 @@
 """A collector on loopback that reads OTLP with OpenTelemetry's own classes, which refuse a field that is none."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Iterator

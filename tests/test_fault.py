@@ -1,7 +1,5 @@
 """A fault has defaults and says by its traits what it is; one of a plug-in is checked when it is loaded."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path

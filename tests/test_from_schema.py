@@ -1,7 +1,5 @@
 """Stand-ins from an OpenAPI document and from the tools of an MCP server: their state, their scenarios, bad input."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

@@ -1,7 +1,5 @@
 """Scenarios from traces: each convention, the whole way there and back, masking, and inputs that are none."""
 
-from __future__ import annotations
-
 import json
 import runpy
 from collections.abc import Callable

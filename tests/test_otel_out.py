@@ -1,7 +1,5 @@
 """Trials as traces: what a collector gets of a finished run, and of one that goes on."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator

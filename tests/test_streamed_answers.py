@@ -1,7 +1,5 @@
 """Streamed answers of models: what was said is heard, and another content is told in the format's own events."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

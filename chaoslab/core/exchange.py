@@ -255,6 +255,11 @@ class Observation:
     told: str = ""
 
     @property
+    def met_reply(self) -> Reply | None:
+        """The reply that the fault's own story made, if the caller got it as it was."""
+        return self.reply if self.reply is not None and self.reply.same_as(self.changed_reply) else None
+
+    @property
     def body_bytes(self) -> int:
         """The bytes of the answer, of a streamed one without the frames of its parts."""
         return self.bytes if self.streamed is None else self.streamed.size

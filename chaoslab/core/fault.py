@@ -65,7 +65,6 @@ class Fault:
 
     For its reader and for `inject`:
 
-    - `renamed`: the present names of parameters, by their former ones, which logs and users may still give.
     - `bounds`: the least and the greatest value of a parameter, by name. Of others, numbers are 0 or more.
     - `example`: the arguments of an `inject(...)` that shows it, as Python text.
     - `source`: a report from the real world, or the documentation of a service that does this.
@@ -93,7 +92,6 @@ class Fault:
     refuses: ClassVar[bool] = False
     closes: ClassVar[bool] = False
     refuses_at: ClassVar[Literal["lookup", "connection", "handshake"]] = "connection"
-    renamed: ClassVar[Mapping[str, str]] = {}
     bounds: ClassVar[Mapping[str, tuple[float, float]]] = {}
     example: ClassVar[str] = ""
     source: ClassVar[str] = ""

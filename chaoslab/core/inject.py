@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, Field, fields
 from difflib import get_close_matches
@@ -133,12 +132,7 @@ def inject(
         if params:
             raise TypeError(f"{type(fault).__name__}(…) has its parameters already, and {next(iter(params))} is given")
         fault, params = stated(fault)
-    known, renamed = {f.name: f for f in fields(load(fault))}, trait(load(fault), "renamed")
-    if isinstance(calls, int | float) and "calls" in renamed:
-        params["calls"], calls = calls, ()
-    for old in params.keys() & renamed.keys():
-        warnings.warn(f"{old}= of {fault} is called {renamed[old]}= now", FutureWarning, stacklevel=2)
-        params[renamed[old]] = params.pop(old)
+    known = {f.name: f for f in fields(load(fault))}
     given = {
         "attempts": attempts, "every": every, "after_calls": after_calls, "max_times": max_times, "on_turn": on_turn,
         "between_turns": between_turns, "window_s": window_s, "persistence": persistence, "tool": tool, "when": when,

@@ -51,11 +51,9 @@ class Choice:
     params: Mapping[str, Any] = field(default_factory=dict)
 
     def made(self) -> Fault:
-        """The fault with these parameters, of which earlier logs may give former names. Raises LookupError: it is not
-        installed here, or cannot be used. TypeError, ValueError: it takes no such value."""
-        fault = load(self.fault)
-        renamed = trait(fault, "renamed")
-        return fault(**{renamed.get(key, key): value for key, value in self.params.items()})
+        """The fault with these parameters. Raises LookupError: it is not installed here, or cannot be used. TypeError,
+        ValueError: it takes no such value."""
+        return load(self.fault)(**self.params)
 
 
 @dataclass(frozen=True)

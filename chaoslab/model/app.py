@@ -2,8 +2,6 @@
 `scripted` and `recorded` are such applications. It needs no framework. Texts that share words have embeddings that are
 near."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Arguments for an unknown tool, filled from the clause by the type and the name of each parameter."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

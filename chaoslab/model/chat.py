@@ -5,8 +5,6 @@ answers so far. It asks for the missing answers, independent ones together. A fa
 arguments; after that its step must find another way or report that it could not.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """The choice of an offered tool for a kind of work, by names, descriptions and parameters, never by a list of tools."""
 
-from __future__ import annotations
-
 import json
 import marshal
 import re

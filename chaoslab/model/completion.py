@@ -1,8 +1,6 @@
 """A chat request, validated and answered in Groq's wire format, whole or as a stream of events; no I/O here. Tokens are
 estimated at four characters each, a rule of thumb for English; the same request always counts the same."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -30,7 +28,7 @@ def _of_length(characters: int) -> int:
     return -(-characters // 4)
 
 
-def completed(asked: bytes) -> Completion | ErrorReply:
+def completed(asked: bytes) -> "Completion | ErrorReply":
     """The answer to a request, or the refusal in Groq's format. The model is deterministic and agents in repeated
     trials ask the same, so answers to short requests are cached. Raises ValueError: it is no JSON."""
     return _remembered(asked) if len(asked) <= REMEMBERED_BYTES_MAX else _worked_out(asked)
@@ -40,11 +38,11 @@ REMEMBERED_BYTES_MAX = 64 * 1024
 
 
 @lru_cache(256)
-def _remembered(asked: bytes) -> Completion | ErrorReply:
+def _remembered(asked: bytes) -> "Completion | ErrorReply":
     return _worked_out(asked)
 
 
-def _worked_out(asked: bytes) -> Completion | ErrorReply:
+def _worked_out(asked: bytes) -> "Completion | ErrorReply":
     body = parsed(asked)
     if message := wrong(body):
         return refusal(400, message, "invalid_request_error")

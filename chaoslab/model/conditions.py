@@ -1,7 +1,5 @@
 """Conditions of steps, read from the words of a condition or of a question that "if so" refers to."""
 
-from __future__ import annotations
-
 import re
 
 from chaoslab.model.story import Condition, Found

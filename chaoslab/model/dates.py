@@ -2,8 +2,6 @@
 (weeks begin on Monday); "on Tuesday" is the first one after today. An hour from 1 to 6 without am or pm is in the
 afternoon. An event without an end lasts an hour."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta

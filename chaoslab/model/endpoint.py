@@ -1,8 +1,6 @@
 """The offline model behind an HTTP endpoint: Groq's chat completions, model list and refusals, and all other formats.
 It accepts any model name, so that an agent set up for a paid model needs only another address."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from threading import Event

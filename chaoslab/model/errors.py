@@ -1,7 +1,5 @@
 """The refusals of a Groq-compatible endpoint; the fault injectors use the same texts."""
 
-from __future__ import annotations
-
 from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
 
 

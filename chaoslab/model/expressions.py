@@ -1,7 +1,5 @@
 """Arithmetic in words as an expression: "the square root of 144 plus twelve squared" becomes "sqrt(144) + 12 ^ 2"."""
 
-from __future__ import annotations
-
 import re
 
 _ONES = [

@@ -1,7 +1,5 @@
 """Plans the steps of a request: clause by clause, each read by the first skill that accepts it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace

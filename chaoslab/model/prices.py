@@ -2,8 +2,6 @@
 2025: Groq's, and in `OTHERS` those of OpenAI, Anthropic and Google for short prompts. Prices change: a user who pays
 should set their own. A model that is not listed has an unknown cost, not a cost of nothing."""
 
-from __future__ import annotations
-
 import re
 
 OFFLINE = "chaoslab-offline"

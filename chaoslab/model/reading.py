@@ -1,7 +1,5 @@
 """Splits a request into clauses, each of which asks for one thing; text in quotation marks is never split."""
 
-from __future__ import annotations
-
 import re
 
 _QUOTED = re.compile(

@@ -2,8 +2,6 @@
 without I/O: it yields an `Ask`, gets the tool's JSON back, and returns a `Found`. The chat model replays every story
 from the conversation at each turn, so that it needs no memory of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Reads from an agent's source which of the user's functions it calls: its tools, as far as names tell them."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator, Sequence

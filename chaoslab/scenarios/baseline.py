@@ -1,7 +1,5 @@
 """The baseline of `chaoslab gate`: the trials of scenarios as they were, in a file of JSON, one trial a line."""
 
-from __future__ import annotations
-
 import json
 import platform
 from collections.abc import Mapping, Sequence
@@ -38,7 +36,7 @@ class Suite:
     rows: Mapping[int, Side]
 
     @classmethod
-    def of(cls, scenario: Scenario, seed: int, sides: Sequence[Side]) -> Suite:
+    def of(cls, scenario: Scenario, seed: int, sides: Sequence[Side]) -> "Suite":
         return cls(scenario.name, seed, parts_of(scenario), dict(enumerate(sides, 1)))
 
     @property
@@ -57,7 +55,7 @@ class Baseline:
     suites: Mapping[str, Suite]
 
     @classmethod
-    def now(cls, suites: Sequence[Suite]) -> Baseline:
+    def now(cls, suites: Sequence[Suite]) -> "Baseline":
         """The baseline of these trials, made at this moment."""
         return cls(__version__, _python(), revision(), iso(system.utc()), {each.name: each for each in suites})
 
@@ -100,7 +98,7 @@ class Baseline:
         put(f'{json.dumps(head)[:-1]}, "suites": [\n{suites}\n]}}\n', path)
 
     @classmethod
-    def read(cls, path: Path) -> Baseline:
+    def read(cls, path: Path) -> "Baseline":
         """The baseline of a file. Raises ScenarioError: there is none, or it is no baseline."""
         try:
             found = json_of(path)

@@ -1,7 +1,5 @@
 """`chaoslab bisect`: the commit at which a scenario became worse, by work trees and comparisons with the good one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A command as a scenario's agent: its output is the answer, and its requests go through the gateway."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """A demonstration: two agents with the same task under the same faults."""
 
-from __future__ import annotations
-
 import inspect
 from collections import Counter
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The types of a value that each trial may draw: {from: 1, to: 5} or {choices: [1, 5]} in the value's place."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Generic, Self, TypeVar
 

@@ -1,7 +1,5 @@
 """The cost of scenarios before they start: a pilot where nothing real is asked, else the log of an earlier run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A support agent that pays orders back. It has no model, so that it costs nothing and always does the same."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Searches over a scenario: its agent, its world and its requirements, without its faults."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

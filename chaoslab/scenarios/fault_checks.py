@@ -119,7 +119,7 @@ class FaultChecks:
                 space = space_of(value)
                 if space is not None and key in FIXED:
                     raise ValueError(f"{key} is the same in all trials: give it one value")
-                if space is not None and key in NUMBERS and not (key == "calls" and given.fault == BUDGET):
+                if space is not None and key in NUMBERS:
                     space = _of_lists(space)
             except ValueError as error:
                 self.say(("faults", n, key), f"{key} of {given.fault}: {error}")

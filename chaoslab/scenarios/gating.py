@@ -2,8 +2,6 @@
 It holds a change to a baseline of the same trials. The requirements on one run alone, such as --fail-on, are those of
 `reports/gate.py`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Results as JUnit XML: a suite a scenario, a case a variant, with its trials as properties."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

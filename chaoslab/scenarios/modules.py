@@ -2,8 +2,6 @@
 Python keeps one module of a name for the whole process, so the second of two folders that both have an `agent.py` would
 silently be tried with the agent of the first."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence

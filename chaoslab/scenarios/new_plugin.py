@@ -1,7 +1,5 @@
 """Writes a package with a fault, an assertion and an adapter, each registered and tried by a test."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -30,8 +28,6 @@ packages = ["{name}"]
 """
 FAULT = '''\
 """A number in the reply is doubled."""
-
-from __future__ import annotations
 
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Writes a small project that `chaoslab test` and pytest run at once."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Mapping

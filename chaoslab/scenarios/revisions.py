@@ -1,7 +1,5 @@
 """Sides whose code is that of a Git revision, in a work tree of its own, and sides with another environment."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -2,8 +2,6 @@
 chaoslab.scenarios.rows` reads lines of JSON: first what to run, then the numbers of trials, or of one whose cause is
 asked. It prints a line for each trial, and ends with its input."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

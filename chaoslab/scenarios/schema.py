@@ -1,7 +1,5 @@
 """The JSON Schema of scenario files, for editors."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Mapping
 from typing import Any
@@ -9,8 +7,7 @@ from typing import Any
 from chaoslab.analysis.assertions import GROUP, load
 from chaoslab.base.registry import names
 from chaoslab.core import triggers
-from chaoslab.scenarios import keys
-from chaoslab.scenarios.spec import ITS_OWN, ScenarioSpec
+from chaoslab.scenarios.spec import ITS_OWN, FaultSpec, ScenarioSpec, meanings
 
 DRAFT = "http://json-schema.org/draft-07/schema#"
 
@@ -31,8 +28,9 @@ def schema() -> dict[str, Any]:
     operation = definitions["OperationSpec"]
     for holder in (each["properties"]["expect"] for each in (made, turn, operation)):
         holder["items"] = {"$ref": "#/definitions/Assertion"}
+    said = {"": meanings(ScenarioSpec), "FaultSpec": meanings(FaultSpec)}
     for name, holder in {"": made, **definitions}.items():
-        _describe(holder.get("properties", {}), keys.SCENARIO if not name else keys.PARTS.get(name, {}))
+        _describe(holder.get("properties", {}), said.get(name, {}))
     for name in triggers.names():
         definitions["FaultSpec"]["properties"][name] = {"description": _meaning(triggers.load(name))}
     made["properties"]["variants"] |= _variants(made["properties"])

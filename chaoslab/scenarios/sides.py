@@ -1,7 +1,5 @@
 """The trials of one side of a comparison: of a scenario, of an agent in Python, or of rows that were kept."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Reads from a module's source which names it has. Nothing of the user's is imported, so much stays unknown."""
 
-from __future__ import annotations
-
 import ast
 import importlib.util
 import sys

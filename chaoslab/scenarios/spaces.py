@@ -1,7 +1,5 @@
 """Values that are given as a space, a range or choices, of which each trial draws one."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The types of a scenario's file. `load` checks them against the faults and assertions there are."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_type_hints
 
@@ -123,45 +121,44 @@ OutcomeName = Literal[
 
 
 class TurnSpec(Strict):
-    """One turn of a conversation: a text, or an answer that depends on what the agent said last.
+    """One turn of a conversation: a text, or an answer that depends on what the agent said last."""
 
-    `say`: the user's words. `reply`: words by pattern; the first pattern that is found in the agent's last answer
-    counts. `after`: the time that passes before it. `expect`: assertions about this turn.
-    """
-
-    say: Text | None = None
-    reply: dict[str, Text] | None = None
-    after: DrawnSeconds = 0.0
-    expect: list[Any] = Field(default_factory=list)
+    say: Text | None = Field(None, description="The user's words.")
+    reply: dict[str, Text] | None = Field(
+        None,
+        description="In place of say: words by pattern. The first pattern found in the agent's last answer counts.",
+    )
+    after: DrawnSeconds = Field(0.0, description="The time that passes before the turn, in seconds or as a duration.")
+    expect: list[Any] = Field(default_factory=list, description="The assertions about this turn.")
 
 
 Turn = Annotated[TurnSpec, BeforeValidator(_said)]
 
 
 class OperationSpec(Strict):
-    """One call without an agent: `tool` is the name of one of the tools or reads, `args` are its arguments.
+    """One call without an agent."""
 
-    `after`: the time that passes before it. `expect`: assertions about this call.
-    """
-
-    tool: Text
-    args: dict[str, Any] = Field(default_factory=dict)
-    after: DrawnSeconds = 0.0
-    expect: list[Any] = Field(default_factory=list)
+    tool: Text = Field(description="The name of one of the tools or reads.")
+    args: dict[str, Any] = Field(default_factory=dict, description="Its arguments by name.")
+    after: DrawnSeconds = Field(0.0, description="The time that passes before the call, in seconds or as a duration.")
+    expect: list[Any] = Field(default_factory=list, description="The assertions about this call.")
 
 
 class CommandSpec(Strict):
-    """A program and its arguments as the agent. `{prompt}` in a word stands for the prompt, which comes at the standard
-    input too."""
+    """A program as the agent."""
 
-    command: list[Text] = Field(min_length=1, max_length=1000)
+    command: list[Text] = Field(
+        min_length=1,
+        max_length=1000,
+        description="A program and its arguments. {prompt} stands for the prompt, which is at the standard input too.",
+    )
 
 
 class AnswerSpec(Strict):
-    """One answer of the scripted user: `say`, if the pattern `when` is found in the agent's last answer."""
+    """One answer of the scripted user."""
 
-    when: Text
-    say: Text
+    when: Text = Field(description="A pattern (a regular expression) that is looked for in the agent's last answer.")
+    say: Text = Field(description="The user's words if it is found.")
 
 
 def _of_agent(value: Any) -> str:
@@ -178,8 +175,12 @@ class FaultSpec(BaseModel):
     """One source of faults: the arguments of `lab.inject`."""
 
     model_config = ConfigDict(extra="allow", strict=True, frozen=True, allow_inf_nan=False)
-    fault: str
-    target: Texts
+    fault: str = Field(
+        description="The fault's name; chaoslab faults NAME tells of its parameters, which stand beside it."
+    )
+    target: Texts = Field(
+        description="A tool, service or model, a pattern of names such as order_*, or a list of these."
+    )
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -188,16 +189,17 @@ class FaultSpec(BaseModel):
 
 
 class BudgetSpec(Strict):
-    """The limits of a trial: tokens, calls and seconds within it, dollars over the whole run.
+    """The limits of a trial, and of the whole run."""
 
-    `mode`: "hard" refuses each call beyond a limit, "soft" only logs it.
-    """
-
-    tokens: DrawnLimit | None = None
-    dollars: Annotated[float, Field(gt=0, le=10**9)] | None = None
-    calls: DrawnLimit | None = None
-    seconds: DrawnSeconds | None = None
-    mode: Literal["hard", "soft"] = "hard"
+    tokens: DrawnLimit | None = Field(None, description="The most tokens of a trial.")
+    dollars: Annotated[float, Field(gt=0, le=10**9)] | None = Field(
+        None, description="The most dollars of the whole run."
+    )
+    calls: DrawnLimit | None = Field(None, description="The most calls of a trial.")
+    seconds: DrawnSeconds | None = Field(None, description="The longest time of a trial, in seconds or as a duration.")
+    mode: Literal["hard", "soft"] = Field(
+        "hard", description="hard refuses each call beyond a limit, soft only logs it."
+    )
 
     @property
     def limits(self) -> dict[str, Any]:
@@ -206,22 +208,22 @@ class BudgetSpec(Strict):
 
 
 class SloSpec(Strict):
-    """An objective over all trials: at least `share` of the calls of `tool` (a name or a pattern) succeed `within` a
-    time."""
+    """An objective over the calls of all trials."""
 
-    share: Annotated[float, Field(ge=0, le=1)]
-    within: Seconds = 31_536_000.0
-    tool: Annotated[str, Field(min_length=1)] = "*"
+    share: Annotated[float, Field(ge=0, le=1)] = Field(description="The least share of good calls, from 0 to 1.")
+    within: Seconds = Field(31_536_000.0, description="A good call succeeds in this time, in seconds or as a duration.")
+    tool: Annotated[str, Field(min_length=1)] = Field("*", description="The tool or service, or a pattern of names.")
 
 
 class ExploreSpec(Strict):
-    """The exploration of this scenario by `chaoslab explore`: its budget in trials and in seconds, the only faults to
-    try, and the strategies."""
+    """The exploration of this scenario by `chaoslab explore`."""
 
-    trials: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
-    seconds: Seconds | None = None
-    tries: list[str] = Field(default_factory=list)
-    by: list[Literal["singles", "lasting", "born", "pairs", "orders", "random_plans"]] = Field(default_factory=list)
+    trials: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(None, description="The most trials.")
+    seconds: Seconds | None = Field(None, description="The most seconds of real time.")
+    tries: list[str] = Field(default_factory=list, description="The only faults to try.")
+    by: list[Literal["singles", "lasting", "born", "pairs", "orders", "random_plans"]] = Field(
+        default_factory=list, description="The strategies, of singles, lasting, born, pairs, orders and random_plans."
+    )
 
     @property
     def budget(self) -> dict[str, Any]:
@@ -232,7 +234,7 @@ class ExploreSpec(Strict):
 Order = Literal["asked", "seeded"] | dict[Annotated[int, Field(ge=1)], list[str]]
 
 
-def _with_options(spec: type[ScenarioSpec]) -> type[ScenarioSpec]:
+def _with_options(spec: "type[ScenarioSpec]") -> "type[ScenarioSpec]":
     """Adds the options of `run` that have a key and are not read by the checks of scenarios in a way of their own."""
     types = get_type_hints(RunOptions)
     more: dict[str, Any] = {}
@@ -246,13 +248,18 @@ def _with_options(spec: type[ScenarioSpec]) -> type[ScenarioSpec]:
 
 @_with_options
 class ScenarioSpec(Strict):
-    """A scenario: an agent, its world, its faults, and what must hold. `keys.py` tells what each key means."""
+    """A scenario: an agent, its world, its faults, and what must hold."""
 
-    chaoslab: Literal[1] = 1
-    name: Name
-    description: str = ""
-    agent: Agent | None = None
-    fresh: Dotted | None = None
+    chaoslab: Literal[1] = Field(1, description="The version of the format.")
+    name: Name = Field(description="The scenario's name, by which -k and the reports know it.")
+    description: str = Field("", description="What the scenario is for, in a sentence.")
+    agent: Agent | None = Field(
+        None,
+        description="The agent: module:name of a callable, {command: [program, argument …]}, or lab for the lab's own.",
+    )
+    fresh: Dotted | None = Field(
+        None, description="In place of agent: a function, as module:name, that makes a new agent for each trial."
+    )
     tools: Functions = Field(default_factory=list)
     reads: Functions = Field(default_factory=list)
     services: dict[str, Dotted] = Field(default_factory=dict)
@@ -261,30 +268,69 @@ class ScenarioSpec(Strict):
     state: Dotted | None = None
     judge: Annotated[str, Field(pattern=rf"^model$|{DOTTED}")] | None = None
     says: Dotted | dict[str, Any] | None = None
-    prompt: Text | None = None
-    turns: list[Turn] = Field(default_factory=list, max_length=1000)
-    user: list[AnswerSpec] = Field(default_factory=list, max_length=100)
-    turns_max: Annotated[int, Field(ge=2, le=1000)] = 10
-    operations: list[OperationSpec] = Field(default_factory=list, max_length=1000)
+    prompt: Text | None = Field(None, description="The user's words.")
+    turns: list[Turn] = Field(
+        default_factory=list,
+        max_length=1000,
+        description="In place of prompt: the user's words, turn by turn. The turns share the agent's memory.",
+    )
+    user: list[AnswerSpec] = Field(
+        default_factory=list,
+        max_length=100,
+        description="A scripted user, who answers the agent by pattern until none is found.",
+    )
+    turns_max: Annotated[int, Field(ge=2, le=1000)] = Field(
+        10, description="The most turns of a conversation with a scripted user."
+    )
+    operations: list[OperationSpec] = Field(
+        default_factory=list,
+        max_length=1000,
+        description="In place of an agent: calls of tools and reads, made one after the other.",
+    )
     faults: list[FaultSpec] = Field(default_factory=list)
-    chaos_level: DrawnLevel = 0
-    families: list[Family] = Field(default_factory=list)
-    budget: BudgetSpec | None = None
-    slo: list[SloSpec] = Field(default_factory=list)
-    variants: list[Any] | dict[str, list[Any]] = Field(default_factory=list)
-    explore: ExploreSpec | None = None
-    expect: list[Any] = Field(default_factory=list)
+    chaos_level: DrawnLevel = Field(
+        0,
+        description="One number for many faults: from 0 to 10. A call meets a fault with a chance of 10 % × the level.",
+    )
+    families: list[Family] = Field(
+        default_factory=list,
+        description="The families of faults that chaos_level draws from; all that fit the targets by default.",
+    )
+    budget: BudgetSpec | None = Field(None, description="The limits of a trial.")
+    slo: list[SloSpec] = Field(default_factory=list, description="Objectives over the calls of all trials.")
+    variants: list[Any] | dict[str, list[Any]] = Field(
+        default_factory=list,
+        description="The same scenario with other values: a list of named sets of keys, or lists of values by key.",
+    )
+    explore: ExploreSpec | None = Field(
+        None, description="How chaoslab explore goes about it: its budget and what it tries."
+    )
+    expect: list[Any] = Field(default_factory=list, description="The assertions about each trial.")
     effects: list[dict[str, Any]] | None = None
     facts: list[Texts] = Field(default_factory=list)
-    accept: list[OutcomeName] = Field(default=["correct", "degraded"], min_length=1)
-    count_words: bool = False
-    pass_rate: Annotated[float, Field(ge=0, le=1)] = 1.0
-    invalid_rate: Annotated[float, Field(ge=0, le=1)] = INVALID_RATE
-    found: str = ""
-    folder: str = ""
+    accept: list[OutcomeName] = Field(
+        default=["correct", "degraded"], min_length=1, description="The outcomes that pass."
+    )
+    count_words: bool = Field(
+        False, description="true: a verdict that rests on words counts like a certain one; else it is open."
+    )
+    pass_rate: Annotated[float, Field(ge=0, le=1)] = Field(
+        1.0, description="The least share of trials that must pass, from 0 to 1."
+    )
+    invalid_rate: Annotated[float, Field(ge=0, le=1)] = Field(
+        INVALID_RATE,
+        description="The largest share of trials that may be invalid, from 0 to 1. Unknown trials do not count.",
+    )
+    found: str = Field(
+        "",
+        description="The failure that chaoslab explore saved this file for: said to be fixed when the scenario passes.",
+    )
+    folder: str = Field(
+        "", description="Where its modules are sought first, from the file's own folder, which it is by default."
+    )
     order: Order = "asked"
     seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 1
-    trials: Annotated[int, Field(ge=1, le=1_000_000)] = 10
+    trials: Annotated[int, Field(ge=1, le=1_000_000)] = Field(10, description="The number of trials.")
     world: Literal["virtual", "local"] = "virtual"
     timeout: Seconds = 30.0
     deadline: Seconds = 3600.0
@@ -316,9 +362,15 @@ class ScenarioSpec(Strict):
         return found
 
 
-PARTS: dict[str, type[Strict]] = {
-    "agent": CommandSpec, "turns": TurnSpec, "user": AnswerSpec, "operations": OperationSpec, "budget": BudgetSpec,
-    "slo": SloSpec, "explore": ExploreSpec,
+def meanings(spec: type[BaseModel]) -> dict[str, str]:
+    """The meaning of each key, for the JSON Schema and the reference: that of an option of `run` is the option's."""
+    own = {key_of(each): each.metadata["key"] for each in keys()} if spec is ScenarioSpec else {}
+    return own | {name: of.description for name, of in spec.model_fields.items() if of.description}
+
+
+PARTS: dict[str, type[BaseModel]] = {
+    "faults": FaultSpec, "turns": TurnSpec, "user": AnswerSpec, "operations": OperationSpec, "budget": BudgetSpec,
+    "slo": SloSpec, "agent": CommandSpec, "explore": ExploreSpec,
 }  # fmt: skip
 """The types of the mappings below a scenario's keys."""
 DRAWN = ("after", "tokens", "calls", "seconds", "chaos_level")

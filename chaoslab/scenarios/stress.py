@@ -1,7 +1,5 @@
 """A scenario at rising levels of chaos: the share of trials that pass, and the level at which it breaks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial

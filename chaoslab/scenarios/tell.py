@@ -1,7 +1,5 @@
 """The results of scenarios as text and as plain data."""
 
-from __future__ import annotations
-
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

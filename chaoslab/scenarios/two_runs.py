@@ -1,7 +1,5 @@
 """Compares two runs by their logs: trials of the same prompt and the same repetition are a pair."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import partial

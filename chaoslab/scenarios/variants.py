@@ -1,7 +1,5 @@
 """Variants of a scenario: the same data with other values, named one by one or as the product of listed values."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product

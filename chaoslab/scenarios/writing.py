@@ -1,7 +1,5 @@
 """Writes a scenario's data as YAML, JSON or TOML."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -5,8 +5,6 @@ Shapley, A value for n-person games, 1953). Up to `EXACT` players they are exact
 dice draw (J. Castro et al., Computers & Operations Research 36, 2009), with a 95 % interval (normal approximation).
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations

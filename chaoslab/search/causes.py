@@ -1,7 +1,5 @@
 """Failures in words: where their faults hit, and what came of it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

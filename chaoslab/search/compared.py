@@ -1,7 +1,5 @@
 """A comparison of two sides in words and as JSON values."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Two sides tried on the same trials, pair by pair, until it is shown which is worse."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """The findings of an exploration: the map of calls and faults, the failures, and what was not tried."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

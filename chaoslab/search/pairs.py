@@ -1,7 +1,5 @@
 """One trial on two sides."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -46,7 +44,7 @@ class Side:
         return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "story"}
 
     @classmethod
-    def of(cls, plain: Mapping[str, Any]) -> Side:
+    def of(cls, plain: Mapping[str, Any]) -> "Side":
         """The side of such values. Raises ValueError, TypeError: they are none of a side."""
         spells = tuple((float(s), bool(r), bool(c)) for s, r, c in plain.get("spells", ()))
         made = cls(**{**plain, "spells": spells, "models": tuple(map(str, plain.get("models", ())))})

@@ -1,7 +1,5 @@
 """The faults that a search tries at a target, with the parameters that decide something there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 

@@ -1,7 +1,5 @@
 """Two agents, or one with and without a mitigation, on the same cells of a map: which closed, which opened."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -41,7 +39,7 @@ class Cost:
     tokens: int
 
     @classmethod
-    def of(cls, tried: Sequence[Tried]) -> Cost:
+    def of(cls, tried: Sequence[Tried]) -> "Cost":
         return cls(
             sum(len(each.made) for each in tried),
             round(sum(each.seconds for each in tried), 3),

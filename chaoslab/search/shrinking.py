@@ -5,8 +5,6 @@ Delta debugging (A. Zeller and R. Hildebrandt, Simplifying and isolating failure
 a variation, are sent True if it fails alike, and return the smallest one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations

@@ -2,8 +2,6 @@
 without faults. Every trial of a search has the same dice, so a variation alone decides what happens: it is never run
 twice, and the same faults in `lab.run` do the same."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -112,7 +110,7 @@ class Variation:
         return data
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Variation:
+    def from_json(cls, data: Mapping[str, Any]) -> "Variation":
         order = data.get("order")
         return cls(
             tuple(map(Injection.from_json, data["injections"])),
@@ -189,7 +187,7 @@ class Tried:
         return {**plain, "variation": self.variation.to_json(), "made": made}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Tried:
+    def from_json(cls, data: Mapping[str, Any]) -> "Tried":
         made = tuple(Made(Site(*each[:4]), *each[4:]) for each in data["made"])
         moments = tuple(tuple(each) for each in data["moments"])
         own = {"variation": Variation.from_json(data["variation"]), "made": made, "moments": moments}

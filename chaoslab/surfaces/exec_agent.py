@@ -1,7 +1,5 @@
 """Runs a command as the agent of one trial: its output is the answer, and its requests go through a gateway."""
 
-from __future__ import annotations
-
 import os
 import select
 import signal
@@ -36,11 +34,7 @@ NOT_RUN = 126
 
 
 def variables(texts: Sequence[str], routes: Mapping[str, Route]) -> dict[str, str]:
-    """Routes by variable, from texts such as "CRM_URL=crm".
-
-    Raises:
-        ValueError, LookupError: one is wrong.
-    """
+    """Routes by variable, from texts such as "CRM_URL=crm". Raises ValueError, LookupError: one is wrong."""
     found = {}
     for text in texts:
         name, equals, route = text.partition("=")
@@ -53,26 +47,15 @@ def variables(texts: Sequence[str], routes: Mapping[str, Route]) -> dict[str, st
 
 
 def run(
-    words: Sequence[str],
-    own: Mapping[str, str],
-    routes: Mapping[str, Route],
-    plan: Plan,
-    made: Callable[..., AbstractContextManager[Running]],
-    *,
-    started: events.PromptStarted,
-    logs: Path,
-    settle_s: float,
-    gate: Gate = BY_ITSELF,
-    levers: bool = False,
-) -> int:
+    words: Sequence[str], own: Mapping[str, str], routes: Mapping[str, Route], plan: Plan,
+    made: Callable[..., AbstractContextManager[Running]], *, started: events.PromptStarted, logs: Path,
+    settle_s: float, gate: Gate = BY_ITSELF, levers: bool = False,
+) -> int:  # fmt: skip
     """Runs a command and prints the verdict to standard error. Returns the exit code that the gate asks for, else the
     command's, which is 128 and the number of the signal that ended it, if one did. `own`: routes by the variables that
     shall hold their addresses; `made`: makes the gateway; `levers`: they are there, and told; `settle_s`: as in
-    `Running.end`.
-
-    Raises:
-        LookupError: there is no such command. OSError: the port is taken, or the logs cannot be written.
-    """
+    `Running.end`. Raises LookupError: there is no such command. OSError: the port is taken, or the logs cannot be
+    written."""
     check_command(words)
     environment = inherited()
     secrets = [value for name, value in environment.items() if name.upper().endswith(KEYS) and len(value) > 7]

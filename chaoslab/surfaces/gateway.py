@@ -1,7 +1,5 @@
 """A gateway on loopback, put together: its plan, its run folder and its log."""
 
-from __future__ import annotations
-
 import re
 import sys
 import tempfile
@@ -97,12 +95,9 @@ class Running:
     """The variables that lead programs to the proxy, if there is one."""
 
     def end(
-        self,
-        finish: Callable[[], object] = lambda: None,
-        *,
-        settle_s: float = 0.0,
+        self, finish: Callable[[], object] = lambda: None, *, settle_s: float = 0.0,
         stopped: Callable[[], bool] = lambda: False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Ends the trial: what its clients ask after that is no part of it. `finish` writes its answer, after which
         requests that may have an effect yet go on for `settle_s`, or until it is `stopped`."""
         self.shared.settle(GRACE_S)
@@ -140,11 +135,7 @@ def _listed(requests: Sequence[str]) -> str:
 
 
 def ports_of(texts: Sequence[str], routes: Mapping[str, Route]) -> dict[str, int]:
-    """Ports by route, from texts such as "crm=9100".
-
-    Raises:
-        ValueError, LookupError: one is wrong.
-    """
+    """Ports by route, from texts such as "crm=9100". Raises ValueError, LookupError: one is wrong."""
     found: dict[str, int] = {}
     for text in texts:
         said = f"--port-of {text[:60]}"
@@ -175,14 +166,10 @@ _PLAN = ("seed", "faults", "limits")
 def plan_of(
     faults: Sequence[str], file: Path | None, seed: int | None, routes: dict[str, Route] | None, *, hosts: bool = False
 ) -> Plan:
-    """The plan from `--fault` options, a file, or both. A fault is "name:route", or JSON as in
-    {"fault": "latency", "target": "crm", "delay_s": 2}; a file holds a list of such objects, or {"seed": …, "faults":
-    […], "limits": {…}}. `routes` of None: the targets are not known yet, so any name is one. `hosts`: hosts that faults
-    name become routes too.
-
-    Raises:
-        ValueError, LookupError, TypeError: one of them is wrong; OSError: the file cannot be read.
-    """
+    """The plan from `--fault` options, a file, or both. A fault is "name:route", or JSON as in {"fault": "latency",
+    "target": "crm", "delay_s": 2}; a file holds a list of such objects, or {"seed": …, "faults": […], "limits": {…}}.
+    `routes` of None: the targets are not known yet, so any name is one. `hosts`: hosts that faults name become routes
+    too. Raises ValueError, LookupError, TypeError: one of them is wrong; OSError: the file cannot be read."""
     limits: tuple[Limits, ...] = ()
     given: list[tuple[str, Any]] = [(f"--fault {text[:60]}", _of_text(text)) for text in faults]
     if file is not None:
@@ -253,29 +240,16 @@ def _injection(where: str, given: Any) -> Injection:
 
 @contextmanager
 def gateway(
-    routes: Mapping[str, Route],
-    plan: Plan,
-    *,
-    logs: Path,
-    started: events.PromptStarted,
-    port: int = 0,
-    ports: Mapping[str, int] | None = None,
-    timeout_s: float = UPSTREAM_S,
-    secrets: Sequence[str] = (),
-    stop: Callable[[], object] | None = None,
-    bounds: Bounds | None = None,
-    proxy: tuple[int, str] | None = None,
+    routes: Mapping[str, Route], plan: Plan, *, logs: Path, started: events.PromptStarted, port: int = 0,
+    ports: Mapping[str, int] | None = None, timeout_s: float = UPSTREAM_S, secrets: Sequence[str] = (),
+    stop: Callable[[], object] | None = None, bounds: Bounds | None = None, proxy: tuple[int, str] | None = None,
     audit: Audit | None = None,
-) -> Iterator[Running]:
+) -> Iterator[Running]:  # fmt: skip
     """A context with a gateway that answers on loopback. `port`: of all routes, which are told apart by their paths;
     `ports`: the further ones of single routes. 0 takes any free one. `stop` ends it: given, it has levers. `bounds` end
     its faults. `proxy`: the port of a proxy, and what it does with hosts that are no routes (pass or refuse). `audit`
-    is told of each fault.
-
-    Raises:
-        OSError: the port is taken, or the logs cannot be written.
-        ValueError: a fault would hit a host that the plan's limits do not allow.
-    """
+    is told of each fault. Raises OSError: the port is taken, or the logs cannot be written; ValueError: a fault would
+    hit a host that the plan's limits do not allow."""
     check_hosts(plan, routes)
     models = {name: MODEL for name in routes if of_model(routes[name])}
     seam = ServiceSeam(plan, timeout_s=HANG_S, models=models, price=cost_usd, in_order=False)
@@ -306,19 +280,11 @@ def gateway(
 
 @contextmanager
 def live(
-    plan: Plan,
-    *,
-    logs: Path,
-    settings: Mapping[str, str],
-    started: events.PromptStarted,
+    plan: Plan, *, logs: Path, settings: Mapping[str, str], started: events.PromptStarted,
     secrets: Sequence[str] = (),
-) -> Iterator[LiveLog]:
+) -> Iterator[LiveLog]:  # fmt: skip
     """A context with the log of a run of one trial, which has begun. `started`: its first event. `finished` writes its
-    end.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    end. Raises OSError: it cannot be written."""
     name_secrets()
     now = iso(system.utc())
     run = Run.create(logs, now=now)
@@ -352,11 +318,8 @@ def proxied(routes: Mapping[str, Route], proxy: str, bundle: str) -> dict[str, s
 
 
 def check_loop(environment: Mapping[str, str], *ports: int | None) -> None:
-    """Checks that no proxy in the environment is the gateway itself, at one of these ports.
-
-    Raises:
-        ValueError: one is.
-    """
+    """Checks that no proxy in the environment is the gateway itself, at one of these ports. Raises ValueError: one
+    is."""
     for name in PROXIES:
         value = environment.get(name, "")
         parts = urlsplit(value if "://" in value else f"http://{value}")
@@ -401,11 +364,7 @@ def ruled(history: History, gate: Gate, judged: Mapping[str, Verdict], *, judgea
 
 
 def stated(text: str | None) -> list[dict[str, Any]] | None:
-    """The effects that were stated as JSON.
-
-    Raises:
-        ValueError: it is no list of effects.
-    """
+    """The effects that were stated as JSON. Raises ValueError: it is no list of effects."""
     if text is None:
         return None
     value = _json("--effects", files.json_in, text)

@@ -1,8 +1,6 @@
 """The levers of any run that goes on: those of a gateway are asked for at its address, all others by a file in the
 run's folder (`record.steering`)."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -36,7 +34,7 @@ class Place:
     token: str = field(repr=False)
 
     @classmethod
-    def read(cls, folder: Path) -> Place | None:
+    def read(cls, folder: Path) -> "Place | None":
         """The place that a run's folder tells; None if it tells none."""
         with suppress(ValueError, OSError):
             if isinstance(data := files.json_of(folder / FILE), dict):
@@ -45,11 +43,8 @@ class Place:
         return None
 
     def ask(self, method: str, lever: str, *, run: str) -> dict[str, Any]:
-        """The answer of the gateway to a request for a lever.
-
-        Raises:
-            LookupError: it does not answer. ValueError: it cannot do that; the message is its own.
-        """
+        """The answer of the gateway to a request for a lever. Raises LookupError: it does not answer. ValueError: it
+        cannot do that; the message is its own."""
         asked = HTTPConnection("127.0.0.1", self.port, timeout=ANSWER_S)
         try:
             asked.request(method, f"{PATH}{self.token}/{lever}")
@@ -69,11 +64,7 @@ _SHAPE = Shape.of(Place)
 
 @contextmanager
 def told(folder: Path, place: Place) -> Iterator[None]:
-    """A context in which the run's folder tells where its levers are.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """A context in which the run's folder tells where its levers are. Raises OSError: it cannot be written."""
     path = folder / FILE
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
         json.dump(vars(place), file)
@@ -85,12 +76,8 @@ def told(folder: Path, place: Place) -> Iterator[None]:
 
 def steer(folder: Path, words: Sequence[str]) -> list[str]:
     """Has a run do this. Returns what will happen, a line each. `words`: as `record.steering.steer`; of a gateway
-    pause, resume, stop, FAULT=off, FAULT=on and FAULT=chance.
-
-    Raises:
-        ValueError: a word is none of these, or the run cannot do it; the message says why. LookupError: its gateway
-            does not answer. OSError: it cannot be written.
-    """
+    pause, resume, stop, FAULT=off, FAULT=on and FAULT=chance. Raises ValueError: a word is none of these, or the run
+    cannot do it; the message says why. LookupError: its gateway does not answer. OSError: it cannot be written."""
     place = Place.read(folder) if is_written(folder) else None
     if place is None:
         return steering.steer(folder, words)
@@ -116,10 +103,7 @@ def _pull(place: Place, run: str, lever: str, said: str) -> str:
 
 def of_gateway(folder: Path) -> dict[str, Any] | None:
     """The state of a gateway and of each fault of its plan, as it answers; None if the run is of none with levers.
-
-    Raises:
-        LookupError: it does not answer. ValueError: it cannot tell.
-    """
+    Raises LookupError: it does not answer. ValueError: it cannot tell."""
     place = Place.read(folder) if is_written(folder) else None
     if place is None:
         return None

@@ -6,8 +6,6 @@ fault that holds it back is met then. What no fault changes passes byte by byte,
 fault holds one back.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -66,7 +64,7 @@ class Line:
     message: Message
 
     @classmethod
-    def of(cls, text: bytes) -> Line:
+    def of(cls, text: bytes) -> "Line":
         try:
             value = json.loads(text)
         except (ValueError, RecursionError):
@@ -252,7 +250,7 @@ class ToolList(Returned):
     def native(self) -> Any:
         return self.__dict__["result"]
 
-    def with_value(self, value: Any) -> ToolList:
+    def with_value(self, value: Any) -> "ToolList":
         return ToolList({**self.native, "tools": value})
 
 
@@ -280,11 +278,8 @@ class Session:
 
     def run(self, server: str, serve: Callable[[Callable[[Ask], Proxy]], int], *, secrets: Sequence[str] = ()) -> int:
         """Runs the session. `server`: in words; `serve` is given a function that makes the proxy, and returns the exit
-        code once one of both has closed its end. Prints a verdict if anything was stated.
-
-        Raises:
-            OSError: the command cannot be run, or the logs cannot be written.
-        """
+        code once one of both has closed its end. Prints a verdict if anything was stated. Raises OSError: the command
+        cannot be run, or the logs cannot be written."""
         started, patience = trial_of(PROMPT, self.facts, self.effects), Patience()
         seam = FunctionSeam(self.plan, timeout_s=WAIT_S, clock=patience)
         made: list[Proxy] = []
@@ -306,11 +301,7 @@ class Session:
 
 def run(command: Sequence[str], session: Session) -> int:
     """Runs the server's command behind the proxy until one of them closes its end. Returns the exit code: the server's,
-    unless the verdict asks for another.
-
-    Raises:
-        OSError: the command cannot be run, or the logs cannot be written.
-    """
+    unless the verdict asks for another. Raises OSError: the command cannot be run, or the logs cannot be written."""
 
     def serve(proxied: Callable[[Ask], Proxy]) -> int:
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:

@@ -4,8 +4,6 @@ Its answer is JSON, or comes in a stream of events, with what the server asks me
 comes in a stream of its own, if it offers one.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import threading
@@ -111,11 +109,8 @@ def _messages(reply: httpx.Response) -> Any:
 
 
 def fields_of(texts: Sequence[str]) -> dict[str, str]:
-    """Header fields from texts such as "Authorization: Bearer …".
-
-    Raises:
-        ValueError: one is none; its value is not shown.
-    """
+    """Header fields from texts such as "Authorization: Bearer …". Raises ValueError: one is none; its value is not
+    shown."""
     found = {}
     for text in texts:
         name, colon, value = (part.strip() for part in text.partition(":"))
@@ -128,11 +123,8 @@ def fields_of(texts: Sequence[str]) -> dict[str, str]:
 
 def run(url: str, fields: Mapping[str, str], session: Session) -> int:
     """Stands between the client on standard input and output and the server, until the client closes its end. `fields`:
-    those of each request, beside the protocol's own; their values are never written down.
-
-    Raises:
-        ValueError: it is no address. LookupError: nothing answers there. OSError: the logs cannot be written.
-    """
+    those of each request, beside the protocol's own; their values are never written down. Raises ValueError: it is no
+    address. LookupError: nothing answers there. OSError: the logs cannot be written."""
     try:
         where = route(f"server={url}")
     except ValueError:

@@ -1,7 +1,5 @@
 """A project of scenarios and stand-ins that a command writes: its files, and the Python of its functions."""
 
-from __future__ import annotations
-
 import json
 import keyword
 import re

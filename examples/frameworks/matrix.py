@@ -9,8 +9,6 @@ at the provider's own address, so it asks for the same calls whatever becomes of
 framework and its SDK make of a hazard. A cell counts only if the hazard was witnessed.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import importlib

@@ -4,8 +4,6 @@ The model is a function of the request: it calls the tool if no result of it is 
 result if there is one. So it does what a model does with what it is sent, and costs nothing.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """A shop for the scenarios: orders, payments, stock, notes, and what became of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 PAID: list[int] = []

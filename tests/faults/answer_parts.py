@@ -1,7 +1,5 @@
 """Shared by the tests of faults of a model's answers: an answer in words and one with two calls, in each format."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial

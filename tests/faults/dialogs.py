@@ -1,7 +1,5 @@
 """Conversations in the form of each provider, and the rules that a provider has for them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Shared by the faults' tests: an ideal target in virtual seconds, and a caller that meets one fault."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field

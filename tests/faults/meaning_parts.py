@@ -1,7 +1,5 @@
 """Shared by the tests of faults that change an answer's meaning: any JSON, and the laws that all of them keep."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The faults of a line act on a streamed answer as it comes, and its reader witnesses them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import httpx

@@ -1,7 +1,5 @@
 """Faults that a container's engine does: what witnesses them, and where they are refused."""
 
-from __future__ import annotations
-
 import pytest
 
 import chaoslab as lab

@@ -1,18 +1,14 @@
 """The budget is used up: hard refuses each further call, soft writes it down and lets it pass."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Literal
 
 import pytest
 
-import chaoslab as lab
 from chaoslab.base.dice import Dice
 from chaoslab.core import events
-from chaoslab.core.plan import Choice
 from chaoslab.faults.budget.budget import Budget
-from tests.faults.fault_parts import CALL, WORDS, Target, answer, meet
+from tests.faults.fault_parts import CALL, WORDS, Target, meet
 
 PARAMETERS = {"tokens": "tokens", "cost_usd": "cost_usd", "calls": "calls_max", "seconds": "seconds"}
 """The parameter of each limit."""
@@ -79,21 +75,6 @@ def test_a_target_without_words_for_it_says_429_and_asks_nobody_to_come_back() -
     assert "retry-after" not in {name.lower() for name in met.reply.headers}
 
 
-def test_a_refusal_of_the_services_own_is_no_witness() -> None:
-    met = meet(Budget(calls_max=1), spent={"calls": 1.0})
-    assert met.evidence
-    assert met.active.fault.witnessed(replace(met.seen, reply=answer({"error": "quota"}, 429))) is None
-    assert met.active.fault.witnessed(replace(met.seen, reply=None)) is None
-
-
 def test_nothing_is_drawn_and_nothing_is_on_the_wire() -> None:
     assert Budget(calls_max=1).draw(Dice(1)) == Budget(calls_max=1)
     assert Budget(calls_max=1).toxics() == ()
-
-
-def test_the_former_name_of_its_limit_of_calls_works_with_a_warning() -> None:
-    with pytest.warns(FutureWarning, match="calls= of budget is called calls_max= now"):
-        old = lab.inject("budget", "refund", calls=2)
-    assert old == lab.inject("budget", "refund", calls_max=2)
-    assert Choice("budget", 1.0, {"calls": 2}).made() == Budget(calls_max=2), "as earlier logs have it"
-    assert lab.inject("budget", "refund", calls=[2], tokens=5).calls == (2,), "numbers of requests, as of each fault"

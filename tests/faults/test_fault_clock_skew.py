@@ -1,7 +1,5 @@
 """The clock of a target is wrong while it does a call, and right for everybody else."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """So many requests may be under way at once, and no more."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from dataclasses import replace
@@ -13,7 +11,7 @@ import pytest
 import chaoslab as lab
 from chaoslab.core.context import TrialContext
 from chaoslab.core.events import CallFinished, FaultWitnessed
-from chaoslab.core.exchange import Failure, Reply, Wait
+from chaoslab.core.exchange import Failure, Wait
 from chaoslab.faults.budget.concurrency_limit import ConcurrencyLimit
 from tests.faults.fault_parts import CALL, WORDS, answer, meet
 
@@ -40,13 +38,6 @@ def test_a_request_that_fails_makes_room_too() -> None:
     with pytest.raises(Failure):
         first.throw(Failure("reset"))
     assert not meet(ConcurrencyLimit(1), memory=memory).injected
-
-
-def test_a_429_of_the_services_own_is_no_witness() -> None:
-    met = meet(ConcurrencyLimit())
-    assert (met.injected, met.evidence) == (False, None)
-    seen = replace(met.seen, changed_reply=Reply(429, {}, b"a"), reply=Reply(429, {}, b"b"))
-    assert ConcurrencyLimit().witnessed(seen) is None
 
 
 async def search(number: int) -> int:

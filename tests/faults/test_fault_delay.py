@@ -1,7 +1,5 @@
 """The answer comes late: by the pattern's own distribution, and the caller's watch is the witness."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

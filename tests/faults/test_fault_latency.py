@@ -1,7 +1,5 @@
 """The reply arrives, late: by how much and which way is drawn once, and the caller's watch is the witness."""
 
-from __future__ import annotations
-
 import pytest
 
 from chaoslab.analysis.measures.errors import errors

@@ -1,7 +1,5 @@
 """The service does the work; its answer never arrives."""
 
-from __future__ import annotations
-
 from chaoslab.base.dice import Dice
 from chaoslab.core.exchange import Observation
 from chaoslab.faults.tool.lost_reply import LostReply

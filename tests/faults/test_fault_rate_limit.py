@@ -1,7 +1,5 @@
 """The service answers that there were too many requests."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
@@ -14,7 +12,7 @@ import chaoslab as lab
 from chaoslab.base.clock import system
 from chaoslab.faults.tool.rate_limit import RateLimit
 from chaoslab.model.formats import openai_chat as openai
-from tests.faults.fault_parts import CALL, WORDS, Meeting, Target, answer, meet
+from tests.faults.fault_parts import CALL, WORDS, Meeting, Target, meet
 
 
 def at(moments: list[float], fault: RateLimit) -> list[Meeting]:
@@ -79,11 +77,6 @@ def test_so_many_pass_in_any_minute_and_the_others_are_told_when_there_is_room()
     met = at([0, 10, 20, 59.5, 60.5, 61, 70.5], RateLimit(per_minute=2))
     assert [waits(each) for each in met] == [None, None, "40", "0.5", None, "9", None]
     assert [each.injected for each in met] == [False, False, True, True, False, True, False]
-
-
-def test_a_429_of_the_services_own_is_no_witness() -> None:
-    met = meet(RateLimit())
-    assert met.active.fault.witnessed(replace(met.seen, reply=answer({}, 429))) is None
 
 
 def by_tokens(asked: list[tuple[float, float]], fault: RateLimit) -> list[str | None]:

@@ -1,7 +1,5 @@
 """Nobody listens: the call never leaves."""
 
-from __future__ import annotations
-
 from chaoslab.base.dice import Dice
 from chaoslab.faults.network.refused import Refused
 from tests.faults.fault_parts import Target, meet, saw

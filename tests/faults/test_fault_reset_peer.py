@@ -1,7 +1,5 @@
 """The connection is reset in mid-exchange, before the service saw the request or after it did the work."""
 
-from __future__ import annotations
-
 from chaoslab.base.dice import Dice
 from chaoslab.core.exchange import Toxic
 from chaoslab.faults.network.reset_peer import ResetPeer

@@ -1,7 +1,5 @@
 """Nothing arrives any more: the caller's deadline, or the connection's end, is all that it meets."""
 
-from __future__ import annotations
-
 from chaoslab.base.dice import Dice
 from chaoslab.core.exchange import Toxic
 from chaoslab.faults.network.timeout import Timeout

@@ -1,7 +1,5 @@
 """The service answers with an error of its own instead of doing the work."""
 
-from __future__ import annotations
-
 import importlib
 import json
 from dataclasses import replace
@@ -12,7 +10,7 @@ from chaoslab.base.dice import Dice
 from chaoslab.config.topology import SERVICES
 from chaoslab.core.service_spec import ErrorReply, ServiceSpec
 from chaoslab.faults.tool.tool_error import STATUSES, ToolError
-from tests.faults.fault_parts import CALL, WORDS, Target, answer, meet
+from tests.faults.fault_parts import CALL, Target, meet
 
 
 @pytest.mark.parametrize("name", SERVICES)
@@ -50,15 +48,6 @@ def test_a_status_that_is_no_errors_is_refused(status: int) -> None:
     ):
         ToolError(status)
     assert [ToolError(edge).status for edge in (400, 599, 0)] == [400, 599, 0]
-
-
-def test_an_answer_that_the_fault_did_not_give_is_no_witness() -> None:
-    met = meet(ToolError(429), call=replace(CALL, errors=WORDS))
-    assert met.evidence
-    fault = met.active.fault
-    assert fault.witnessed(replace(met.seen, reply=answer({"error": "real"}, 429))) is None
-    assert fault.witnessed(replace(met.seen, reply=None, error="timed_out")) is None
-    assert fault.witnessed(replace(met.seen, changed_reply=None)) is None
 
 
 def test_the_time_to_wait_stands_in_the_header_and_in_the_words() -> None:

@@ -1,7 +1,5 @@
 """The list of a server's tools is not what it was, or says what it should not."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The oldest messages vanish from what the model is sent; the rest is still a conversation that a provider takes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

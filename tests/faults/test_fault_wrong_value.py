@@ -1,7 +1,5 @@
 """The answer looks right and is not: exactly one value that the question was about is another one."""
 
-from __future__ import annotations
-
 import dataclasses
 from dataclasses import replace
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Results of functions of any type: no fault of meaning stumbles over one, and none alters it."""
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import enum

@@ -1,7 +1,5 @@
 """Faults of a service's process, met by real clients in virtual time."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """A service on loopback, and a gateway in front of it."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """curl, and OpenAI's SDK for Node where it is installed, take the gateway for their service."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

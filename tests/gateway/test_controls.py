@@ -1,7 +1,5 @@
 """The levers of a gateway that stands: they need its token, and take effect with the next request."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """All exchanges share one thread, and those that no fault can hit look like all others."""
 
-from __future__ import annotations
-
 import errno
 import gc
 import os

@@ -1,7 +1,5 @@
 """A command in any language is the agent: its requests are broken on the way, its output is judged, nothing is left."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

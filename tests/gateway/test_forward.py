@@ -1,7 +1,5 @@
 """Programs that know of no gateway are led over its proxy: they ask for their usual hosts, and verify TLS."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Programs reach their services through the gateway: unchanged where no fault hits, else broken, and witnessed."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import resource

@@ -1,7 +1,5 @@
 """A client that hangs up while its service is at work has no reply, whatever the service says afterwards."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A request that comes back to a gateway over another one, or at once, ends there and is told in one line."""
 
-from __future__ import annotations
-
 import socket
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The proxy between an MCP client and a server on standard input and output, with the MCP SDK on both sides."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """The proxy between a client on standard input and output and a server over streamable HTTP, with the SDK on both."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

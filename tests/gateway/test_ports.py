@@ -1,7 +1,5 @@
 """A route may have a port of its own, at which a program finds the service's own paths."""
 
-from __future__ import annotations
-
 import signal
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """A service behind a proxy that the environment names is asked over it; one on this machine never is."""
 
-from __future__ import annotations
-
 import socket
 import ssl
 import threading

@@ -1,7 +1,5 @@
 """Addresses and cookies in answers lead their client back to the gateway."""
 
-from __future__ import annotations
-
 import pytest
 
 from chaoslab.seams.gateway.rewriting import Rewriting

@@ -1,7 +1,5 @@
 """An exchange that no fault hits is the same at the gateway as without it, for the service and for its client."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import socket

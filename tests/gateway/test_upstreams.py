@@ -1,7 +1,5 @@
 """In the local world an agent's real services stand behind a gateway, whose addresses it finds in the environment."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """WebSockets pass the gateway, and meet faults message by message."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Coroutine, Iterator

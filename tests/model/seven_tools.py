@@ -1,7 +1,5 @@
 """The ten tools answered in memory in their real wire formats, and a loop that lets the model talk until it is done."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

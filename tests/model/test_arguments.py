@@ -1,7 +1,5 @@
 """A new tool's parameters are filled by what they are said to be."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 import pytest

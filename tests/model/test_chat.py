@@ -1,7 +1,5 @@
 """The offline model as a tool user: whole conversations, with what it must call and what its answer must say."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The words of a condition, and what they hold of."""
 
-from __future__ import annotations
-
 import pytest
 
 from chaoslab.model.conditions import condition, plain, question

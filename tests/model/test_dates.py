@@ -1,7 +1,5 @@
 """Days and times in words, seen from Monday 2026-06-01, 09:00."""
 
-from __future__ import annotations
-
 from datetime import date, datetime, time, timedelta
 
 import pytest

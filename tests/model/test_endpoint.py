@@ -1,7 +1,5 @@
 """The endpoint over real HTTP, as the Groq SDK and LangChain's ChatGroq see it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Arithmetic in words, and words that are none."""
 
-from __future__ import annotations
-
 import pytest
 
 from chaoslab.model.expressions import IT, expression

@@ -1,7 +1,5 @@
 """The formats of models' APIs without an SDK: their shapes, their errors, and what an odd request gets."""
 
-from __future__ import annotations
-
 import io
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """A long or strange request is read in a time that grows with its length, or is refused as too long."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A known price is reckoned per million tokens; an unknown one is not nothing."""
 
-from __future__ import annotations
-
 import pytest
 
 from chaoslab.model.prices import cost_usd

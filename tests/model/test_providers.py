@@ -1,7 +1,5 @@
 """The formats of Bedrock, Cohere and Mistral, by the providers' SDKs where they are installed."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A request is cut where a new thing is asked, and nowhere else."""
 
-from __future__ import annotations
-
 import pytest
 
 from chaoslab.model.reading import bare, clauses, mask, sentences

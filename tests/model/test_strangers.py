@@ -1,7 +1,5 @@
 """Requests as strangers word them: conditions, several people, other units, details, comparisons and dead ends."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

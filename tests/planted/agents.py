@@ -1,8 +1,6 @@
 # ruff: noqa: BLE001
 """The agents: each behaves in one known way when its tools fail. Their names say how."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 # ruff: noqa: E501
 """The domains: what an agent is asked, the functions or services it has, and the texts about it."""
 
-from __future__ import annotations
-
 import json
 import random
 import urllib.request

@@ -4,8 +4,6 @@
 `python -m tests.planted.measure` prints the tables of docs/explanation/verdicts.md; `--misses` lists what was judged otherwise.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random

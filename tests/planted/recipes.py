@@ -3,8 +3,6 @@
 The seven categories are those of "Failing Tools" (OpenReview j7YsSnA64D).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

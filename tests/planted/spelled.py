@@ -3,8 +3,6 @@
 The ground truth knows only the plain spelling, so a label does not depend on how a value is written.
 """
 
-from __future__ import annotations
-
 import re
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """The judge finds the outcomes that were planted. The labels come from the domains' own ground truth."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -4,8 +4,6 @@
 The fields are those of `words.py`.
 """
 
-from __future__ import annotations
-
 from tests.planted.words import Words
 from tests.planted.world import Kind
 

@@ -1,8 +1,6 @@
 # ruff: noqa: ARG001, E501
 """The functions of the domains, as their users would write them. They write to the ground truth, and know no chaoslab."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

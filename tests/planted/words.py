@@ -6,8 +6,6 @@ Fields: {past} {noun} {inf} {what} {ref} for effects, {subject} {value} for valu
 a 2 behind means the second of two steps. {why} is the error.
 """
 
-from __future__ import annotations
-
 from tests.planted.world import Kind
 
 Words = dict[Kind, list[str]]

@@ -13,8 +13,6 @@ Ambiguous by nature, and therefore left out:
 - A value of another type and the same text ("30.5" for 30.5) in an effect.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum

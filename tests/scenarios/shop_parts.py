@@ -1,7 +1,5 @@
 """A shop with two agents, for scenarios: one that pays twice, and one that does not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 BOOK: dict[int, int] = {}

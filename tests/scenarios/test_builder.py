@@ -1,7 +1,5 @@
 """A scenario in Python says what a file says, and is written to one and read again without a loss."""
 
-from __future__ import annotations
-
 import re
 import tempfile
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A command is a scenario's agent: its requests go through the gateway, and its output is judged."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`lab.compare` with agents, scenarios, runs and revisions, and `chaoslab bisect`."""
 
-from __future__ import annotations
-
 import io
 import json
 import subprocess

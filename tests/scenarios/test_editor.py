@@ -1,7 +1,5 @@
 """The JSON Schema as editors use it: in draft-07 alone, and by the server that editors ask about YAML."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

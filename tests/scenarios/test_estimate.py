@@ -1,7 +1,5 @@
 """The cost of a run is told before it starts, and what nobody knows is unknown."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

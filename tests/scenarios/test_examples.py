@@ -1,7 +1,5 @@
 """Each shipped scenario catches its naive agent and passes its careful one."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`chaoslab gate`: baselines, what refuses them, the budget, and what is written."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterable

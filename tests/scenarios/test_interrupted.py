@@ -1,7 +1,5 @@
 """Ctrl-C ends `chaoslab test` and `chaoslab stress` between two trials, with one line on what is done."""
 
-from __future__ import annotations
-
 import re
 import signal
 import subprocess

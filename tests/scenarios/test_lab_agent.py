@@ -1,7 +1,5 @@
 """`agent: lab`: the lab's own agent in a scenario, with its tools and the offline model."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A scenario's file is read without running anything, and each mistake in it is one line with its place."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

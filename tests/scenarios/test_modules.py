@@ -1,7 +1,5 @@
 """Two folders of scenarios may have modules of the same names: each scenario is tried with those of its own folder."""
 
-from __future__ import annotations
-
 import json
 import sys
 import threading

@@ -1,7 +1,5 @@
 """Operations: calls of tools without an agent, faulted and judged as an agent's calls are."""
 
-from __future__ import annotations
-
 import pytest
 
 import chaoslab as lab

@@ -1,7 +1,5 @@
 """The plug-in for pytest: the fixture and the mark, scenario files as tests, and what a failure prints."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

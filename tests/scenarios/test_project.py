@@ -1,7 +1,5 @@
 """`chaoslab init`, `demo` and `stress`: each works at once, and says what it found."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import json

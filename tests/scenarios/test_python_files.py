@@ -1,7 +1,5 @@
 """`chaoslab test` runs scenarios that are written in Python, with faults and metrics that are objects."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Scenarios are run by the command line: what holds, what does not, and what proves nothing."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import sys

@@ -1,7 +1,5 @@
 """The names of tools are read from their modules' sources, as far as these tell them."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

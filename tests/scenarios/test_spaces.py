@@ -1,7 +1,5 @@
 """A fault's parameter that each trial draws from a range or from choices."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A scenario proves nothing if too many of its trials are invalid. Unknown trials are told, and are not fatal."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Variants, budgets and objectives of a scenario."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

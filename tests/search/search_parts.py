@@ -1,7 +1,5 @@
 """A made-up agent for strategies: a function tells what came of each variation, without any trial."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 from chaoslab.core.plan import Injection

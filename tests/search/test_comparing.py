@@ -1,7 +1,5 @@
 """Two sides on the same trials: the verdict, when it stops, and what counts as evidence."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """`lab.explore` finds what breaks an agent, tells what was not tried, and shrinks what fails."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import json

@@ -1,7 +1,5 @@
 """`chaoslab explore` from the command line: a scenario or an agent, the map, what is saved, and bad input."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """The map of calls and faults, what was not tried, and failures that are alike."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from chaoslab.search import causes

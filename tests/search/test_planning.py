@@ -1,7 +1,5 @@
 """The next experiments: posteriors, safe doses, likeness, risk, proposals, and what fills an experiment in."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The failures that a change, or a mitigation around an agent's functions, closes and opens; the decisive fault."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """A failure is shrunk to a cause of which no part can be left out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Each strategy asks for what is new, in the order of what it promises."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

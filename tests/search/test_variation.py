@@ -1,7 +1,5 @@
 """Variations and what came of them are data: equal ones have equal keys, and both survive JSON."""
 
-from __future__ import annotations
-
 import json
 
 from chaoslab.core.inject import inject

@@ -1,7 +1,5 @@
 """Runs for the pages: an agent that pays, and at times twice."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager

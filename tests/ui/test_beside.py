@@ -1,7 +1,5 @@
 """Campaigns and the memory in the pages: journal, last look, tables, and the lever of a campaign."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path

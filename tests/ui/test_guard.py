@@ -1,7 +1,5 @@
 """Only who has the token and asks by a name of loopback is answered, and a wrong question gets one line."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path

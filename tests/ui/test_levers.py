@@ -1,7 +1,5 @@
 """The levers of runs that go on: a fault is switched off and on, and a gateway is asked for the same at its address."""
 
-from __future__ import annotations
-
 import stat
 from collections.abc import Iterator
 from contextlib import closing

@@ -1,7 +1,5 @@
 """A run that goes on is paused, resumed and stopped from outside, and a lab of real time takes other chances."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A real browser walks the pages of a real `chaoslab ui`: while a run goes on, by keyboard, on a phone, under axe."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

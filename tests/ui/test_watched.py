@@ -1,7 +1,5 @@
 """The page of a run counts what the report counts, whatever becomes of its logs meanwhile."""
 
-from __future__ import annotations
-
 import json
 import os
 import queue

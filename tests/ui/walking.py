@@ -1,7 +1,5 @@
 """A headless Chromium that is driven over its debugging pipe: it walks pages as a person does."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

@@ -1,9 +1,6 @@
 """The budget is used up: tokens, dollars, calls or seconds."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Literal
 
 from chaoslab.core import events
@@ -31,7 +28,6 @@ class Budget(Fault):
     layer = "budget"
     conditional = True
     lasts = True
-    renamed = MappingProxyType({"calls": "calls_max"})  # `calls` are numbers of requests everywhere else
     example = '"budget", "*", tokens=20_000'
     source = "https://github.com/openai/codex/pull/6340"
 
@@ -56,6 +52,4 @@ class Budget(Fault):
         return Reply(reply.status, headers | {"x-should-retry": "false"}, reply.body)
 
     def witnessed(self, seen: Observation) -> str | None:
-        if seen.reply is None or not seen.reply.same_as(seen.changed_reply):
-            return None
-        return "the call was refused for want of budget"
+        return "the call was refused for want of budget" if seen.met_reply else None

@@ -1,7 +1,5 @@
 """The clock of a service is wrong, so what it says of the time is too."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

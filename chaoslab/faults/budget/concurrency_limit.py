@@ -1,7 +1,5 @@
 """Too many requests are under way at once, so the service refuses one more."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -43,6 +41,4 @@ class ConcurrencyLimit(Fault):
             context.memory["under_way"] -= 1
 
     def witnessed(self, seen: Observation) -> str | None:
-        if seen.reply is None or not seen.reply.same_as(seen.changed_reply):
-            return None
-        return f"the call was refused, with {self.most} others under way"
+        return f"the call was refused, with {self.most} others under way" if seen.met_reply else None

@@ -1,7 +1,5 @@
 """The same call comes again and again, and a guard against loops refuses it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 from typing import ClassVar
@@ -37,6 +35,4 @@ class RunawayGuard(Fault):
         return (yield call)
 
     def witnessed(self, seen: Observation) -> str | None:
-        if seen.reply is None or not seen.reply.same_as(seen.changed_reply):
-            return None
-        return f"the same call was refused after {self.repeats} requests"
+        return f"the same call was refused after {self.repeats} requests" if seen.met_reply else None

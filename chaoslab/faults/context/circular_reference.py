@@ -1,10 +1,8 @@
 """Two messages refer to each other for what they said, as when a history was shortened to references."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core.context import TrialContext
@@ -30,7 +28,7 @@ class CircularReference(Fault):
     example = '"circular_reference", "api.openai.com", chance=0.2'
     source = "https://github.com/latitude-dev/latitude-llm/pull/83"
 
-    def draw(self, dice: Dice) -> CircularReference:
+    def draw(self, dice: Dice) -> Self:
         return self if self.point >= 0 else replace(self, point=dice("point").uniform())
 
     def flow(self, call: Call, context: TrialContext) -> Flow:

@@ -1,7 +1,5 @@
 """A summary stands for the older turns and leaves out what was done, as after a careless compaction."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from chaoslab.core.context import TrialContext

@@ -1,10 +1,8 @@
 """Messages in the middle vanish from what the model is sent, as when a history is trimmed carelessly."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core.context import TrialContext
@@ -31,7 +29,7 @@ class DropContext(Fault):
     example = '"drop_context", "api.openai.com", part=0.5, chance=0.2'
     source = "https://github.com/docker/docker-agent/issues/1863"
 
-    def draw(self, dice: Dice) -> DropContext:
+    def draw(self, dice: Dice) -> Self:
         return self if self.point >= 0 else replace(self, point=dice("point").uniform())
 
     def flow(self, call: Call, context: TrialContext) -> Flow:

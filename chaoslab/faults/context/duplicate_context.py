@@ -1,9 +1,7 @@
 """A message of the user stands twice in what the model is sent, as when two stores of a history are joined."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core.context import TrialContext
@@ -28,7 +26,7 @@ class DuplicateContext(Fault):
     example = '"duplicate_context", "api.openai.com", chance=0.2'
     source = "https://github.com/microsoft/agent-framework/issues/7930"
 
-    def draw(self, dice: Dice) -> DuplicateContext:
+    def draw(self, dice: Dice) -> Self:
         return self if self.point >= 0 else replace(self, point=dice("point").uniform())
 
     def flow(self, call: Call, context: TrialContext) -> Flow:

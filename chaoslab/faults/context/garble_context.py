@@ -1,7 +1,5 @@
 """Texts that the model is sent are garbled, as when UTF-8 was read as Latin-1 or the other way round."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal

@@ -1,7 +1,5 @@
 """The user's newest message reaches the model damaged: with typing errors, or cut short."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Literal

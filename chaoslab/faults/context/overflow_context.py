@@ -1,7 +1,5 @@
 """The context is full of text that has nothing to do with the task, as when a tool's long output was kept."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import ClassVar

@@ -1,9 +1,7 @@
 """The older turns of a conversation reach the model in the wrong order, as from a history that was sorted wrongly."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core.context import TrialContext
@@ -28,7 +26,7 @@ class ReorderContext(Fault):
     example = '"reorder_context", "api.openai.com", chance=0.2'
     source = "https://github.com/langflow-ai/langflow/issues/7607"
 
-    def draw(self, dice: Dice) -> ReorderContext:
+    def draw(self, dice: Dice) -> Self:
         return self if self.point >= 0 else replace(self, point=dice("point").uniform())
 
     def flow(self, call: Call, context: TrialContext) -> Flow:

@@ -1,10 +1,8 @@
 """An old result of a tool stands in the history in place of a newer one, as from a cache that was not cleared."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core.context import TrialContext
@@ -30,7 +28,7 @@ class StaleContext(Fault):
     example = '"stale_context", "api.openai.com", chance=0.2'
     source = "https://github.com/esengine/DeepSeek-Reasonix/pull/2955"
 
-    def draw(self, dice: Dice) -> StaleContext:
+    def draw(self, dice: Dice) -> Self:
         return self if self.point >= 0 else replace(self, point=dice("point").uniform())
 
     def flow(self, call: Call, context: TrialContext) -> Flow:

@@ -1,7 +1,5 @@
 """The oldest messages to the model vanish, as when a context window overflows in silence."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

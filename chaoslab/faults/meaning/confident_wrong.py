@@ -1,9 +1,7 @@
 """The answer is wrong, and says how sure it is."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
@@ -29,7 +27,7 @@ class ConfidentWrong(ChangedReply):
     example = '"confident_wrong", "get_price", severity=0.2, chance=0.2'
     source = "https://github.com/microsoft/BotBuilder-CognitiveServices/issues/107"
 
-    def draw(self, dice: Dice) -> ConfidentWrong:
+    def draw(self, dice: Dice) -> Self:
         severity = self.severity if self.severity >= 0 else dice("severity").uniform()
         return replace(self, severity=severity, point=self.point if self.point >= 0 else dice("point").uniform())
 

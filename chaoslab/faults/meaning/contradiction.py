@@ -1,13 +1,11 @@
 """One part of the answer contradicts another part of it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
@@ -35,7 +33,7 @@ class Contradiction(ChangedReply):
     example = '"contradiction", "get_order", chance=0.2'
     source = "https://github.com/hypothesis/client/issues/5109"
 
-    def draw(self, dice: Dice) -> Contradiction:
+    def draw(self, dice: Dice) -> Self:
         severity = self.severity if self.severity >= 0 else dice("severity").uniform()
         return replace(self, severity=severity, point=self.point if self.point >= 0 else dice("point").uniform())
 

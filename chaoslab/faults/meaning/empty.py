@@ -1,7 +1,5 @@
 """The answer is well-formed and empty."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal
 

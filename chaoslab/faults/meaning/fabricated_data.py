@@ -1,9 +1,7 @@
 """The answer has a record in it that does not exist."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
@@ -31,7 +29,7 @@ class FabricatedData(ChangedReply):
     example = '"fabricated_data", "search", chance=0.2'
     source = "https://github.com/NorthlandPositronics/Cogtrix/issues/350"
 
-    def draw(self, dice: Dice) -> FabricatedData:
+    def draw(self, dice: Dice) -> Self:
         severity = self.severity if self.severity >= 0 else dice("severity").uniform()
         return replace(self, severity=severity, point=self.point if self.point >= 0 else dice("point").uniform())
 

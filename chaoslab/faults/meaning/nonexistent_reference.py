@@ -1,11 +1,9 @@
 """The ids and links in the answer lead nowhere."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
@@ -31,7 +29,7 @@ class NonexistentReference(ChangedReply):
     example = '"nonexistent_reference", "search", severity=0.1, chance=0.2'
     source = "https://github.com/Arize-ai/phoenix/issues/13528"
 
-    def draw(self, dice: Dice) -> NonexistentReference:
+    def draw(self, dice: Dice) -> Self:
         return replace(self, severity=self.severity if self.severity >= 0 else dice("severity").uniform())
 
     def changed(self, value: Any, call: Call, context: TrialContext) -> Any:

@@ -1,10 +1,8 @@
 """The answer was true some time ago."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
@@ -28,7 +26,7 @@ class OutdatedInfo(ChangedReply):
     example = '"outdated_info", "get_price", age_days=90, chance=0.2'
     source = "https://github.com/weather-gov/api/issues/71"
 
-    def draw(self, dice: Dice) -> OutdatedInfo:
+    def draw(self, dice: Dice) -> Self:
         age_days = self.age_days or round(730 ** dice("age_days").uniform())
         severity = self.severity if self.severity >= 0 else min(age_days, 365) / 730
         return replace(self, age_days=age_days, severity=severity)

@@ -1,7 +1,5 @@
 """The answer is far larger than a context window wants it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

@@ -1,9 +1,7 @@
 """The last page of a list is missing."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
@@ -28,7 +26,7 @@ class PageLost(ChangedReply):
     example = '"page_lost", "list_orders", share=0.3, count="changed", calls=[1]'
     source = "https://github.com/cuga-project/cuga-agent/issues/750"
 
-    def draw(self, dice: Dice) -> PageLost:
+    def draw(self, dice: Dice) -> Self:
         return replace(self, count=self.count or dice("count").pick(("kept", "changed")))
 
     def changed(self, value: Any, call: Call, context: TrialContext) -> Any:

@@ -1,9 +1,7 @@
 """A part of the answer is true, and the rest is missing or wrong."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
@@ -31,7 +29,7 @@ class PartialTruth(ChangedReply):
     example = '"partial_truth", "search", how="missing", calls=[1]'
     source = "https://github.com/elastic/elasticsearch/pull/40367/files"
 
-    def draw(self, dice: Dice) -> PartialTruth:
+    def draw(self, dice: Dice) -> Self:
         severity = self.severity if self.severity >= 0 else dice("severity").uniform()
         point = self.point if self.point >= 0 else dice("point").uniform()
         return replace(self, severity=severity, point=point, how=self.how or dice("how").pick(("missing", "wrong")))

@@ -1,7 +1,5 @@
 """A text in a tool's answer tells the model what to do."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,11 +1,9 @@
 """The answer has another schema than yesterday's."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
@@ -36,7 +34,7 @@ class SchemaDrift(ChangedReply):
     example = '"schema_drift", "get_order", kind="renamed", chance=0.2'
     source = "https://github.com/basicmachines-co/basic-memory/issues/638"
 
-    def draw(self, dice: Dice) -> SchemaDrift:
+    def draw(self, dice: Dice) -> Self:
         return replace(self, point=self.point if self.point >= 0 else dice("point").uniform())
 
     def changed(self, value: Any, call: Call, context: TrialContext) -> Any:

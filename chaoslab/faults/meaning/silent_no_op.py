@@ -1,7 +1,5 @@
 """The service does nothing, and answers as if it had."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

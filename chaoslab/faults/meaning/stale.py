@@ -1,7 +1,5 @@
 """The answer is an earlier one, as from a cache that nobody cleared."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal
 

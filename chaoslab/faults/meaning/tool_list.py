@@ -1,9 +1,7 @@
 """The list of a server's tools is not what it was, or says what it should not."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core.changed_reply import is_answer, pick
@@ -38,7 +36,7 @@ class ToolList(Fault):
     example = '"tool_list", "shop", how="poisoned"'
     source = "https://invariantlabs.ai/blog/mcp-security-notification-tool-poisoning-attacks"
 
-    def draw(self, dice: Dice) -> ToolList:
+    def draw(self, dice: Dice) -> Self:
         how = self.how or dice("how").pick(("shorter", "renamed", "poisoned"))
         return replace(self, how=how, point=self.point if self.point >= 0 else dice("point").uniform())
 

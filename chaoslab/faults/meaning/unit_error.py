@@ -1,12 +1,10 @@
 """The numbers in the answer are in another unit than they should be."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
@@ -41,7 +39,7 @@ class UnitError(ChangedReply):
     example = '"unit_error", "weather", kind="fahrenheit", chance=0.2'
     source = "https://github.com/Pirate-Weather/pirateweather/issues/71"
 
-    def draw(self, dice: Dice) -> UnitError:
+    def draw(self, dice: Dice) -> Self:
         point = self.point if self.point >= 0 else dice("point").uniform()
         return replace(self, point=point, kind=self.kind or dice("kind").pick(list(KINDS)))
 

@@ -1,9 +1,7 @@
 """The answer is about another one: another city, another order."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
@@ -28,7 +26,7 @@ class WrongEntity(ChangedReply):
     example = '"wrong_entity", "get_order", severity=0.8, chance=0.2'
     source = "https://github.com/morcen/passage/issues/111"
 
-    def draw(self, dice: Dice) -> WrongEntity:
+    def draw(self, dice: Dice) -> Self:
         return replace(self, severity=self.severity if self.severity >= 0 else dice("severity").uniform())
 
     def changed(self, value: Any, call: Call, context: TrialContext) -> Any:

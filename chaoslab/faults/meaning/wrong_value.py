@@ -1,14 +1,12 @@
 """The answer looks right but one value in it is wrong (a hallucination)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from enum import Enum
-from typing import Any
+from typing import Any, Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
@@ -52,7 +50,7 @@ class WrongValue(Fault):
         if self.factor and self.severity >= 0:
             raise ValueError(f"wrong_value has factor {self.factor:g} and severity {self.severity:g}: leave one out")
 
-    def draw(self, dice: Dice) -> WrongValue:
+    def draw(self, dice: Dice) -> Self:
         point = self.point if self.point >= 0 else dice("point").uniform()
         factor = 0.0 if self.severity >= 0 else self.factor or dice("factor").pick((0.5, 1.5, 2.0, 3.0))
         return replace(self, point=point, factor=factor)
@@ -114,9 +112,7 @@ class WrongValue(Fault):
             return None
 
     def witnessed(self, seen: Observation) -> str | None:
-        if seen.reply is None or not seen.reply.same_as(seen.changed_reply):
-            return None
-        return "a value that the service did not give reached the caller"
+        return "a value that the service did not give reached the caller" if seen.met_reply else None
 
 
 def _places(value: Any, around: tuple[int, ...] = (), *, every: bool = False) -> Iterator[Place]:

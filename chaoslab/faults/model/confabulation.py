@@ -1,7 +1,5 @@
 """The model answers by itself, with figures that nobody gave it."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, replace
 

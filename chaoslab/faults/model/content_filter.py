@@ -1,7 +1,5 @@
 """The provider holds the answer back for its content."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from chaoslab.core.answers import Said

@@ -1,7 +1,5 @@
 """The provider refuses the request, since the conversation is longer than the model can read."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from chaoslab.core.context import TrialContext
@@ -25,6 +23,5 @@ class ContextLength(Fault):
         yield call
 
     def witnessed(self, seen: Observation) -> str | None:
-        if seen.reply is None or not seen.reply.same_as(seen.changed_reply):
-            return None
-        return f"the provider's refusal of a long conversation, {seen.reply.status}, reached the caller"
+        met = seen.met_reply
+        return f"the provider's refusal of a long conversation, {met.status}, reached the caller" if met else None

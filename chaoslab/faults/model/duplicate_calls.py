@@ -1,7 +1,5 @@
 """The model makes the same call twice in one answer."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """The model says nothing."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from chaoslab.core.answers import Said

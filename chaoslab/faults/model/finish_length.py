@@ -1,7 +1,5 @@
 """The answer ends in the middle, since the tokens it may have are used up."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

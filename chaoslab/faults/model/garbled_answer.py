@@ -1,7 +1,5 @@
 """The text of a model's answer is garbled, as by a proxy that takes UTF-8 for Latin-1."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from chaoslab.core.answers import Said

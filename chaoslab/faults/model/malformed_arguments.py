@@ -1,7 +1,5 @@
 """The arguments of a tool call are no JSON, or do not fit the tool's schema."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """A tool call lacks an argument."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from chaoslab.core.answers import Said

@@ -1,7 +1,5 @@
 """The model refuses politely, though it was asked for nothing wrong."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from chaoslab.core.answers import Said

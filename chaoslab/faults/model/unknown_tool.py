@@ -1,7 +1,5 @@
 """The model calls a tool that there is none of."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from chaoslab.core.answers import Said

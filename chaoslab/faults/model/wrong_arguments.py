@@ -1,9 +1,7 @@
 """The model calls the right tool with an argument that is wrong, and looks right."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
@@ -31,7 +29,7 @@ class WrongArguments(ChangedAnswer):
     example = '"wrong_arguments", "api.openai.com", chance=0.1'
     source = "https://github.com/floritange/AgentChaos/blob/main/docs/faults.md"
 
-    def draw(self, dice: Dice) -> WrongArguments:
+    def draw(self, dice: Dice) -> Self:
         return self if self.point >= 0 else replace(self, point=dice("point").uniform())
 
     def changed(self, said: Said) -> Said:

@@ -1,7 +1,5 @@
 """The line is slow, so a large answer takes its time."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

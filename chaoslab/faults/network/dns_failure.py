@@ -1,7 +1,5 @@
 """The name of a service is not found, as when a resolver is down or a record was deleted."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from chaoslab.core.context import TrialContext

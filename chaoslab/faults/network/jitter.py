@@ -1,10 +1,8 @@
 """The delay of a call is another one each time."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core.context import TrialContext
@@ -32,7 +30,7 @@ class Jitter(Fault):
     example = '"jitter", "search", jitter_s=0.3'
     source = "https://github.com/Shopify/toxiproxy#latency"
 
-    def draw(self, dice: Dice) -> Jitter:
+    def draw(self, dice: Dice) -> Self:
         drawn_s = round(dice("jitter").between(LEAST_S, self.jitter_s), 3)
         return replace(self, jitter_s=drawn_s, stream=self.stream or dice("stream").pick(STREAMS))
 

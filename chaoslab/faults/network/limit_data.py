@@ -1,7 +1,5 @@
 """The connection closes after some bytes of the answer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 

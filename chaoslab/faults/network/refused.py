@@ -1,7 +1,5 @@
 """The connection is refused, as by a service that is down."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from chaoslab.core.context import TrialContext

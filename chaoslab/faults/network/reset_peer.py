@@ -1,9 +1,8 @@
 """The connection is reset in mid-exchange (RST), as by a crashed process or a firewall."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.base.durations import duration
@@ -24,7 +23,7 @@ class ResetPeer(Fault):
     example = '"reset_peer", "search", stream="downstream", chance=0.1'
     source = "https://github.com/Shopify/toxiproxy#reset_peer"
 
-    def draw(self, dice: Dice) -> ResetPeer:
+    def draw(self, dice: Dice) -> Self:
         return replace(self, stream=self.stream or dice("stream").pick(STREAMS))
 
     def flow(self, call: Call, context: TrialContext) -> Flow:

@@ -1,7 +1,5 @@
 """The answer comes in small pieces, each after a pause."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

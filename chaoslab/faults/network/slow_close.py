@@ -1,7 +1,5 @@
 """The answer stops in its middle, and the connection closes only after a while."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,9 +1,8 @@
 """Nothing arrives any more, and the connection ends after a while or never."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.base.durations import duration
@@ -27,7 +26,7 @@ class Timeout(Fault):
     example = '"timeout", "search", after_s=2.0, chance=0.1'
     source = "https://github.com/Shopify/toxiproxy#timeout"
 
-    def draw(self, dice: Dice) -> Timeout:
+    def draw(self, dice: Dice) -> Self:
         return replace(self, stream=self.stream or dice("stream").pick(STREAMS))
 
     def flow(self, call: Call, context: TrialContext) -> Flow:

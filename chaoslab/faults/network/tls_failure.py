@@ -1,7 +1,5 @@
 """The certificate of a service has expired, so its client ends the handshake."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from chaoslab.core.context import TrialContext

@@ -1,7 +1,5 @@
 """A service's container runs out of memory, and the kernel kills its process."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from chaoslab.core.fault import Outage

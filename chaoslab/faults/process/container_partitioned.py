@@ -1,7 +1,5 @@
 """A service's container is taken off its network for some seconds."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from chaoslab.base.durations import duration

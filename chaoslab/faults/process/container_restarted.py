@@ -1,7 +1,5 @@
 """A service's container is restarted: its process dies, and is started again at once."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from chaoslab.faults.process.service_down import ServiceDown

@@ -1,7 +1,5 @@
 """A service's container gets a small share of a CPU for some seconds."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from chaoslab.base.durations import duration

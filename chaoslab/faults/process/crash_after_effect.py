@@ -1,7 +1,5 @@
 """The service does the work, and its process dies before it has answered."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """The process of a service dies at a request, and is up again after some seconds."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

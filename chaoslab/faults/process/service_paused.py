@@ -1,7 +1,5 @@
 """The process of a service stops for some seconds and goes on, as in a long garbage collection."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from chaoslab.base.durations import duration

@@ -1,7 +1,5 @@
 """The parts of a streamed tool call have the wrong index, or come among those of another."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest

@@ -1,9 +1,8 @@
 """One event of the stream is damaged on its way."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core.context import TrialContext
@@ -26,7 +25,7 @@ class CorruptChunk(Fault):
     example = '"corrupt_chunk", "api.openai.com", after_events=3'
     source = "https://github.com/openai/openai-python/issues/2722"
 
-    def draw(self, dice: Dice) -> CorruptChunk:
+    def draw(self, dice: Dice) -> Self:
         return replace(self, after_events=drawn(self.after_events, dice))
 
     def flow(self, call: Call, context: TrialContext) -> Flow:

@@ -1,10 +1,8 @@
 """The stream ends too early, as if it had ended as it should."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core.answers import Answers
@@ -44,7 +42,7 @@ class Cut(Fault):
     example = '"cut", "api.openai.com", after_events=3, chance=0.1'
     source = "https://github.com/griffinwork40/agent-afk/pull/635"
 
-    def draw(self, dice: Dice) -> Cut:
+    def draw(self, dice: Dice) -> Self:
         return replace(self, after_events=drawn(self.after_events, dice))
 
     def flow(self, call: Call, context: TrialContext) -> Flow:

@@ -1,7 +1,5 @@
 """The stream ends in the middle of a tool call's arguments, as if it had ended as it should."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import ClassVar
 

@@ -1,9 +1,8 @@
 """The connection breaks in the middle of a stream."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core.context import TrialContext
@@ -24,7 +23,7 @@ class Disconnect(Fault):
     example = '"disconnect", "api.openai.com", after_events=3'
     source = "https://github.com/konveyor/kai/issues/622"
 
-    def draw(self, dice: Dice) -> Disconnect:
+    def draw(self, dice: Dice) -> Self:
         return replace(self, after_events=drawn(self.after_events, dice))
 
     def flow(self, call: Call, context: TrialContext) -> Flow:

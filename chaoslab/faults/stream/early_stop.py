@@ -1,7 +1,5 @@
 """The stream ends in the middle of the answer and says that the model meant it so."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import ClassVar
 

@@ -1,10 +1,8 @@
 """The stream says in its middle that the answer has failed, behind a status of success."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core.answers import Answers
@@ -32,7 +30,7 @@ class ErrorEvent(Fault):
     example = '"error_event", "api.anthropic.com", after_events=3'
     source = "https://docs.anthropic.com/en/docs/build-with-claude/streaming#error-events"
 
-    def draw(self, dice: Dice) -> ErrorEvent:
+    def draw(self, dice: Dice) -> Self:
         return replace(self, after_events=drawn(self.after_events, dice))
 
     def flow(self, call: Call, context: TrialContext) -> Flow:

@@ -1,7 +1,5 @@
 """The stream comes drop by drop."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The model thinks for long before it says its first word."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from chaoslab.base.durations import duration

@@ -1,9 +1,8 @@
 """The stream stands still in its middle."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.base.durations import duration
@@ -31,7 +30,7 @@ class Stall(Fault):
     example = '"stall", "api.openai.com", after_events=3'
     source = "https://github.com/microsoft/amplifier/issues/339"
 
-    def draw(self, dice: Dice) -> Stall:
+    def draw(self, dice: Dice) -> Self:
         return replace(self, after_events=drawn(self.after_events, dice))
 
     def flow(self, call: Call, context: TrialContext) -> Flow:

@@ -1,7 +1,5 @@
 """The service takes the caller's key no more."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,6 +23,4 @@ class AuthError(Fault):
         yield call
 
     def witnessed(self, seen: Observation) -> str | None:
-        if seen.reply is None or not seen.reply.same_as(seen.changed_reply):
-            return None
-        return f"the service's own error {seen.reply.status} reached the caller"
+        return f"the service's own error {met.status} reached the caller" if (met := seen.met_reply) else None

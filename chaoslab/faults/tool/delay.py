@@ -1,7 +1,5 @@
 """The answer comes late, by a pattern."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -64,7 +62,7 @@ class Delay(Fault):
         if self.pattern == "degrading" and self.mean_s <= 0:
             raise ValueError(f"mean_s of delay is {self.mean_s}: a degrading one should begin with more than 0")
 
-    def draw(self, dice: Dice) -> Delay:
+    def draw(self, dice: Dice) -> "Delay":
         told = replace(self, preset="", **PRESETS[self.preset]) if self.preset else self
         if told.pattern == "degrading":
             return told

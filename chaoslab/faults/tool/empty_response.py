@@ -1,7 +1,5 @@
 """The service does the work, and its answer is empty."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from chaoslab.core.context import TrialContext
@@ -27,6 +25,4 @@ class EmptyResponse(Fault):
         return Reply(reply.status, kept)
 
     def witnessed(self, seen: Observation) -> str | None:
-        if seen.reply is None or not seen.reply.same_as(seen.changed_reply):
-            return None
-        return f"an empty answer with status {seen.reply.status} reached the caller"
+        return f"an empty answer with status {met.status} reached the caller" if (met := seen.met_reply) else None

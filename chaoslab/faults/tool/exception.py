@@ -1,7 +1,5 @@
 """The tool raises an exception instead of doing the work."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 

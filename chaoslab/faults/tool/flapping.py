@@ -1,7 +1,5 @@
 """The service comes and goes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from chaoslab.core.context import TrialContext
@@ -28,6 +26,4 @@ class Flapping(Fault):
         return call.refused_with(503)
 
     def witnessed(self, seen: Observation) -> str | None:
-        if seen.reply is None or not seen.reply.same_as(seen.changed_reply):
-            return None
-        return "a reply that the service is down reached the caller"
+        return "a reply that the service is down reached the caller" if seen.met_reply else None

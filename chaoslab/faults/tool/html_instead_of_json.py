@@ -1,7 +1,5 @@
 """A page of HTML comes instead of the service's answer."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from chaoslab.core.context import TrialContext
@@ -35,6 +33,4 @@ class HtmlInsteadOfJson(Fault):
         yield call
 
     def witnessed(self, seen: Observation) -> str | None:
-        if seen.reply is None or not seen.reply.same_as(seen.changed_reply):
-            return None
-        return f"a page of HTML with status {self.status} reached the caller"
+        return f"a page of HTML with status {self.status} reached the caller" if seen.met_reply else None

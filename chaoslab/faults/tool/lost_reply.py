@@ -1,7 +1,5 @@
 """The service does the work, but its answer never arrives."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from chaoslab.core.context import TrialContext

@@ -1,9 +1,8 @@
 """The answer's JSON is damaged."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, replace
+from typing import Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core.context import TrialContext
@@ -23,7 +22,7 @@ class MalformedJson(Fault):
     example = '"malformed_json", "search", chance=0.1'
     source = "https://github.com/trpc/trpc/issues/4634"
 
-    def draw(self, dice: Dice) -> MalformedJson:
+    def draw(self, dice: Dice) -> Self:
         return replace(self, part=self.part or round(dice("part").between(0.2, 0.9), 3))
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
@@ -40,6 +39,5 @@ class MalformedJson(Fault):
         return reply.with_text(cut)
 
     def witnessed(self, seen: Observation) -> str | None:
-        if seen.reply is None or not seen.reply.same_as(seen.changed_reply):
-            return None
-        return f"an answer that is no JSON, of {len(seen.reply.body)} bytes, reached the caller"
+        met = seen.met_reply
+        return f"an answer that is no JSON, of {len(met.body)} bytes, reached the caller" if met else None

@@ -1,7 +1,5 @@
 """The service says that there is no such thing, though there is."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from chaoslab.core.context import TrialContext
@@ -22,6 +20,4 @@ class NotFound(Fault):
         yield call
 
     def witnessed(self, seen: Observation) -> str | None:
-        if seen.reply is None or not seen.reply.same_as(seen.changed_reply):
-            return None
-        return "a reply that there is no such thing reached the caller"
+        return "a reply that there is no such thing reached the caller" if seen.met_reply else None

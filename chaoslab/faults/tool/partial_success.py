@@ -1,7 +1,5 @@
 """The work is done, and the answer reports a part of it as failed."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The service answers that there were too many requests."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from email.utils import format_datetime
@@ -82,9 +80,7 @@ class RateLimit(Fault):
         return None
 
     def witnessed(self, seen: Observation) -> str | None:
-        if seen.reply is None or not seen.reply.same_as(seen.changed_reply):
-            return None
-        return "a reply that there were too many requests reached the caller"
+        return "a reply that there were too many requests reached the caller" if seen.met_reply else None
 
 
 def _without_time(reply: Reply) -> Reply:

@@ -1,7 +1,5 @@
 """The call arrives twice, as from a queue or a proxy that sends again what was done."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from chaoslab.core.context import TrialContext

@@ -1,8 +1,7 @@
 """The service fails for a reason of its own."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
+from typing import Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core.context import TrialContext
@@ -26,7 +25,7 @@ class ServerError(Fault):
         if self.status and not 500 <= self.status <= 599:
             raise ValueError(f"status of server_error is {self.status}: it should be from 500 to 599, or 0")
 
-    def draw(self, dice: Dice) -> ServerError:
+    def draw(self, dice: Dice) -> Self:
         return replace(self, status=self.status or dice("status").pick(STATUSES))
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
@@ -34,6 +33,4 @@ class ServerError(Fault):
         yield call
 
     def witnessed(self, seen: Observation) -> str | None:
-        if seen.reply is None or not seen.reply.same_as(seen.changed_reply):
-            return None
-        return f"the service's own error {seen.reply.status} reached the caller"
+        return f"the service's own error {met.status} reached the caller" if (met := seen.met_reply) else None

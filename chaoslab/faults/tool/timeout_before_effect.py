@@ -1,7 +1,5 @@
 """The request is lost on its way: the service never hears of it, and the caller waits in vain."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from chaoslab.core.context import TrialContext

@@ -1,8 +1,7 @@
 """The service answers with an error of its own instead of doing the work."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
+from typing import Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.base.phrases import phrase
@@ -30,7 +29,7 @@ class ToolError(Fault):
         if self.status and not 400 <= self.status <= 599:
             raise ValueError(f"status of tool_error is {self.status}: it should be an error's, from 400 to 599, or 0")
 
-    def draw(self, dice: Dice) -> ToolError:
+    def draw(self, dice: Dice) -> Self:
         return replace(self, status=self.status or dice("status").pick(STATUSES))
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
@@ -40,6 +39,4 @@ class ToolError(Fault):
         yield call
 
     def witnessed(self, seen: Observation) -> str | None:
-        if seen.reply is None or not seen.reply.same_as(seen.changed_reply):
-            return None
-        return f"the service's own error {self.status} reached the caller"
+        return f"the service's own error {self.status} reached the caller" if seen.met_reply else None

@@ -1,7 +1,5 @@
 """The formats of models' APIs, one file each: requests are read into a `Chat`, and answers take the format's shape."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase

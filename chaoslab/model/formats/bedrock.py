@@ -1,7 +1,5 @@
 """Amazon Bedrock's converse, and the binary frames of its streams."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

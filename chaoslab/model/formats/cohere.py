@@ -1,7 +1,5 @@
 """Cohere's chat, version 2."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """A request to a model and its answer in the form that all formats share, and `Format`, the base of each format."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from abc import ABC, abstractmethod

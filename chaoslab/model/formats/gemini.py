@@ -1,7 +1,5 @@
 """Google's Gemini: generateContent and streamGenerateContent, of the Gemini API and of Vertex AI."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """OpenAI's responses."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 

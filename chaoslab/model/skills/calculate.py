@@ -1,7 +1,5 @@
 """Arithmetic in signs or words, or over the findings of earlier steps."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

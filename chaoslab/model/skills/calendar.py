@@ -1,7 +1,5 @@
 """Events: create, list, delete and move. An event to delete is looked up first, never guessed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta

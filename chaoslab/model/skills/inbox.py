@@ -1,7 +1,5 @@
 """The inbox: the latest message, those of a sender, and their number."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Messages: sent with words that are given, asked for or found before."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

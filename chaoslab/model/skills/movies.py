@@ -1,7 +1,5 @@
 """Films by words of their title, with year and rating."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Unknown kinds of work, done by the unknown tool that matches the clause best."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Web search, on request or for a question that no other skill accepted."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Translation of a text, a quotation or an earlier finding."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Conversion of lengths, weights, volumes, speeds and temperatures, by the calculator."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The weather in one city or several, compared or used in arithmetic if asked."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -2,8 +2,6 @@
 seconds of one power of two share a bucket: 0.5 s and 0.6 s do, 0.4 s and 0.6 s do not. Other parameters are of one
 bucket if they are equal. A parameter that has its default is left out."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -29,7 +27,7 @@ class Cell:
     dose: float | None = None
 
     @classmethod
-    def of(cls, target: str, fault: str, params: Mapping[str, Any], how: str = ONCE) -> Cell:
+    def of(cls, target: str, fault: str, params: Mapping[str, Any], how: str = ONCE) -> "Cell":
         """The cell of a fault that was drawn with these parameters, defaults included."""
         dosed, defaults = _known(fault)
         value = params.get(dosed, defaults.get(dosed))

@@ -1,7 +1,5 @@
 """A planned experiment, as data, and `enhance`, which fills in what it lacks from what is known."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
@@ -47,7 +45,7 @@ class Design:
         object.__setattr__(self, "limits", _frozen(self.limits))
 
     @classmethod
-    def of(cls, given: Design | Cell | Mapping[str, Any]) -> Design:
+    def of(cls, given: "Design | Cell | Mapping[str, Any]") -> "Design":
         """The design of a mapping with the fields' names; its texts may have units: "5m", "0.2s", "10%". Raises
         ValueError, LookupError: a field, a fault, a parameter or a value that there is none of; one line."""
         if isinstance(given, Cell):

@@ -6,8 +6,6 @@ of both ends. A side that is not known stands at LEAST_S or MOST_S. When the end
 of their product is within 15 % of the edge.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

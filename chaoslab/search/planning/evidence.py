@@ -1,7 +1,5 @@
 """Experiments that were done, as rows, and the sums of them that planning asks for."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -62,7 +60,7 @@ class Target:
     effects: int = 0
     undoable: int = 0
 
-    def __add__(self, other: Target) -> Target:
+    def __add__(self, other: "Target") -> "Target":
         return Target(
             self.trials + other.trials, self.called + other.called, self.effects + other.effects,
             self.undoable + other.undoable,

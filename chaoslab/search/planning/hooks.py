@@ -1,7 +1,5 @@
 """The plug-ins of planning, behind one boundary: what one of them raises is one line that names its package."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 

@@ -14,8 +14,6 @@ Then the cell's own trials count in full: Beta(STRENGTH·m + bad, STRENGTH·(1 �
 tried has the widest posterior.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

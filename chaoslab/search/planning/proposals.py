@@ -8,8 +8,6 @@ never tried comes up in proportion to the damage that it may do, and nothing is 
 risk allowed. Dice are named by seed, round, fault and kind.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -10,8 +10,6 @@ risk = share · σ( ln(p / (1 − p)) + Σ weightᵢ · (factorᵢ − baseᵢ) 
 Each value is cut to its range before it counts, and σ stays between 0 and 1, so that the risk does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial

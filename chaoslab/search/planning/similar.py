@@ -8,8 +8,6 @@
 What neither has is left out; what only one has counts 0.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 

@@ -2,8 +2,6 @@
 a generator of lists of variations. When it is advanced, all of the last list were tried, and `known` holds what came of
 them; those that were tried before are not run again."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import cast

@@ -5,8 +5,6 @@ faults. It is explored once for each number of effects that the world has when i
 bring it up, so a retry after work that was done is not taken for one after none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from chaoslab.search.strategies.singles import at_sites

@@ -1,7 +1,5 @@
 """Each fault at every attempt of a target, from its first call until the trial ends: what retries cannot outlast."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from chaoslab.core.fault import load, trait

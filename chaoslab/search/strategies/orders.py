@@ -1,7 +1,5 @@
 """Orders of calls that were made at the same moment: one swap at a time, then orders that dice draw."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 

@@ -7,8 +7,6 @@ tried together, one at each call: if that fails in a new way, it is shrunk to th
 than there are pairs. Pairs whose faults alone changed most come first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations

@@ -1,8 +1,6 @@
 """Plans by dice: two to four faults at calls of the trial without faults. They end when many in a row show no failure
 of a new kind."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from chaoslab.base.dice import Dice

@@ -1,8 +1,6 @@
 """Each fault at each attempt of the trial without faults. Delays come second, since the first round tells when a caller
 gives up: each is tried on both sides of that."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from chaoslab.core.fault import load, trait

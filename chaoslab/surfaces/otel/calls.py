@@ -2,8 +2,6 @@
 tells most. Where a trace has none, the model's messages do: the calls that it asked for, and the results that it was
 given. The conventions differ in where the messages are; `_messages` reads them all."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """A collector that takes OTLP over HTTP, and what the variables of OpenTelemetry say of it."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -85,7 +83,7 @@ class Collector:
         self._client = httpx.Client(headers=given, timeout=TIMEOUT_S)
 
     @classmethod
-    def of(cls, base: str, environment: Mapping[str, str]) -> Collector:
+    def of(cls, base: str, environment: Mapping[str, str]) -> "Collector":
         """The collector at an address, with the headers and the service's name of the environment. Raises ValueError:
         the headers cannot be read."""
         return cls(base, headers(environment.get(HEADERS, "")), environment.get(SERVICE, "").strip() or "chaoslab")

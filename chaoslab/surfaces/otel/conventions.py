@@ -1,7 +1,5 @@
 """The names of OpenTelemetry's attributes that the lab writes, in one table, and the version that has them."""
 
-from __future__ import annotations
-
 SCHEMA = "https://opentelemetry.io/schemas/1.44.0"
 """The semantic conventions 1.44.0. Their `gen_ai` part is in development: a later version may have other names. The
 name of MCP's is as in release 0.1.0 of the GenAI conventions, to which those on MCP have moved."""

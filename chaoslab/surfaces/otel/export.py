@@ -1,7 +1,5 @@
 """Sends the trials of a run to a collector, each when it is over: its spans, and the run's metrics so far."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -1,8 +1,6 @@
 """Sends runs to a collector while they are written: a process of its own reads their logs, so that a collector that is
 slow or down costs the run nothing."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

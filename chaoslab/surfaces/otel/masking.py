@@ -1,7 +1,5 @@
 """Masks secrets and personal data in what a trace recorded."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

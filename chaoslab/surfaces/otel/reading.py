@@ -1,7 +1,5 @@
 """Reads the spans of a file of traces: OTLP's JSON, and the exports of Phoenix and Langfuse."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field

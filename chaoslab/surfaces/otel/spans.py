@@ -5,8 +5,6 @@ span below that. Effects, faults and the verdict are events of spans. All ids ar
 log gives the same ids whenever it is sent.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -97,7 +95,7 @@ class _Span:
 
     key: str
     name: str
-    parent: _Span | None
+    parent: "_Span | None"
     begin_t: float
     kind: int = INTERNAL
     end_t: float | None = None

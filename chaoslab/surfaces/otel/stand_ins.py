@@ -1,7 +1,5 @@
 """Stand-ins for the tools of recorded traces: each call gets the reply that was recorded of it."""
 
-from __future__ import annotations
-
 import difflib
 import json
 from collections import Counter
@@ -23,7 +21,7 @@ class Replies:
         self._trace, self._given = "", Counter[str]()
 
     @classmethod
-    def read(cls, path: Path) -> Replies:
+    def read(cls, path: Path) -> "Replies":
         """The replies of a file. Raises ValueError: it cannot be read, or is not as `from-traces` writes it."""
         try:
             traces = json_of(path)["traces"]

@@ -1,7 +1,5 @@
 """Writes what was found in traces as a project: scenario files, a module of stand-ins, and the recorded replies."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter, defaultdict

@@ -1,7 +1,5 @@
 """Reads the tools of an MCP server: from a file of its list, by its command, or at its address."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Reads the operations of a service from its OpenAPI document: 3.0, 3.1 or Swagger 2, as JSON or YAML."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The operations of a service, whatever its schema is written in, and what their verbs say of its state."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

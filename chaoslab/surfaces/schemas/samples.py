@@ -1,7 +1,5 @@
 """JSON schemas as their files have them: references followed, and values made that keep to them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field

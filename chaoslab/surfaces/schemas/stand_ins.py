@@ -5,8 +5,6 @@ each collection. Change them there. The agent of a scenario that names no other 
 careful client would.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """The state of a stand-in, and its replies to calls, whatever they come by."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from copy import deepcopy

@@ -1,7 +1,5 @@
 """Writes a service that is known by its schema as a project: scenarios, a module of stand-ins, and what they know."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

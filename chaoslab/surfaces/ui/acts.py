@@ -1,7 +1,5 @@
 """The acts of the pages, each of which is a command too: start a run, and label an answer."""
 
-from __future__ import annotations
-
 import shlex
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A campaign as its page shows it: its journal, and what its last look saw."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache

@@ -1,8 +1,6 @@
 """Reads the runs of a folder in two threads, so that no page waits for a log: one follows the runs that somebody looks
 at or that go on, in small parts; the other reads the lines of the list, each of which takes whole logs at once."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading
@@ -75,11 +73,8 @@ class Reader:
         self._looked_s = -LIST_S
 
     def run(self, name: str) -> Watched:
-        """The run of this name: that of its folder, behind its campaign's and a colon if one made it.
-
-        Raises:
-            LookupError: there is no such run.
-        """
+        """The run of this name: that of its folder, behind its campaign's and a colon if one made it. Raises
+        LookupError: there is no such run."""
         with self._lock:
             if name not in self._watched:
                 folder = self._folders.get(name) or folders_in(self.logs).get(name)
@@ -190,7 +185,7 @@ class Reader:
                 self._asked.wait(LOOK_S)
                 self._asked.clear()
 
-    def __enter__(self) -> Reader:
+    def __enter__(self) -> "Reader":
         for each in self._threads:
             each.start()
         return self

@@ -1,7 +1,5 @@
 """The memory beside the logs as its page shows it, and the experiments that a plan proposes."""
 
-from __future__ import annotations
-
 import sqlite3
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The server of the pages. It listens on loopback, and answers only who has its token and asks by a loopback name."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket

@@ -1,7 +1,5 @@
 """Looks at logs without parsing them: counts what is there and not read yet, and finds the lines of one trial."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator

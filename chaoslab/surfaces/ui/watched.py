@@ -1,8 +1,6 @@
 """One run as its page shows it, from its logs as they are written: read in parts and judged trial by trial, so that a
 run of any length is begun to be shown at once."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -116,7 +114,7 @@ class _Pulled(NamedTuple):
     gateway: bool = False
 
     @classmethod
-    def of(cls, folder: Path) -> _Pulled:
+    def of(cls, folder: Path) -> "_Pulled":
         return cls(Steering.read(folder), (folder / PAUSED).exists(), (folder / GATEWAY).exists())
 
 

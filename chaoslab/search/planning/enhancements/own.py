@@ -1,7 +1,5 @@
 """The fields of an experiment that are filled in: dose, deadline, what to look at, kind, limits and stop conditions."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from math import sqrt

@@ -1,7 +1,5 @@
 """The kinds of experiment that come with the lab."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The chances that a fault's traits and its story say of it."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The factors of a risk that come with the lab."""
 
-from __future__ import annotations
-
 from chaoslab.search.planning.evidence import Target
 from chaoslab.search.planning.risk import Asked
 
