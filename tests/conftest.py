@@ -13,8 +13,6 @@
   would not end.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import importlib

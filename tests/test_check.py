@@ -1,7 +1,5 @@
 """`lab.check` holds a trial to assertions, and a function is one too."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The command line: each command answers, and what was typed wrong gets one clear line."""
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import subprocess

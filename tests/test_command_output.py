@@ -1,7 +1,5 @@
 """The commands' help has one style, and --json prints one document."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from importlib import import_module

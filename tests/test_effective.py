@@ -1,7 +1,5 @@
 """The settings in force say where each was given, and an option that is really a setting is told so."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from pathlib import Path
 

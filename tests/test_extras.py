@@ -1,7 +1,5 @@
 """A part that is not installed, or hidden by a user's file, is named in one line before anything begins."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """`chaoslab faults`: the catalogue, a page on a fault, and the check that faults arrive."""
 
-from __future__ import annotations
-
 import ast
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A run is read while it is written: each event once, in the order of its writer, up to the run's end."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path

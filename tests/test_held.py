@@ -1,7 +1,5 @@
 """A run that goes on is told from one that was killed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Ctrl-C waits until it does no harm, but not for ever."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import importlib

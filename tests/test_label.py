@@ -1,7 +1,5 @@
 """`chaoslab label`: each answer of which nothing is certain beside its twin's, and a key for what it says."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """Values of options that cannot be meant: each is one line that names the option and tells what is right."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`chaoslab run` as a person runs it, in virtual time: one command to figures, pictures and logs; also broken off."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pty

@@ -1,7 +1,5 @@
 """A setting means the same wherever it was said; a bad one says what is wrong, where, and what would be right."""
 
-from __future__ import annotations
-
 import json
 import os
 from dataclasses import fields, replace

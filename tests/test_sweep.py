@@ -1,7 +1,5 @@
 """A sweep: its grid, the runs that it keeps, and its charts and page."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The command line's base: every command reports mistakes in one line and in the same words."""
 
-from __future__ import annotations
-
 import argparse
 import codecs
 import contextlib

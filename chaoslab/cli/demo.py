@@ -1,7 +1,5 @@
 """`chaoslab demo`: a real failure, found and explained, without a file."""
 
-from __future__ import annotations
-
 import argparse
 
 from chaoslab.base.commandline import seed, whole

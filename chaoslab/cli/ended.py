@@ -1,7 +1,5 @@
 """The end of the commands that run scenarios: one line and an exit code for whatever keeps them from their end."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

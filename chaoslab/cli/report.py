@@ -1,7 +1,5 @@
 """`chaoslab report`: the reports of runs, as files to read or to send."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

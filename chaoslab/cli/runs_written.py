@@ -1,7 +1,5 @@
 """The runs that `chaoslab test` and `chaoslab stress` write: the folder, and a report beside each run's logs."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

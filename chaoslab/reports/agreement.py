@@ -1,7 +1,5 @@
 """The agreement of a model with labels, as text and as plain data."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -2,8 +2,6 @@
 verdicts count. Those that rest on words are listed, and count only if that is asked for. A run in which nothing could
 be judged has no share of correct trials, so it fails any minimum."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

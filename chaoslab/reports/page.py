@@ -1,7 +1,5 @@
 """The parts of a text page: lines of at most 80 columns, tables, and figures with their intervals."""
 
-from __future__ import annotations
-
 import math
 import re
 import textwrap

@@ -1,7 +1,5 @@
 """A replay as text: its trials, and the first differences if any."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path

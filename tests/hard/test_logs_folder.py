@@ -3,8 +3,6 @@
 Nothing that was said to be written is lost, and nobody goes on without a record.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import shutil

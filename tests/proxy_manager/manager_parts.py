@@ -1,7 +1,5 @@
 """Parts of the manager's tests, some from the whole path's, and a run whose weather meets one fault."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """The nemesis: a fault stands before its call, is gone afterwards, and nothing false is claimed of it."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import itertools

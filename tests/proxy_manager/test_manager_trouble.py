@@ -1,7 +1,5 @@
 """The manager when Toxiproxy fails, forgets or refuses, the log is lost, or an agent is gone."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Two runs side by side: which trials went worse and better, the test, and the new failures with their replay line."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

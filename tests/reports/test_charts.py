@@ -1,7 +1,5 @@
 """The pictures say what happened, say so when nothing did, and never write one word over another."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

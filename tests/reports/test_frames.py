@@ -1,7 +1,5 @@
 """A run's log as tables: each column has its dtype, and what is not known is missing, never 0."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

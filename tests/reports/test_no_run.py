@@ -1,7 +1,5 @@
 """Every command that reads a run says in one line that there is none: of a file that is no log, and of a wrong name."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`chaoslab report`: where each format goes, and a line for each mistake; the report that a run leaves."""
 
-from __future__ import annotations
-
 import json
 import sys
 import webbrowser

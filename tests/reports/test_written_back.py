@@ -1,7 +1,5 @@
 """The lab can read what it wrote, and no report takes the place of what is none."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The changes between two runs as text, JSON, JUnit, Markdown, CSV and HTML."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 

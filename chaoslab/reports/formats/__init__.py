@@ -1,8 +1,6 @@
 """The formats of a run's report, one file each. A format is a module with `files(contents)`, which returns each file's
 text by its name."""
 
-from __future__ import annotations
-
 import errno
 import pkgutil
 from importlib import import_module
