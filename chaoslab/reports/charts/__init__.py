@@ -25,7 +25,7 @@ from chaoslab.base.extras import install_line
 from chaoslab.base.files import replacing
 from chaoslab.base.interrupts import heard_outside_imports
 from chaoslab.reports.charts.series import AXIS, Axis, axis_of, knobs, lines, of_levels, rows, said, states
-from chaoslab.reports.charts.style import blank, sign
+from chaoslab.reports.charts.style import blank, nothing, sign
 from chaoslab.reports.folder import LATEST, LOGS, charts_of, read
 from chaoslab.reports.levels import pooled
 
@@ -95,11 +95,8 @@ def _guarded(pictures: Mapping[str, Callable[[], Figure]]) -> dict[str, Figure]:
 
 
 def _unknown(name: str, why: str) -> Figure:
-    from chaoslab.reports.charts.style import canvas, nothing
-
-    figure, axes = canvas(name.replace("_", " ").capitalize())
-    nothing(axes, f"unknown ({why})".replace("$", r"\$"))
-    axes.set_gid("")  # that something went wrong is worth a picture
+    figure = nothing(name.replace("_", " ").capitalize(), f"unknown ({why})".replace("$", r"\$"))
+    figure.axes[0].set_gid("")  # that something went wrong is worth a picture
     return figure
 
 
