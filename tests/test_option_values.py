@@ -24,7 +24,7 @@ CASES: list[tuple[list[str], str]] = [
       for each in ("0", "-1", "x", "99999")),
     (["faults", "check", "--calls", "2"], "argument --calls: 2 should be a whole number from 3 to 1000000000"),
     (["faults", ""], "no fault is called '': known are auth_error"),
-    *((["demo", "--chaos-level", each], f"argument --chaos-level: {each!r} should be a number from 0 to 10")
+    *((["demo", "--chaos-level", each], f"argument --chaos-level: {each or repr('')} should be a number from 0 to 10")
       for each in ("11", "x", "nan", "")),
     *((["run", f"--{name}", ""], f"argument --{name}: {EMPTY}")
       for name in ("world", "prompts", "trials", "seed", "jobs")),

@@ -46,17 +46,6 @@ class Ruling:
     code: int = 0
 
 
-def share(text: str) -> float:
-    """Parses --min-correct."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"{text[:60]} should be a share from 0 to 1, as in 0.9")
-    return value
-
-
 def outcomes(text: str) -> tuple[str, ...]:
     """Parses --fail-on: names with commas."""
     names = [name.strip() for name in text.split(",")]
