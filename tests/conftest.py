@@ -118,6 +118,13 @@ LONG = (
 """The files that take longest, longest first."""
 
 
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of the test's own, in which it runs."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
 def pytest_configure() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

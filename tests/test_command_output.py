@@ -27,10 +27,9 @@ def shown(arguments: list[str], capsys: pytest.CaptureFixture[str], *, code: int
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(here: Path) -> Run:
     """A run of two trials in logs/ here: one is right, one gives no answer."""
-    monkeypatch.chdir(tmp_path)
-    run = Run.create(Path("logs"), now="2026-06-01T09:00:00Z", name="mine")
+    run = Run.create(here / "logs", now="2026-06-01T09:00:00Z", name="mine")
     run.make_latest()
     with run.log("info") as info:
         info.write(
@@ -109,8 +108,8 @@ def test_show_selects_trials(capsys: pytest.CaptureFixture[str]) -> None:
     assert shown(["show", "--outcome", "harm", "--json"], capsys)["trials"] == []
 
 
-def test_settings(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_settings(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GROQ_API_KEY", "a-secret-key")
     defaults = {each["name"]: each for each in shown(["settings", "--json"], capsys)["settings"]}
     assert defaults["SEED"]["default"] == str(Settings().seed)

@@ -218,10 +218,8 @@ def test_what_happens_now_is_one_line() -> None:
     assert watched().now(200).split()[:4] == ["trial", "0", "of", "0"]
 
 
-def test_the_command_follows_a_run_to_its_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_the_command_follows_a_run_to_its_end(capsys: pytest.CaptureFixture[str]) -> None:
     run = Run.create(Path("logs"), now=NOW)
     run.make_latest()
     with run.log("info") as info:

@@ -24,13 +24,12 @@ Printed = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(here: Path) -> Path:
     """A folder with the runs one and two; two is the latest."""
-    monkeypatch.chdir(tmp_path)
     for name in ("one", "two"):
-        FakeRun(tmp_path / "logs" / name, prompts=4).write()
-    (tmp_path / "logs" / "latest").symlink_to("two")
-    return tmp_path
+        FakeRun(here / "logs" / name, prompts=4).write()
+    (here / "logs" / "latest").symlink_to("two")
+    return here
 
 
 @pytest.mark.parametrize("kind", FILES)
