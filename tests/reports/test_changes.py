@@ -193,7 +193,10 @@ def test_of_two_runs_the_comparison_alone_is_printed(
     assert list(here.iterdir()) == []
     monkeypatch.setitem(sys.modules, "jinja2", None)
     assert cli.main(["report", *map(str, folders), "--format", "html", "--out", "-"]) == 2
-    assert capsys.readouterr() == ("", f"chaoslab report: jinja2 is not installed: {install_line('charts')}\n")
+    assert capsys.readouterr() == (
+        "",
+        f"the comparison in HTML needs jinja2, which is not installed: {install_line('charts')}\n",
+    )
 
 
 def test_the_command_compares_two_runs(folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:

@@ -131,11 +131,14 @@ def test_without_jinja_a_run_ends_well_and_says_what_to_install(
     monkeypatch.setitem(sys.modules, "jinja2", None)
     assert leave(Path("logs/one"), 0) == 0
     out, err = capsys.readouterr()
-    assert err == f"no report: jinja2 is not installed: {install_line('charts')}\n"
+    assert err == f"no report: a report in HTML needs jinja2, which is not installed: {install_line('charts')}\n"
     assert "report  " not in out
     assert not (here / "logs/one/report.html").exists()
     assert cli.main(["report", "one", "--format", "html"]) == 2
-    assert capsys.readouterr() == ("", f"chaoslab report: jinja2 is not installed: {install_line('charts')}\n")
+    assert capsys.readouterr() == (
+        "",
+        f"a report in HTML needs jinja2, which is not installed: {install_line('charts')}\n",
+    )
     assert cli.main(["report", "one", "--format", "json"]) == 0
 
 

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.guard import guarded
-from chaoslab.base.commandline import code_for
-from chaoslab.base.extras import install_line
+from chaoslab.base import extras
+from chaoslab.base.commandline import code_for, refuse
 from chaoslab.base.files import replacing
 from chaoslab.base.interrupts import heard_outside_imports
 from chaoslab.reports.charts.series import AXIS, Axis, axis_of, knobs, lines, of_levels, rows, said, states
@@ -101,9 +101,11 @@ def _unknown(name: str, why: str) -> Figure:
 
 
 def _load() -> None:
-    """Imports matplotlib without regard to MPLBACKEND: these charts need no backend."""
+    """Imports matplotlib without regard to MPLBACKEND: these charts need no backend. Raises Incomplete: a package that
+    they need is not installed."""
     from chaoslab.config.settings import hidden
 
+    extras.check("a chart", "charts")
     with hidden("MPLBACKEND"):
         importlib.import_module("matplotlib")
 
@@ -238,12 +240,8 @@ def main(names: Sequence[str] = (), *, out: Path | None = None, logs: Path = LOG
                     raise LookupError(f"the logs of '{silent}' do not state its {AXIS}: it cannot be laid over others")
                 figures = overlay(runs)
             pictures, empty = rendered(figures), undrawn(figures)
-    except LookupError as error:
-        print(error.args[0], file=sys.stderr)
-        return 2
-    except ModuleNotFoundError as error:
-        print(missing(error), file=sys.stderr)
-        return 2
+    except (LookupError, extras.Incomplete) as error:
+        return refuse(error)
     alone = len(names) == 1 and not out
     folders = places(charts_of(names[0], logs=logs), out=OUT, logs=logs) if alone else [out or OUT]
     paths, complaints, code = put(pictures, folders, without=empty)
@@ -257,8 +255,3 @@ def main(names: Sequence[str] = (), *, out: Path | None = None, logs: Path = LOG
     if paths:
         print(*paths, sep="\n")
     return code
-
-
-def missing(error: ModuleNotFoundError) -> str:
-    """One line with a remedy for the missing package."""
-    return f"{error.name} is not installed: {install_line('charts')}"
