@@ -361,7 +361,7 @@ def test_without_labels_nothing_is_asked(judge: type[Server], folder: Path, caps
 def test_a_share_that_is_none_is_one_line(share: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["judge", f"--certain-above={share}"])
-    assert f"'{share}' should be a share from 0 to below 1, as in 0.9" in capsys.readouterr().err
+    assert f"{share} should be a share from 0 to below 1, as in 0.9" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("judge")
