@@ -85,9 +85,9 @@ def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None
     assert __version__ == version.__version__
 
 
-def test_runs(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs(run: Run, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (found,) = shown(["runs", "--json"], capsys)["runs"]
-    assert found["folder"] == str(run.folder)
+    assert found["folder"] == str(run.folder.relative_to(here))
     assert found["seed"] == 7
     assert found["outcomes"] == {"correct": 1, "failed": 1}
     assert found["ended"] == "not finished"
