@@ -1,7 +1,5 @@
 """Assembles the agent, the same in every world: the targets, and the graph that calls them."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The command `chaoslab agent`: works through the prompts, in a lab whose other parts are running."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import contextlib

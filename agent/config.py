@@ -1,7 +1,5 @@
 """`agent/config.json`: addresses, and the agent's own intervals. It is validated when it is read."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

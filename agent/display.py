@@ -1,8 +1,6 @@
 """The progress display of the agent, read from the run's logs: a live line in a terminal, one line a trial
 elsewhere."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

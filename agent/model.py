@@ -1,8 +1,6 @@
 """A check of the model before the run: it answers, accepts the key and knows the name. The check bypasses every proxy
 and uses no tokens."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote

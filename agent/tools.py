@@ -1,8 +1,6 @@
 """The ten tools: each is built from its service's description at `GET /tools`, and called over HTTP. A tool retries,
 falls back and reports a failure to the model as a message; nothing here knows of faults."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ power   = atom (("^" | "**") unary)?
 atom    = number | constant | function "(" sum ("," sum)* ")" | "(" sum ")"
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

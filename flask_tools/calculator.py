@@ -1,7 +1,5 @@
 """The calculator, in a plain format of its own. It parses a grammar; it never executes its input."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from chaoslab.core.service_spec import ErrorReply, ServiceSpec, ToolSpec

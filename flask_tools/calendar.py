@@ -1,7 +1,5 @@
 """A calendar in Google's v3 format. Creating and deleting are effects; every trial starts from the same week."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta

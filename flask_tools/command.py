@@ -1,7 +1,5 @@
 """The command `chaoslab tools`: serves the tools over HTTP, each on its own port, until stopped."""
 
-from __future__ import annotations
-
 import argparse
 import signal
 import sys

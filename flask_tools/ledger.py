@@ -6,8 +6,6 @@ answer. The log is a service's only memory, so a service may be restarted, or ru
 file.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import io

@@ -1,7 +1,5 @@
 """Messaging in Slack's format: most refusals are a 200 with `ok: false`. Sending is an effect; the inbox is seeded."""
 
-from __future__ import annotations
-
 import re
 from datetime import datetime, timedelta
 from typing import Any

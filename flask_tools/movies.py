@@ -1,8 +1,6 @@
 """Film search in TMDB's format, over `data/movies.json`, which anyone may replace; if it is unusable, over the bundled
 films."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass

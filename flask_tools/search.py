@@ -1,8 +1,6 @@
 """Web search in SerpAPI's format, over a small bundled library ranked by BM25 (Robertson & Zaragoza 2009, k1 = 1.2, b =
 0.75)."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

@@ -7,8 +7,6 @@ is the day's seed plus the trial's past effects, nothing else, so a service that
 ledger.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import unicodedata

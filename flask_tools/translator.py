@@ -1,8 +1,6 @@
 """Translation in LibreTranslate's format, from a bundled phrasebook (whole phrases first, then word by word) or a named
 server."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from typing import Any

@@ -5,8 +5,6 @@ The climate is a rule of thumb: the annual mean falls by half a degree per degre
 amplitude is a fifth of a degree per degree of latitude, and named dice of (city, day) add a daily variation.
 """
 
-from __future__ import annotations
-
 import math
 from datetime import datetime, timedelta
 from functools import cache

@@ -1,7 +1,5 @@
 """Lanes on Toxiproxy: made for one call with the toxics of its fault, read back, and taken down."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

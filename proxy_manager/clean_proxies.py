@@ -1,8 +1,6 @@
 """The proxies that stand while a run is open, and their recovery when Toxiproxy has lost them, for example in a
 restart."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime

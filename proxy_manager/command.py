@@ -1,8 +1,6 @@
 """The command `chaoslab manager`: serves every run that an agent opens in the shared state, until stopped. Over HTTP it
 answers GET /health, GET /status, GET /metrics, POST /pause and POST /resume."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import signal

@@ -1,7 +1,5 @@
 """A run as the manager serves it, and its lanes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,8 +1,6 @@
 """The figures at the manager's /metrics, in Prometheus's text format: of all runs that it has served. They are read
 from the runs' logs, which tell of all parts. A scrape reads what was written since the one before it."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """The manager's loop over the rows that agents write into the shared state: roll, arm, read back, answer, heal."""
 
-from __future__ import annotations
-
 import contextlib
 import sqlite3
 import threading

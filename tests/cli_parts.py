@@ -1,7 +1,5 @@
 """A lab in a folder of its own, on ports of its own, run as a person runs it."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

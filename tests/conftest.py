@@ -13,8 +13,6 @@
   would not end.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import importlib
@@ -118,6 +116,13 @@ LONG = (
     "hard/test_side_by_side.py",
 )
 """The files that take longest, longest first."""
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of the test's own, in which it runs."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 def pytest_configure() -> None:

@@ -1,7 +1,5 @@
 """Shared by the tests of failing disks: small and read-only disks, limits, and a lab whose parts come and go."""
 
-from __future__ import annotations
-
 import contextlib
 import resource
 import subprocess

@@ -5,8 +5,6 @@ The doors are called in this process where they end before they start anything, 
 asked about.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

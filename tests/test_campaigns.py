@@ -1,7 +1,5 @@
 """Campaigns: what is checked before anything runs, what ends them, and that everything is taken back."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

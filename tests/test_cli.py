@@ -1,7 +1,5 @@
 """The command line: each command answers, and what was typed wrong gets one clear line."""
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import subprocess
@@ -51,53 +49,45 @@ WRONG = [
 def test_what_was_typed_wrong_gets_one_line(
     arguments: tuple[str, ...],
     line: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    here: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     assert main(arguments) == 2
     said = capsys.readouterr()
     assert said.err == line + "\n"
     assert said.out == ""
-    assert list(tmp_path.iterdir()) == []
+    assert list(here.iterdir()) == []
 
 
-def test_a_wrong_line_in_env_is_named_with_its_number(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / ".env").write_text("# mine\nERROR_PROB=lots\n")
+def test_a_wrong_line_in_env_is_named_with_its_number(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / ".env").write_text("# mine\nERROR_PROB=lots\n")
     assert main(["lab"]) == 2
     assert capsys.readouterr().err == "ERROR_PROB=lots (.env, line 2) should be a chance from 0 to 1\n"
 
 
 @pytest.mark.parametrize("text", ["[1", "{}", "[]", '[{"promt": "hi"}]', '[{"prompt": " "}]'])
 def test_a_wrong_prompt_file_is_said_before_anything_is_started(
-    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    text: str, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.json").write_text(text)
+    (here / "mine.json").write_text(text)
     assert main(["lab", "PROMPTS=mine.json"]) == 2
     said = capsys.readouterr()
     assert said.err.startswith("PROMPTS=mine.json")
     assert said.err.count("\n") == 1
-    assert [path.name for path in tmp_path.iterdir()] == ["mine.json"]
+    assert [path.name for path in here.iterdir()] == ["mine.json"]
 
 
+@pytest.mark.usefixtures("here")
 def test_what_make_was_given_is_blamed_on_the_command_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TOXIC_PROB", "2")
     assert main(["lab", "TOXIC_PROB=2"]) == 2
     assert capsys.readouterr().err == "TOXIC_PROB=2 (command line) should be a chance from 0 to 1\n"
 
 
-def test_a_picture_that_cannot_be_written_is_said_after_the_figures(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_a_picture_that_cannot_be_written_is_said_after_the_figures(capsys: pytest.CaptureFixture[str]) -> None:
     FakeRun(Path("logs/fake"), prompts=3).write()
     Path("logs/latest").symlink_to("fake")
     Path("charts/response_time.png").mkdir(parents=True)
@@ -116,15 +106,13 @@ def test_a_picture_that_cannot_be_written_is_said_after_the_figures(
         (("42", "42"), "", "p1.r1"),
     ],
 )
+@pytest.mark.usefixtures("here")
 def test_what_to_look_at_next_is_the_first_trial_of_the_worst_else_that_met_a_fault(
     answers: tuple[str, ...],
     met: str,
     trial: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     run = Run.create(Path("logs"), now="2026-06-01T09:00:00Z", name="v1-a-name-of-its-own")
     run.make_latest()
     with run.log("info") as info:
@@ -209,14 +197,12 @@ def test_every_command_has_help() -> None:
     ],
     ids=lambda given: " ".join(given),
 )
+@pytest.mark.usefixtures("here")
 def test_words_of_one_kind_may_stand_on_both_sides_of_an_option(
     given: list[str],
     both: tuple[str, str],
     capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     main(given)
     told = capsys.readouterr()
     assert all(part in told.out for part in both), told

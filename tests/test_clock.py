@@ -1,7 +1,5 @@
 """A moment in words is the same whatever moment was told before it."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta, timezone
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The page for those who come from another tool: each word of ours exists, each of theirs that is answered is there."""
 
-from __future__ import annotations
-
 import argparse
 import ast
 import re

@@ -1,7 +1,5 @@
 """The commands' help has one style, and --json prints one document."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from importlib import import_module
@@ -29,10 +27,9 @@ def shown(arguments: list[str], capsys: pytest.CaptureFixture[str], *, code: int
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(here: Path) -> Run:
     """A run of two trials in logs/ here: one is right, one gives no answer."""
-    monkeypatch.chdir(tmp_path)
-    run = Run.create(Path("logs"), now="2026-06-01T09:00:00Z", name="mine")
+    run = Run.create(here / "logs", now="2026-06-01T09:00:00Z", name="mine")
     run.make_latest()
     with run.log("info") as info:
         info.write(
@@ -88,9 +85,9 @@ def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None
     assert __version__ == version.__version__
 
 
-def test_runs(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs(run: Run, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (found,) = shown(["runs", "--json"], capsys)["runs"]
-    assert found["folder"] == str(run.folder)
+    assert found["folder"] == str(run.folder.relative_to(here))
     assert found["seed"] == 7
     assert found["outcomes"] == {"correct": 1, "failed": 1}
     assert found["ended"] == "not finished"
@@ -111,8 +108,8 @@ def test_show_selects_trials(capsys: pytest.CaptureFixture[str]) -> None:
     assert shown(["show", "--outcome", "harm", "--json"], capsys)["trials"] == []
 
 
-def test_settings(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_settings(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GROQ_API_KEY", "a-secret-key")
     defaults = {each["name"]: each for each in shown(["settings", "--json"], capsys)["settings"]}
     assert defaults["SEED"]["default"] == str(Settings().seed)

@@ -1,7 +1,5 @@
 """Output is written as well as it can be: no terminal, reader or stream can end a program in a traceback."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Completion: a shell gets commands, options and values from the parsers of the commands."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

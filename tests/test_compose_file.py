@@ -1,7 +1,5 @@
 """The compose file and the code say the same: settings, services, ports, and who gets the key."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The walk-through of CONTRIBUTING.md, followed to the letter in a copy: each of its steps works."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """A draw depends on its names alone: the same in every process, on every machine, whatever was drawn before."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """A difference between two values is told by place and with both values, in one line of bounded length."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from typing import Any
 

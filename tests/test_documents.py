@@ -1,7 +1,5 @@
 """The documents agree with the code and each other: generated ones are up to date, and what they name is there."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -1,7 +1,5 @@
 """Durations read as a person would write them."""
 
-from __future__ import annotations
-
 import pytest
 
 from chaoslab.base.durations import between, difference, duration, span

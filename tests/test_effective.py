@@ -1,7 +1,5 @@
 """The settings in force say where each was given, and an option that is really a setting is told so."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from pathlib import Path
 
@@ -53,10 +51,8 @@ def test_a_setting_that_cannot_be_is_refused_as_for_a_run(tmp_path: Path) -> Non
         effective(["SEED=x"], environment={}, env_file=tmp_path / "none")
 
 
-def test_the_command_prints_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_the_command_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
     Path(".env").write_text("SEED=7\n")
     assert main(["settings", "--effective", "JOBS=3"]) == 0
     found = rows(capsys.readouterr().out)

@@ -1,7 +1,5 @@
 """A new tool is one file in flask_tools and one line in the table of services; the lab uses it like the others."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import json

@@ -1,7 +1,5 @@
 """A part that is not installed, or hidden by a user's file, is named in one line before anything begins."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -78,15 +76,14 @@ def test_each_command_names_what_is_missing(
     typed: Sequence[str],
     missing: str,
     line: str,
-    tmp_path: Path,
+    here: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, missing, None)
     assert cli.main(typed) == 2
     assert capsys.readouterr() == ("", line)
-    assert list(tmp_path.iterdir()) == []
+    assert list(here.iterdir()) == []
 
 
 def test_so_does_each_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,5 @@
 """A file that a user names is read in one way: no pipe is waited for, no device read to no end, no key passed over."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """A run is read while it is written: each event once, in the order of its writer, up to the run's end."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -220,10 +218,8 @@ def test_what_happens_now_is_one_line() -> None:
     assert watched().now(200).split()[:4] == ["trial", "0", "of", "0"]
 
 
-def test_the_command_follows_a_run_to_its_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_the_command_follows_a_run_to_its_end(capsys: pytest.CaptureFixture[str]) -> None:
     run = Run.create(Path("logs"), now=NOW)
     run.make_latest()
     with run.log("info") as info:

@@ -3,8 +3,6 @@
 What concerns all objects of a process happens in a process of its own.
 """
 
-from __future__ import annotations
-
 import gc
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A run that goes on is told from one that was killed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -40,11 +38,8 @@ def test_a_run_is_still_running_while_its_writer_lives(tmp_path: Path) -> None:
     assert told(run.folder) == ["the run ended before it did", "the run ended before it did", *["not finished"] * 2]
 
 
-def test_show_tells_that_a_gateway_is_still_running(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    with shop() as server, standing(tmp_path / "logs", [f"crm={server.url}"]):
+def test_show_tells_that_a_gateway_is_still_running(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with shop() as server, standing(here / "logs", [f"crm={server.url}"]):
         assert main(["show"]) == 0
         assert "unfinished: it is still running" in capsys.readouterr().out
         assert main(["runs"]) == 0

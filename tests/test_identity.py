@@ -1,7 +1,5 @@
 """A request keeps its id until it is answered, and no header can be a path."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

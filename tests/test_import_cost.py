@@ -1,7 +1,5 @@
 """Heavy libraries load where they are used: neither `import chaoslab` nor its help pays for one."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """An interrupt that was handled ends a program with its own exit code, wherever it struck."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Ctrl-C waits until it does no harm, but not for ever."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import importlib
@@ -202,14 +200,13 @@ def test_what_else_can_be_raised_nowhere_is_told_as_ever() -> None:
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else value.rpartition(".")[2],
 )
+@pytest.mark.usefixtures("here")
 def test_no_command_loses_one_while_it_imports(
     imported: Callable[..., dict[str, object]],
     monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
     command: tuple[str, ...],
     beneath: str,
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     run = Run.create(Path("logs"), now=Settings().now)
     run.make_latest()
     with run.log("info") as log:

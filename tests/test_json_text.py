@@ -1,7 +1,5 @@
 """JSON is written and read as json does it, whichever of the two readers does it."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable

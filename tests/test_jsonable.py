@@ -1,7 +1,5 @@
 """Any value in one short line: bounded whatever its size, and without running its own code."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Iterator

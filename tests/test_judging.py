@@ -29,9 +29,8 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Server]]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return written(tmp_path / "logs")
+def folder(here: Path) -> Path:
+    return written(here / "logs")
 
 
 def names(folder: Path) -> list[str]:
@@ -253,10 +252,9 @@ def test_a_judge_that_is_none_is_told_before_anything_runs(
 
 @pytest.mark.parametrize("who", ["model", "mine:by_words"])
 def test_a_scenario_names_its_judge(
-    who: str, judge: type[Server], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    who: str, judge: type[Server], here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.py").write_text(
+    (here / "mine.py").write_text(
         "def refund(order): return 'ok'\n"
         "def agent(prompt):\n"
         "    try: refund(17)\n"
@@ -269,7 +267,7 @@ def test_a_scenario_names_its_judge(
         "faults": [{"fault": "refused", "target": "refund"}], "trials": 2, "judge": who,
         "accept": ["degraded"], "count_words": True,
     }  # fmt: skip
-    (tmp_path / "a.chaos.json").write_text(json.dumps(scenario))
+    (here / "a.chaos.json").write_text(json.dumps(scenario))
     main(["test", "a.chaos.json", "--no-logs", "--json"])
     (found,) = json.loads(capsys.readouterr().out)["scenarios"]
     assert found["passed"] == 2
@@ -284,11 +282,10 @@ def test_a_scenario_names_its_judge(
     ],
 )
 def test_a_scenario_with_a_judge_that_is_none_is_one_line(
-    who: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    who: str, why: str, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.py").write_text("def agent(prompt): return prompt\n")
-    (tmp_path / "a.chaos.yaml").write_text(f"chaoslab: 1\nname: a\nagent: mine:agent\nprompt: x\njudge: {who}\n")
+    (here / "mine.py").write_text("def agent(prompt): return prompt\n")
+    (here / "a.chaos.yaml").write_text(f"chaoslab: 1\nname: a\nagent: mine:agent\nprompt: x\njudge: {who}\n")
     assert main(["test", "a.chaos.yaml"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert why in line
@@ -364,7 +361,7 @@ def test_without_labels_nothing_is_asked(judge: type[Server], folder: Path, caps
 def test_a_share_that_is_none_is_one_line(share: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["judge", f"--certain-above={share}"])
-    assert f"'{share}' should be a share from 0 to below 1, as in 0.9" in capsys.readouterr().err
+    assert f"{share} should be a share from 0 to below 1, as in 0.9" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("judge")

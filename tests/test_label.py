@@ -1,7 +1,5 @@
 """`chaoslab label`: each answer of which nothing is certain beside its twin's, and a key for what it says."""
 
-from __future__ import annotations
-
 import io
 import json
 import os
@@ -23,9 +21,8 @@ from tests.judge_parts import written
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return written(tmp_path / "logs")
+def folder(here: Path) -> Path:
+    return written(here / "logs")
 
 
 def label(monkeypatch: pytest.MonkeyPatch, keys: str, *words: str) -> int:

@@ -1,7 +1,5 @@
 """Chaos by level: one number for how often a call meets a fault, over families of faults."""
 
-from __future__ import annotations
-
 import contextlib
 from collections import Counter
 from typing import Any

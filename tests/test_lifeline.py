@@ -1,7 +1,5 @@
 """A child ends when its standard input closes, however its parent went."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Lines that a log has lost: every reader tells of them, and the trials that they touch are unfinished."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from math import inf

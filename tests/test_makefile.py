@@ -1,7 +1,5 @@
 """`make lab NAME=VALUE` gives the lab each setting as it was typed, and the documented commands are plans."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

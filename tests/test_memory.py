@@ -1,7 +1,5 @@
 """The memory: filled from logs, made again, forgotten, and what is planned and predicted from it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3

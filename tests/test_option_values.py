@@ -1,7 +1,5 @@
 """Values of options that cannot be meant: each is one line that names the option and tells what is right."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
@@ -26,7 +24,7 @@ CASES: list[tuple[list[str], str]] = [
       for each in ("0", "-1", "x", "99999")),
     (["faults", "check", "--calls", "2"], "argument --calls: 2 should be a whole number from 3 to 1000000000"),
     (["faults", ""], "no fault is called '': known are auth_error"),
-    *((["demo", "--chaos-level", each], f"argument --chaos-level: {each!r} should be a number from 0 to 10")
+    *((["demo", "--chaos-level", each], f"argument --chaos-level: {each or repr('')} should be a number from 0 to 10")
       for each in ("11", "x", "nan", "")),
     *((["run", f"--{name}", ""], f"argument --{name}: {EMPTY}")
       for name in ("world", "prompts", "trials", "seed", "jobs")),
@@ -53,10 +51,9 @@ CASES: list[tuple[list[str], str]] = [
 
 @pytest.mark.parametrize(("arguments", "said"), CASES, ids=[" ".join(arguments) for arguments, _ in CASES])
 def test_a_value_that_cannot_be_meant_is_one_line(
-    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], said: str, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "folder").mkdir()
+    (here / "folder").mkdir()
     code: object
     try:
         code = main(arguments)
@@ -65,16 +62,15 @@ def test_a_value_that_cannot_be_meant_is_one_line(
     out, err = capsys.readouterr()
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert said in err
-    assert [*tmp_path.rglob("*")] == [tmp_path / "folder"]
+    assert [*here.rglob("*")] == [here / "folder"]
 
 
 @pytest.mark.parametrize("option", ["--junit", "--chart"])
 def test_a_place_where_nothing_can_be_written_is_told_before_anything_runs(
-    option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    option: str, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(os, "access", lambda path, mode: (Path(path), mode) != (Path("folder"), os.W_OK))
-    (tmp_path / "folder").mkdir()
+    (here / "folder").mkdir()
     command = ["test"] if option == "--junit" else ["stress", "x.chaos.yaml"]
     assert main([*command, option, "folder/a.svg"]) == 2
     said = f"{option} folder/a.svg: nothing can be written there: make it writable, or name another place\n"

@@ -1,7 +1,5 @@
 """Tools and manager refuse places of logs and state that cannot be used before they say that they are ready."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The README and the pages of docs/ are true: their commands run, their programs print what stands below them."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

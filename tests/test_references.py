@@ -1,7 +1,5 @@
 """A stand-in is found in every place where a program may hold a function, and afterwards the function again."""
 
-from __future__ import annotations
-
 import functools
 import sys
 from collections import OrderedDict, deque

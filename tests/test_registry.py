@@ -1,7 +1,5 @@
 """A plug-in is found by its file's name or by its entry point; a typo is told what it may have meant."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator

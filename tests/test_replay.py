@@ -1,7 +1,5 @@
 """A run in virtual time, run again from its log: the same byte for byte, or said where it first differs, or refused."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -1,7 +1,5 @@
 """Runs with a foreign model or service: what was said is in the log, and the replay needs nobody to say it again."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import threading

@@ -1,7 +1,5 @@
 """`chaoslab run` as a person runs it, in virtual time: one command to figures, pictures and logs; also broken off."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pty
@@ -266,15 +264,14 @@ def test_a_prompt_that_hangs_is_found_without_waiting_and_said(tmp_path: Path) -
 
 @pytest.mark.parametrize("missing", ["greenlet", "time_machine", "langchain_groq"])
 def test_what_is_not_installed_is_named(
-    missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    missing: str, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, missing, None)
     assert main([*VIRTUAL]) == 2
     assert capsys.readouterr() == (
         "", f"WORLD=virtual needs {missing}, which is not installed: {install_line('lab')}\n"
     )  # fmt: skip
-    assert list(tmp_path.iterdir()) == []
+    assert list(here.iterdir()) == []
 
 
 def test_a_key_is_not_used_and_that_is_said(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """A run's folder is what its processes agree on; strangers make none."""
 
-from __future__ import annotations
-
 import json
 import threading
 from datetime import UTC, datetime

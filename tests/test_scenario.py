@@ -1,7 +1,5 @@
 """The settings say what shall go wrong; the plan is that and nothing else."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Credentials are masked in all that is written or printed, wherever they come again and however they are spelt."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

@@ -1,7 +1,5 @@
 """A service as data: it survives its own JSON, and a tool's arguments find their place in its request."""
 
-from __future__ import annotations
-
 import importlib
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """A setting means the same wherever it was said; a bad one says what is wrong, where, and what would be right."""
 
-from __future__ import annotations
-
 import json
 import os
 from dataclasses import fields, replace
@@ -456,10 +454,8 @@ def test_a_run_has_so_many_trials_or_every_prompt_so_often() -> None:
     assert (Settings(trials=5).trials_of(26), Settings(trials=60, repeats=3).trials_of(26)) == (5, 60)
 
 
-def test_a_file_of_settings_is_checked_without_a_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_a_file_of_settings_is_checked_without_a_run(capsys: pytest.CaptureFixture[str]) -> None:
 
     def checked(text: str | None, **variables: str) -> tuple[int, list[str]]:
         Path(".env").unlink(missing_ok=True)

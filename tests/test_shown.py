@@ -1,7 +1,5 @@
 """A printed trial, a printed history, and the help on `inject`."""
 
-from __future__ import annotations
-
 import inspect
 import pydoc
 import subprocess

@@ -3,8 +3,6 @@
 Promises in place of answers, clients and clocks that outlive a trial, errors that cannot be told.
 """
 
-from __future__ import annotations
-
 import asyncio
 import sys
 import threading

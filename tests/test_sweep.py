@@ -1,7 +1,5 @@
 """A sweep: its grid, the runs that it keeps, and its charts and page."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Sequence
@@ -106,10 +104,10 @@ def test_a_sweep_goes_on_from_where_it_stopped_and_does_again_what_has_changed(t
     assert not any(one.kept for one in sweep(grid([*GIVEN, "SEED=2"]), asked, lab, logs=tmp_path))
 
 
+@pytest.mark.usefixtures("here")
 def test_the_command_draws_the_grid_and_writes_its_table_and_page(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     lab = Lab(Path("logs"))
     monkeypatch.setattr(launch, "start", lambda given, **_: lab(given))
     monkeypatch.setattr(launch, "check", lambda _: ASKED)

@@ -1,7 +1,5 @@
 """One table of services and ports, moved together by the base."""
 
-from __future__ import annotations
-
 import pytest
 
 from chaoslab.config.topology import MODEL, SERVICES, Ports

@@ -1,7 +1,5 @@
 """The twins of a run in real time: they are those of virtual time, and a line tells where there is none."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -3,8 +3,6 @@
 It is told as a call's arguments are, or refused in one line.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Values: classes whose objects nobody changes, without what a frozen class costs."""
 
-from __future__ import annotations
-
 from chaoslab.base.values import fixed, once
 
 asked: list[int] = []

@@ -1,7 +1,5 @@
 """No web page reaches a server of the lab's, neither by a foreign origin nor by a name of its own that leads here."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The wheel installs one name, and a lab that works from any folder, whatever that folder holds."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Files that the lab writes: as a whole, where they may be written, and with errors that name them."""
 
-from __future__ import annotations
-
 import errno
 import os
 from pathlib import Path

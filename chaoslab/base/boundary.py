@@ -1,8 +1,6 @@
 """The boundary to foreign code: agents, tools, plug-ins, applications and hooks. What they raise is theirs, whatever
 its class, and never ends the lab."""
 
-from __future__ import annotations
-
 import signal
 import sys
 from opcode import opmap

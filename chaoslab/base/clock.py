@@ -1,7 +1,5 @@
 """Clocks: all code that reads the time or waits does it by a `Clock`, so that a world can bring its own."""
 
-from __future__ import annotations
-
 import time
 from contextvars import ContextVar
 from dataclasses import dataclass

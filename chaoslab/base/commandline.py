@@ -1,7 +1,5 @@
 """The command line's base: every command reports mistakes in one line and in the same words."""
 
-from __future__ import annotations
-
 import argparse
 import codecs
 import contextlib
@@ -12,11 +10,12 @@ import sys
 from collections import namedtuple
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn, TextIO
+from typing import Any, NoReturn, TextIO, TypeVar
 
 from chaoslab.base import parsers
 from chaoslab.base.terminal import clean
 
+T = TypeVar("T")
 RUN_HELP = (
     "a run: its name or the beginning of it, its folder, latest, or latest~1 for the one before (default: latest)"
 )
@@ -176,40 +175,43 @@ def _meant(message: str) -> str:
     return f"; did you mean {near}" if near else ""
 
 
-def whole(low: int, high: int) -> Callable[[str], int]:
-    """The type of an argument that is a whole number within bounds, for `add_argument(type=…)`."""
+def typed(parse: Callable[[str], T]) -> Callable[[str], T]:
+    """The type of an argument whose text a parser of settings reads, for `add_argument(type=…)`."""
 
-    def parse(text: str) -> int:
+    def read(text: str) -> T:
         try:
-            value = int(text)
-        except ValueError:
-            value = low - 1
-        if not low <= value <= high:
-            raise argparse.ArgumentTypeError(f"{_typed(text)} should be a whole number from {low} to {high}")
-        return value
+            return parse(text)
+        except ValueError as error:
+            said = text[:60] if text.strip() else repr(text[:60])
+            raise argparse.ArgumentTypeError(f"{said} should be {error}") from None
 
-    return parse
+    return read
 
 
-SEED_MAX = 2**63 - 1
-seed = whole(0, SEED_MAX)
+def whole(low: int, high: int) -> Callable[[str], int]:
+    """The type of an argument that is a whole number within bounds."""
+    return typed(parsers.whole(low, high))
+
+
+seed = whole(0, 2**63 - 1)
 """The type of an argument that is a seed."""
+seconds = typed(parsers.seconds)
+"""The type of an argument that is a time in seconds, more than none."""
+port = whole(0, 65535)
+"""The type of an argument that is a port. 0: any free one."""
 
 
-def seconds(text: str) -> float:
-    """The type of an argument that is a time in seconds, more than none."""
-    try:
-        return parsers.seconds(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{_typed(text)} should be {error}") from None
-
-
+@typed
 def seconds_from_0(text: str) -> float:
     """The type of an argument that is a time in seconds, none included."""
-    try:
-        return parsers.bounded(text, 0.0, parsers.SECONDS_MAX, f"a number from 0 to {parsers.SECONDS_MAX} (ten years)")
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{_typed(text)} should be {error}") from None
+    return parsers.bounded(text, 0.0, parsers.SECONDS_MAX, f"a number from 0 to {parsers.SECONDS_MAX} (ten years)")
+
+
+@typed
+def host(text: str) -> str:
+    """The type of an argument that is a host; `{service}` in it stands for the name of one."""
+    parsers.host(text.replace("{service}", "service"))
+    return text
 
 
 def filled(text: str) -> str:
@@ -222,20 +224,3 @@ def filled(text: str) -> str:
 def path(text: str) -> Path:
     """The type of an argument that is a path. An empty text is none: it would stand for the current folder."""
     return Path(filled(text))
-
-
-def _typed(text: str) -> str:
-    return text[:60] if text.strip() else repr(text[:60])
-
-
-def host(text: str) -> str:
-    """The type of an argument that is a host; `{service}` in it stands for the name of one."""
-    try:
-        parsers.host(text.replace("{service}", "service"))
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text[:60]!r} should be {error}") from None
-    return text
-
-
-port = whole(0, 65535)
-"""The type of an argument that is a port. 0: any free one."""

@@ -1,7 +1,5 @@
 """Differences between two values in words: each place with both values, as in "list[0].temperature 12 → 21"."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any

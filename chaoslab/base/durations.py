@@ -1,7 +1,5 @@
 """Durations as texts for people. Only a duration of none is told as 0."""
 
-from __future__ import annotations
-
 SMALL_S = 0.01
 """The duration from which on a text is in seconds, if that shows a digit of it."""
 TINY_S, LEAST_S = 1e-4, 1e-6

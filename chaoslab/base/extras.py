@@ -1,7 +1,5 @@
 """Checks that the packages which a command needs beside the core are installed."""
 
-from __future__ import annotations
-
 import json
 import sys
 from importlib.util import find_spec

@@ -1,8 +1,6 @@
 """Reads files that a user names: regular ones, of a bounded size, in UTF-8. JSON must be such that every parser reads
 the same."""
 
-from __future__ import annotations
-
 import errno
 import json
 import math

@@ -1,7 +1,5 @@
 """The words of other chaos tools, and what is said here instead; docs/how-to/coming-from.md has them by tool."""
 
-from __future__ import annotations
-
 PAGE = "docs/how-to/coming-from.md"
 NAMES = {
     **dict.fromkeys(

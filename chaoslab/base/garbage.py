@@ -1,7 +1,5 @@
 """Python's garbage collector, turned off for a while, or turned down in a worker process."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager

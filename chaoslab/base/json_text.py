@@ -1,7 +1,5 @@
 """JSON texts, written and read as `json` does it, in less time."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """Any Python value as JSON, the same in every process: no addresses, no order of sets."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import math

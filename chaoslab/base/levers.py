@@ -2,8 +2,6 @@
 A lever is pulled when its file is there; the file says who pulled it and why. A lease is in force while its file was
 touched lately, so it ends by itself with the process that touched it, kill -9 included."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

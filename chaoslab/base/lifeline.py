@@ -1,7 +1,5 @@
 """The lifeline of a child process: its standard input. When the parent is gone, the pipe closes and the child ends."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,7 +1,5 @@
 """Parsers of settings. Each returns the text's value, or raises a ValueError that says what would be right."""
 
-from __future__ import annotations
-
 import difflib
 import math
 import re

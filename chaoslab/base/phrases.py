@@ -1,8 +1,6 @@
 """The reason phrase of an HTTP status, the same under every version of Python, so that the same seed gives the same
 bytes; and a noun's article."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
 
 OLDER = {

@@ -2,8 +2,6 @@
 share a file that the group names in `FAMILIES`: there each public class is one. A plug-in of another package registers
 its class under an entry-point group, for faults `chaoslab.faults`."""
 
-from __future__ import annotations
-
 import difflib
 import importlib
 import os

@@ -5,8 +5,6 @@ cookie, a name and password before an address's host. So is a token of a known f
 wherever it comes again, as it is, in percent encoding, in base64 and as JSON, also where only its beginning was kept.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import json

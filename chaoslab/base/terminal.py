@@ -1,7 +1,5 @@
 """Text as a terminal may get it: without secrets, and without signs that steer it or turn the direction of a line."""
 
-from __future__ import annotations
-
 import re
 
 from chaoslab.base.secrets import plain, printed

@@ -1,7 +1,5 @@
 """Requests that a web page has a browser send to a server of the lab's: it may read and change nothing there."""
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 from ipaddress import ip_address

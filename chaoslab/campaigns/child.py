@@ -1,7 +1,5 @@
 """A step as a process of its own, so that whatever it does, the campaign goes on to take it back."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import signal

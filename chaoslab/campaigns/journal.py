@@ -1,8 +1,6 @@
 """The journal of a campaign: a line of JSON for each thing that it did, so that it can go on after kill -9, and so that
 what is not taken back is known."""
 
-from __future__ import annotations
-
 import json
 import os
 from contextlib import suppress

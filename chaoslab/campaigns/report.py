@@ -1,7 +1,5 @@
 """The report over all of a campaign: what could not be undone, its end, and the trend of each step over the rounds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

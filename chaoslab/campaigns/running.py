@@ -1,7 +1,5 @@
 """Runs a campaign: rounds of steps under a steady state and stop conditions, and a rollback whatever happens."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The types of a campaign's file. `load` checks what they cannot."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field

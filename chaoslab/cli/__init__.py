@@ -1,8 +1,6 @@
 """The command `chaoslab`. Each subcommand is a file here with `HELP`, `arguments` and `run`. A command's file imports
 its dependencies only when the command runs. If a command is named, only its own file is loaded."""
 
-from __future__ import annotations
-
 import argparse
 import gc
 import os

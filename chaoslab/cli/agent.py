@@ -1,7 +1,5 @@
 """`chaoslab agent`: the lab's agent alone."""
 
-from __future__ import annotations
-
 import argparse
 import gc
 from pathlib import Path

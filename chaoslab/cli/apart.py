@@ -1,7 +1,5 @@
 """A command in a child process, so that an end of the process by foreign code is told from the end of the command."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import as_json, filled, path, print_json, refuse
-from chaoslab.cli.ended import code_of
+from chaoslab.cli.ended import with_code
 from chaoslab.cli.runs_written import start_logs
 
 if TYPE_CHECKING:
@@ -34,11 +34,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     as_json(parser)
 
 
+@with_code
 def run(options: argparse.Namespace) -> int:
-    return code_of(lambda: _run(options))
-
-
-def _run(options: argparse.Namespace) -> int:
     from chaoslab.campaigns.load import load, plain
     from chaoslab.reports.page import count
 

@@ -1,7 +1,5 @@
 """`chaoslab charts`: the charts of a run, or of several in one; `python charts.py` is the same."""
 
-from __future__ import annotations
-
 import argparse
 
 from chaoslab.base.commandline import RUN_HELP, path

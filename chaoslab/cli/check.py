@@ -1,7 +1,5 @@
 """`chaoslab check`: scenario files and files of settings, validated and not run."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

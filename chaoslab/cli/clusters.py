@@ -1,7 +1,5 @@
 """The option `--cluster` of the commands that run trials in several processes."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Iterable, Iterator

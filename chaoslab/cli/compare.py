@@ -8,8 +8,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.base.commandline import as_json, filled, print_json, refuse, seed, whole
-from chaoslab.cli.ended import with_code
+from chaoslab.base.commandline import as_json, filled, print_json, refuse, seed, typed, whole
+from chaoslab.base.parsers import bounded
+from chaoslab.cli.ended import matching, with_code
 
 if TYPE_CHECKING:
     from chaoslab.scenarios.scenario import Scenario
@@ -43,14 +44,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     as_json(parser)
 
 
+@typed
 def alpha(text: str) -> float:
     """The type of an argument that is a chance."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < 1:
-        raise argparse.ArgumentTypeError(f"{text[:60]} should be a number between 0 and 1, as in 0.05")
+    value = bounded(text, 0.0, 1.0, what := "a number between 0 and 1, as in 0.05")
+    if value in (0.0, 1.0):
+        raise ValueError(what)
     return value
 
 
@@ -126,14 +125,8 @@ def _compared(options: argparse.Namespace, base: Any, new: Any, name: str) -> Co
 
 def _chosen(options: argparse.Namespace, file: str, changed: list[str] | None = None) -> list[Scenario]:
     from chaoslab.scenarios.load import load
-    from chaoslab.scenarios.located import ScenarioError
 
-    all_ = load(Path(file), changed=changed or [])
-    found = [each for each in all_ if options.only in each.name]
-    if not found:
-        names = ", ".join(each.name for each in all_)
-        raise ScenarioError(f"no scenario of {file} has '{options.only}' in its name: there are {names}")
-    return found
+    return matching(load(Path(file), changed=changed or []), options.only, file)
 
 
 def _against_itself(options: argparse.Namespace) -> int:

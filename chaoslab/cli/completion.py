@@ -1,8 +1,6 @@
 """`chaoslab completion`: completes commands, options and their values in a shell. The candidates come from the parsers
 of the commands. The shell's script asks this command for them."""
 
-from __future__ import annotations
-
 import argparse
 import os
 from collections.abc import Callable, Iterator, Sequence

@@ -1,10 +1,8 @@
 """`chaoslab demo`: a real failure, found and explained, without a file."""
 
-from __future__ import annotations
-
 import argparse
 
-from chaoslab.base.commandline import seed, whole
+from chaoslab.base.commandline import seed, typed, whole
 from chaoslab.base.parsers import chaos_level
 
 HELP = "find a failure of a small agent and show how another one avoids it"
@@ -13,16 +11,11 @@ NEEDS = ("virtual",)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--chaos-level", type=_level, default=0.0, help="faults of all families too, from 0 to 10")
+    parser.add_argument(
+        "--chaos-level", type=typed(chaos_level), default=0.0, help="faults of all families too, from 0 to 10"
+    )
     parser.add_argument("-n", "--trials", type=whole(1, 100_000), default=200, help="of each agent (%(default)s)")
     parser.add_argument("--seed", type=seed, default=1, help="of the faults' dice (%(default)s)")
-
-
-def _level(text: str) -> float:
-    try:
-        return chaos_level(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text[:60]!r} should be {error}") from None
 
 
 def run(options: argparse.Namespace) -> int:

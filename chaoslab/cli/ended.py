@@ -5,15 +5,19 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import LAB_DOWN, refuse
 
+if TYPE_CHECKING:
+    from chaoslab.scenarios.scenario import Scenario
 
-def code_of(work: Callable[[], int]) -> int:
+
+def code_of(work: Callable[[], int], *refused: type[Exception]) -> int:
     """The exit code of `work`: 2 if something of the user's is wrong, 3 if the lab failed; both are told. Ctrl-C ends
-    it between two trials."""
+    it between two trials. `refused`: further errors by which something of the user's is wrong."""
     from chaoslab.base.interrupts import heard_at_checks
     from chaoslab.execution.workers import WorkerLost
     from chaoslab.record.log import LogLost
@@ -28,6 +32,8 @@ def code_of(work: Callable[[], int]) -> int:
     except (WorkerLost, LogLost) as error:
         print(f"the lab is down: {error}", file=sys.stderr)
         return LAB_DOWN
+    except refused as error:
+        return refuse(error)
     except OSError as error:
         if error.filename is None:  # what is printed cannot be written
             raise
@@ -55,3 +61,25 @@ def check_place(option: str, path: Path | None) -> None:
         raise ScenarioError(f"{option} {path}: this name is one of a run's own files: name another")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise ScenarioError(f"{option} {path}: nothing can be written there: make it writable, or name another place")
+
+
+def matching(scenarios: Sequence[Scenario], only: str, of: str = "") -> list[Scenario]:
+    """The scenarios with this text in their names. `of`: the file that has them. Raises ScenarioError: there is
+    none."""
+    from chaoslab.scenarios.located import ScenarioError
+
+    if found := [each for each in scenarios if only in each.name]:
+        return found
+    names = ", ".join(each.name for each in scenarios)
+    raise ScenarioError(f"no scenario{of and f' of {of}'} has '{only}' in its name: there are {names}")
+
+
+def the_one(scenarios: Sequence[Scenario], only: str, of: str) -> Scenario:
+    """The same, where one is wanted. Raises ScenarioError: there is none, or there are several."""
+    from chaoslab.scenarios.located import ScenarioError
+
+    found = [each for each in scenarios if only in each.name]
+    if len(found) != 1:
+        names = f" ({', '.join(each.name for each in found)})" if found else ""
+        raise ScenarioError(f"{of} has {len(found)} such scenarios{names}: choose one with -k")
+    return found[0]

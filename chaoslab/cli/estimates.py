@@ -1,7 +1,5 @@
 """The option --estimate of `chaoslab run`, `test` and `stress`: what the trials would cost."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """`chaoslab exec`: runs a command as the agent, with its services behind a gateway."""
 
-from __future__ import annotations
-
 import argparse
 
 from chaoslab.base.commandline import port, refuse

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import Steering, as_json, filled, path, print_json, refuse, seed, whole
 from chaoslab.cli.clusters import add_cluster, clustered
-from chaoslab.cli.ended import check_place, with_code
+from chaoslab.cli.ended import check_place, matching, with_code
 from chaoslab.cli.runs_written import add_logs, start_logs
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def scenarios(options: argparse.Namespace) -> list[Scenario]:
         found = load(Path(options.what), changed=options.set)
     else:
         found = of_agent(options.what, options.prompt, options.set)
-    return [each for each in found if options.only in each.name]
+    return matching(found, options.only, options.what)
 
 
 @with_code
@@ -78,8 +78,6 @@ def run(options: argparse.Namespace) -> int:
     if options.map is not None and options.map.suffix not in ENDINGS:
         return refuse(ValueError(f"--map {options.map} should end in {' or '.join(ENDINGS)}"))
     wanted = scenarios(options)
-    if not wanted:
-        return refuse(LookupError(f"no scenario of {options.what} has '{options.only}' in its name"))
     if options.map is not None and len(wanted) > 1:
         return refuse(ValueError(f"--map takes one scenario, and these are {len(wanted)}: choose one with -k"))
     if options.estimate:

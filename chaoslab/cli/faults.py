@@ -1,7 +1,5 @@
 """`chaoslab faults`: the catalogue, a page on one fault, and the check that faults arrive."""
 
-from __future__ import annotations
-
 import argparse
 import os
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """`chaoslab follow`: a live view of a run, in another terminal or another container."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import as_json, path, print_json, refuse, seed, whole
 from chaoslab.cli.compare import alpha
-from chaoslab.cli.ended import check_place, with_code
+from chaoslab.cli.ended import check_place, matching, with_code
 
 if TYPE_CHECKING:
     from chaoslab.scenarios.baseline import Suite
@@ -95,11 +95,8 @@ def _wanted(options: argparse.Namespace) -> list[Scenario]:
     from chaoslab.scenarios.load import load
 
     all_ = [each for file in found(options.files) for each in load(file, changed=options.set)]
-    wanted = [each for each in all_ if options.only in each.name]
+    wanted = matching(all_, options.only)
     names = [each.name for each in wanted]
-    if not wanted:
-        there = ", ".join(each.name for each in all_)
-        raise LookupError(f"no scenario has '{options.only}' in its name: there are {there}")
     if twice := next((name for name in names if names.count(name) > 1), ""):
         raise LookupError(f"two scenarios are called {twice!r}, and a baseline has one of a name: rename one")
     return wanted

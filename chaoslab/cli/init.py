@@ -1,7 +1,5 @@
 """`chaoslab init`: a small project to begin with."""
 
-from __future__ import annotations
-
 import argparse
 from importlib.util import find_spec
 from pathlib import Path

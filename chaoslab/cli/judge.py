@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.base.commandline import LAB_DOWN, RUN_HELP, as_json, filled, print_json, refuse
+from chaoslab.base.commandline import LAB_DOWN, RUN_HELP, as_json, filled, print_json, refuse, typed
+from chaoslab.base.parsers import bounded
 
 if TYPE_CHECKING:
     from chaoslab.execution.judging import Wanted
@@ -37,13 +37,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     as_json(parser)
 
 
+@typed
 def _share(text: str) -> float:
-    try:
-        share = float(text)
-    except ValueError:
-        share = math.nan
-    if not 0 <= share < 1:
-        raise argparse.ArgumentTypeError(f"{text[:60]!r} should be a share from 0 to below 1, as in 0.9")
+    share = bounded(text, 0.0, 1.0, what := "a share from 0 to below 1, as in 0.9")
+    if share == 1:
+        raise ValueError(what)
     return share
 
 

@@ -1,7 +1,5 @@
 """`chaoslab lab`: the whole lab, by the settings."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 

@@ -1,7 +1,5 @@
 """`chaoslab label`: a person says what answers say, by one key each."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import os

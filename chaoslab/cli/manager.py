@@ -1,7 +1,5 @@
 """`chaoslab manager`: the proxy manager alone."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`chaoslab mcp`: faults between any MCP client and any server on standard input and output."""
 
-from __future__ import annotations
-
 import argparse
 
 from chaoslab.base.commandline import refuse

@@ -46,15 +46,10 @@ def run(options: argparse.Namespace) -> int:
 
     from chaoslab.cli.ended import code_of
 
-    def work() -> int:
-        try:
-            return _run(options)
-        except (LookupError, ValueError) as error:
-            return refuse(error)
-        except sqlite3.Error as error:
-            return refuse(LookupError(f"{options.logs / 'memory.db'} cannot be used: {error}"))
-
-    return code_of(work)
+    try:
+        return code_of(lambda: _run(options), LookupError, ValueError)
+    except sqlite3.Error as error:
+        return refuse(LookupError(f"{options.logs / 'memory.db'} cannot be used: {error}"))
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -1,7 +1,5 @@
 """`chaoslab model`: the offline model as a server, or one that follows a script."""
 
-from __future__ import annotations
-
 import argparse
 import signal
 import sys

@@ -1,7 +1,5 @@
 """`chaoslab otlp`: the trials of runs as traces for OpenTelemetry."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from contextlib import AbstractContextManager

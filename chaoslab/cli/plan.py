@@ -7,14 +7,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaoslab.base.commandline import as_json, filled, path, print_json, refuse, seed, whole
-from chaoslab.cli.ended import code_of
+from chaoslab.base.commandline import as_json, filled, path, print_json, seed, whole
+from chaoslab.cli.ended import code_of, the_one
 
 if TYPE_CHECKING:
     from chaoslab.memory.plans import Done
 
 HELP = "propose the experiments that would teach most, with reason, risk, cost and command; --run does them"
 EXAMPLE = "chaoslab plan refund.chaos.yml --budget 200 --run"
+NEEDS, IS_APART = ("scenarios", "virtual"), True
 FAILED = 1
 
 
@@ -73,22 +74,8 @@ def _critical(text: str) -> tuple[str, float]:
     return name, _share(value)
 
 
-def is_apart(_: argparse.Namespace) -> bool:
-    return True
-
-
 def run(options: argparse.Namespace) -> int:
-    from chaoslab.base import extras
-
-    extras.check("chaoslab plan", "scenarios", "virtual")
-
-    def work() -> int:
-        try:
-            return _run(options)
-        except (LookupError, ValueError) as error:
-            return refuse(error)
-
-    return code_of(work)
+    return code_of(lambda: _run(options), LookupError, ValueError)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -105,11 +92,7 @@ def _run(options: argparse.Namespace) -> int:
             if Path(what).suffix in SUFFIXES
             else of_agent(what, options.prompt, options.set)
         )
-        wanted = [each for each in found if options.only in each.name]
-        if len(wanted) != 1:
-            names = ", ".join(each.name for each in wanted)
-            return refuse(LookupError(f"{what} has {len(wanted)} such scenarios ({names}): choose one with -k"))
-        (scenario,) = wanted
+        scenario = the_one(found, options.only, what)
     there = (options.logs / FILE).exists()
     store = memory(options.logs) if there or scenario is None else Memory(options.logs / FILE, make=True)
 

@@ -1,7 +1,5 @@
 """`chaoslab prove`: does a change close the failures that an exploration finds, and open none?"""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 from typing import Any

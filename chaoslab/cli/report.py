@@ -1,7 +1,5 @@
 """`chaoslab report`: the reports of runs, as files to read or to send."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys
@@ -123,11 +121,7 @@ def _write(name: str, options: argparse.Namespace, *, alone: bool) -> int:
     with heard_outside_imports():
         history = places.read(name)
         own = places.charts_of(name).parent
-        texts = {}
-        try:
-            texts = formats.files(options.format, Contents.of(history, where=_where(name, own)))
-        except formats.Missing as error:
-            return refuse(LookupError(f"chaoslab report: {error}"))
+        texts = formats.files(options.format, Contents.of(history, where=_where(name, own)))
         for note in history.notes:
             print(f"note: {note}", file=sys.stderr)
         if options.out == STDOUT:
@@ -178,10 +172,7 @@ def _compare(names: Sequence[str], options: argparse.Namespace) -> int:
         runs = [Contents.of(places.read(name), where=_where(name, own)) for name, own in zip(names, owns, strict=True)]
         found = Changes.of(*runs)
         file, make = CHANGES[options.format or HTML]
-        try:
-            made = make(found)
-        except formats.Missing as error:
-            return refuse(LookupError(f"chaoslab report: {error}"))
+        made = make(found)
         if options.out == STDOUT:
             print(made, end="")
             return 0

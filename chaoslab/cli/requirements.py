@@ -6,14 +6,19 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from chaoslab.base.commandline import typed
+from chaoslab.base.parsers import bounded
+
 if TYPE_CHECKING:
     from chaoslab.reports.gate import Gate
+
+SHARE = typed(lambda text: bounded(text, 0.0, 1.0, "a share from 0 to 1, as in 0.9"))
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options."""
     parser.add_argument(
-        "--min-correct", type=_share, metavar="SHARE", help="exit code 1 below this share of correct trials, as in 0.9"
+        "--min-correct", type=SHARE, metavar="SHARE", help="exit code 1 below this share of correct trials, as in 0.9"
     )
     parser.add_argument(
         "--fail-on",
@@ -41,12 +46,6 @@ def of_or_by_itself(options: argparse.Namespace) -> Gate:
     from chaoslab.reports.gate import BY_ITSELF
 
     return of(options) or replace(BY_ITSELF, count_words=options.count_words)
-
-
-def _share(text: str) -> float:
-    from chaoslab.reports import gate
-
-    return gate.share(text)
 
 
 def _outcomes(text: str) -> tuple[str, ...]:

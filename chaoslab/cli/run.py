@@ -1,7 +1,5 @@
 """`chaoslab run`: like `chaoslab lab`, with the settings of a sweep as options."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 

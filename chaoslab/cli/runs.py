@@ -1,7 +1,5 @@
 """`chaoslab runs`: the runs in logs/."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

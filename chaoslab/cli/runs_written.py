@@ -1,7 +1,5 @@
 """The runs that `chaoslab test` and `chaoslab stress` write: the folder, and a report beside each run's logs."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path
@@ -48,6 +46,7 @@ def start_logs(logs: Path | None) -> None:
 def say_report(folder: Path | None, *, quiet: bool = False, failed: bool = False, trials: int = 0) -> None:
     """Writes the HTML of a run into its folder, and says where, or why there is none. `quiet`: only writes it.
     `failed`: says what to change first, too, if the run shows that. `trials`: the number of them."""
+    from chaoslab.base.extras import Incomplete
     from chaoslab.reports import formats
     from chaoslab.reports.page import wrapped
 
@@ -61,7 +60,7 @@ def say_report(folder: Path | None, *, quiet: bool = False, failed: bool = False
         remedies = [one.do for one in contents.advice if failed and not one.of_run]
         first = wrapped(f"change first: {remedies[0]}") if remedies else []
         said = "\n".join([*first, f"report {file}"])
-    except (formats.Missing, OSError) as error:
-        said, quiet = f"report none: {error}", quiet and isinstance(error, formats.Missing)
+    except (Incomplete, OSError) as error:
+        said, quiet = f"report none: {error}", quiet and isinstance(error, Incomplete)
     if not quiet:
         print(said, file=sys.stderr, flush=True)

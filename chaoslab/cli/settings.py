@@ -1,7 +1,5 @@
 """`chaoslab settings`: every setting with its meaning and default, or the value in force."""
 
-from __future__ import annotations
-
 import argparse
 
 from chaoslab.base.commandline import as_json, print_json, refuse

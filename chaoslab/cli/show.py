@@ -1,7 +1,5 @@
 """`chaoslab show`: trials as stories."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import as_json, filled, path, print_json, seed
-from chaoslab.cli.ended import with_code
+from chaoslab.cli.ended import the_one, with_code
 
 if TYPE_CHECKING:
     from chaoslab.execution.explore import Failure
@@ -83,9 +83,4 @@ def _chosen(options: argparse.Namespace) -> tuple[Scenario, int]:
     number = options.trial.rpartition("r")[2] or "1"
     if not number.isdecimal() or int(number) < 1:
         raise ScenarioError(f"--trial {options.trial} should be a number from 1, or a key such as p1.r7")
-    found = [each for each in load(Path(options.what), changed=options.set) if options.only in each.name]
-    if len(found) != 1:
-        names = ", ".join(each.name for each in found)
-        there = f" ({names})" if names else ""
-        raise ScenarioError(f"{options.what} has {len(found)} such scenarios{there}: choose one with -k")
-    return found[0], int(number)
+    return the_one(load(Path(options.what), changed=options.set), options.only, options.what), int(number)

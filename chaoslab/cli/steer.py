@@ -1,7 +1,5 @@
 """`chaoslab steer`: has a run wait, go on or end, take other chances, or switch a fault off and on."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

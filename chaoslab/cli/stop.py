@@ -1,7 +1,5 @@
 """`chaoslab stop`: pulls the levers that all parts on this machine and in its containers watch, and releases them."""
 
-from __future__ import annotations
-
 import argparse
 import getpass
 from pathlib import Path

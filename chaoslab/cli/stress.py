@@ -1,7 +1,5 @@
 """`chaoslab stress`: the share of trials that pass at each level of chaos, and where it breaks."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

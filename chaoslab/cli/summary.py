@@ -1,7 +1,5 @@
 """`chaoslab summary`: a run's summary."""
 
-from __future__ import annotations
-
 import argparse
 
 from chaoslab.base.commandline import RUN_HELP, as_json, refuse

@@ -64,11 +64,8 @@ def run(options: argparse.Namespace) -> int:
         code = stopped.code
     if len(done) < 2:
         return code
-    try:
-        read = (Frames(History.read(one.folder), one.report) for one in done)
-        pictures = charts.rendered(charts.overlay(Joined(read, only=charts.OVERLAID)))
-    except ModuleNotFoundError as error:
-        return refuse(ValueError(charts.missing(error)))
+    read = (Frames(History.read(one.folder), one.report) for one in done)
+    pictures = charts.rendered(charts.overlay(Joined(read, only=charts.OVERLAID)))
     try:
         page = sweeps.write(done, pictures, options.out)
     except OSError as error:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from chaoslab.base.commandline import as_json, filled, path, print_json, refuse, seed, whole
 from chaoslab.cli import otlp
 from chaoslab.cli.clusters import add_cluster, clustered
-from chaoslab.cli.ended import check_place, code_of
+from chaoslab.cli.ended import check_place, code_of, matching
 from chaoslab.cli.runs_written import add_form, add_logs, form_of, say_report, start_logs
 
 if TYPE_CHECKING:
@@ -78,18 +78,15 @@ def _run(options: argparse.Namespace) -> int:
         options.set.append(f"chaos_level={options.chaos_level}")
     options.set += [f"{key}=true" for key in ("anyway", "count_words") if getattr(options, key)]
     check_place("--junit", options.junit)
-    named = [name for name in options.files if is_python(name)]
-    others = [Path(name) for name in options.files if name not in named]
+    in_python = [name for name in options.files if is_python(name)]
+    others = [Path(name) for name in options.files if name not in in_python]
     try:
-        paths = found(others) if others or not named else []
+        paths = found(others) if others or not in_python else []
     except LookupError as error:
         return refuse(error)
     scenarios = [each for path in paths for each in load(path, changed=options.set)]
-    scenarios += [each for name in named for each in scenarios_of(name, changed=options.set)]
-    wanted = [each for each in scenarios if options.only in each.name]
-    if not wanted:
-        names = ", ".join(each.name for each in scenarios)
-        return refuse(LookupError(f"no scenario has '{options.only}' in its name: there are {names}"))
+    scenarios += [each for name in in_python for each in scenarios_of(name, changed=options.set)]
+    wanted = matching(scenarios, options.only)
     if options.dry_run:
         return _dry(wanted, options)
     if options.estimate:

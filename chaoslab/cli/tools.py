@@ -1,7 +1,5 @@
 """`chaoslab tools`: the seven services alone."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

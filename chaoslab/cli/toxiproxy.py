@@ -1,7 +1,5 @@
 """`chaoslab toxiproxy`: the embedded Toxiproxy as a server."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 

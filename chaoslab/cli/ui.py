@@ -1,7 +1,5 @@
 """`chaoslab ui`: pages over runs, on loopback."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import os

@@ -1,8 +1,6 @@
 """Shows the settings in force, each with its value and origin. Also turns options that are really settings into
 settings."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields

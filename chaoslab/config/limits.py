@@ -1,8 +1,6 @@
 """The limits that whoever started this process has set to all faults made in it: a file that CHAOSLAB_LIMITS names. A
 campaign sets it for all that it runs, so a plan or a scenario cannot go beyond."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path

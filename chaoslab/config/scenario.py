@@ -1,7 +1,5 @@
 """Makes a plan of the settings."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace

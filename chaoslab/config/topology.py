@@ -1,8 +1,6 @@
 """The one table of services and ports. A service listens on BASE_PORT + its offset, its Toxiproxy proxy on BASE_PORT +
 1000 + its offset. To add a service, write its file in flask_tools/ and add its line here."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 SERVICES: dict[str, int] = {

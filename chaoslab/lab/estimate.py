@@ -1,7 +1,5 @@
 """The cost of a run of the lab's own agent before it starts."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Trials of the lab's own agent in virtual time, for scenarios: its ten tools and the offline model."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace

@@ -408,8 +408,8 @@ def _drawn(history: History, report: RunReport, folder: Path) -> int:
     try:
         figures = charts.draw(Frames(history, report))
         pictures, empty = charts.rendered(figures), charts.undrawn(figures)
-    except ModuleNotFoundError as error:
-        print(f"no charts: {charts.missing(error)}", file=sys.stderr)
+    except extras.Incomplete as error:
+        print(f"no charts: {error}", file=sys.stderr)
         return 2
     places = charts.places(folder / "charts", out=CHARTS, logs=LOGS)
     paths, complaints, failed = charts.put(pictures, places, without=empty)
@@ -437,7 +437,7 @@ def _written(history: History, report: RunReport, folder: Path, code: int) -> in
         paths = formats.write(
             formats.files(formats.HTML, Contents.of(history, where=str(folder), report=report)), folder
         )
-    except formats.Missing as error:
+    except extras.Incomplete as error:
         print(f"no report: {error}", file=sys.stderr)
         return 0
     except OSError as error:

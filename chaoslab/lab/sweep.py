@@ -1,7 +1,5 @@
 """A sweep: the lab's runs over a grid of one or two settings. A cell that has a complete run is not run again."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -2,8 +2,6 @@
 first trial. So a run on loopback or in containers is judged as one in virtual time is. With a real model there are
 none."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """A plan: proposals with everything filled in, and what came of those that were run, as text and as JSON values."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

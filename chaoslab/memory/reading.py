@@ -1,7 +1,5 @@
 """Reads a run's logs into rows of the memory: its experiments, its targets and the facts about the run."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections import Counter, defaultdict

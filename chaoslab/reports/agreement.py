@@ -1,19 +1,19 @@
 """The agreement of a model with labels, as text and as plain data."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
 from chaoslab.analysis.measures.agreement import Agreement, least
 from chaoslab.analysis.verdict.table import Outcome
+from chaoslab.reports import page
+from chaoslab.reports.page import count
 
 
 def told(found: Agreement, model: str, certain_above: float | None) -> Iterator[str]:
     """The agreement in lines. `certain_above`: the lower bound that the user asks for."""
     share, kappa = found.share, found.kappa
     without = f"; {found.without} more have no opinion" if found.without else ""
-    yield f"from {_many(found.labels, 'label')} of {_many(len(found.pairs), 'different answer')}{without}"
+    yield f"from {count(found.labels, 'label')} of {count(len(found.pairs), 'different answer')}{without}"
     if share is None:
         return
     between = f"95 % interval {share.interval.low:.0%}–{share.interval.high:.0%}"
@@ -33,20 +33,12 @@ def told(found: Agreement, model: str, certain_above: float | None) -> Iterator[
         yield f"certain above {certain_above:.1%}: no, {low}{few}; the verdicts by {model} stay uncertain"
 
 
-def _many(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
-def table(found: Agreement) -> Iterator[str]:
+def table(found: Agreement) -> list[str]:
     """The confusion table: a row an outcome by the label, a column an outcome by the model."""
     rows = [str(name) for name in Outcome if any(one == name for one, _ in found.pairs)]
     columns = [str(name) for name in Outcome if any(other == name for _, other in found.pairs)]
-    corner = "label \\ model"
-    width = max(map(len, (corner, *rows)))
-    yield "  ".join([corner.ljust(width), *columns])
-    for row in rows:
-        cells = (str(found.table.get((row, column), 0)).rjust(len(column)) for column in columns)
-        yield "  ".join([row.ljust(width), *cells])
+    cells = [[row, *(str(found.table.get((row, column), 0)) for column in columns)] for row in rows]
+    return page.table(["label \\ model", *columns], cells)
 
 
 def plain(found: Agreement, certain_above: float | None) -> dict[str, Any]:

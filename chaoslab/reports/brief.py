@@ -1,7 +1,5 @@
 """A run on one screen: the verdict, harm and failures, and one table of the faults that were met."""
 
-from __future__ import annotations
-
 from shlex import quote
 
 from chaoslab.analysis.measures.run_report import RunReport

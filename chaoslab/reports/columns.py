@@ -1,7 +1,5 @@
 """The columns of the tables that a run's log is read as."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

@@ -1,8 +1,6 @@
 """The recovery curve of a run as corners to draw: Kaplan–Meier's share of the incidents that are not over yet.
 `measures/mttr.py` defines it, and the medians of a run are those of this curve."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from chaoslab.analysis.measures.intervals import kaplan_meier

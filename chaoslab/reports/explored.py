@@ -1,7 +1,5 @@
 """An exploration as text, as a page and as data."""
 
-from __future__ import annotations
-
 import json
 import re
 import textwrap

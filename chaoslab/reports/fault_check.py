@@ -1,7 +1,5 @@
 """The check of the catalogue as text: a line for each fault and seam, and the result."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

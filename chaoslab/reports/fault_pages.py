@@ -1,7 +1,5 @@
 """The catalogue of faults as text: a table by family, and a page for each fault."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import math

@@ -1,7 +1,5 @@
 """The folder that a run's name stands for, and its reader: this lab's or the first lab's, chosen by the content."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Collection

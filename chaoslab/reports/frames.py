@@ -43,6 +43,16 @@ NAMES = ("trials", "calls", "faults", "effects", "usage", "incidents")
 """The tables whose rows depend on one trial each."""
 
 
+def _property(name: str, doc: str) -> cached_property[pd.DataFrame]:
+    """The property with the table of this name, made when it is first asked for."""
+
+    def made(run: Frames) -> pd.DataFrame:
+        return run._table(name)
+
+    made.__doc__ = doc
+    return cached_property(made)
+
+
 @dataclass(frozen=True)
 class Frames:
     """A run as tables, each made when it is first asked for. The rows are in the order of its log's time. `known`: the
@@ -78,87 +88,32 @@ class Frames:
         table = self._table("runs")
         return table.assign(**{name: _numbers(table[name]) for name in table.columns[len(COLUMNS["runs"]) :]})
 
-    @cached_property
-    def trials(self) -> pd.DataFrame:
-        """One row a trial."""
-        return self._table("trials")
-
-    @cached_property
-    def calls(self) -> pd.DataFrame:
-        """One row an attempt at a call."""
-        return self._table("calls")
-
-    @cached_property
-    def faults(self) -> pd.DataFrame:
-        """One row a fault that was drawn for an attempt."""
-        return self._table("faults")
-
-    @cached_property
-    def effects(self) -> pd.DataFrame:
-        """One row a line of a ledger."""
-        return self._table("effects")
-
-    @cached_property
-    def usage(self) -> pd.DataFrame:
-        """One row an answer of a model."""
-        return self._table("usage")
-
-    @cached_property
-    def incidents(self) -> pd.DataFrame:
-        """One row a request that met a fault, with its recovery."""
-        return self._table("incidents")
-
-    @cached_property
-    def spells(self) -> pd.DataFrame:
-        """One row a time over which one fault that lasts hit a target of a trial."""
-        return self._table("spells")
-
-    @cached_property
-    def outcomes(self) -> pd.DataFrame:
-        """One row an outcome, with its share of the trials."""
-        return self._table("outcomes")
-
-    @cached_property
-    def recovery(self) -> pd.DataFrame:
-        """One row a corner of Kaplan–Meier's curve: the share of the incidents that are not over yet. No row below 8
-        incidents, of which it would be misleading."""
-        return self._table("recovery")
-
-    @cached_property
-    def mttr(self) -> pd.DataFrame:
-        """One row a fault: how many of its incidents recovered, and how soon."""
-        return self._table("mttr")
-
-    @cached_property
-    def latency(self) -> pd.DataFrame:
-        """One row a target, and one more of its attempts that met a fault."""
-        return self._table("latency")
-
-    @cached_property
-    def amplification(self) -> pd.DataFrame:
-        """One row a target: the requests that it got for each that was wanted, most amplified first."""
-        return self._table("amplification")
-
-    @cached_property
-    def throughput(self) -> pd.DataFrame:
-        """One row an interval of the run."""
-        return self._table("throughput")
-
-    @cached_property
-    def costs(self) -> pd.DataFrame:
-        """One row a fault that added something to its trials, dearest first."""
-        return self._table("costs")
-
-    @cached_property
-    def matrix(self) -> pd.DataFrame:
-        """One row a fault at a target: the trials that met it, and the bad ones of them."""
-        return self._table("matrix")
-
-    @cached_property
-    def reliability(self) -> pd.DataFrame:
-        """One row an objective of a run: nines, error budget and burn rate, with the run's MTTR; none of a run of which
-        nothing could be judged."""
-        return self._table("reliability")
+    trials = _property("trials", "One row a trial.")
+    calls = _property("calls", "One row an attempt at a call.")
+    faults = _property("faults", "One row a fault that was drawn for an attempt.")
+    effects = _property("effects", "One row a line of a ledger.")
+    usage = _property("usage", "One row an answer of a model.")
+    incidents = _property("incidents", "One row a request that met a fault, with its recovery.")
+    spells = _property("spells", "One row a time over which one fault that lasts hit a target of a trial.")
+    outcomes = _property("outcomes", "One row an outcome, with its share of the trials.")
+    recovery = _property(
+        "recovery",
+        "One row a corner of Kaplan–Meier's curve: the share of the incidents that are not over yet. No row below 8 "
+        "incidents, of which it would be misleading.",
+    )
+    mttr = _property("mttr", "One row a fault: how many of its incidents recovered, and how soon.")
+    latency = _property("latency", "One row a target, and one more of its attempts that met a fault.")
+    amplification = _property(
+        "amplification", "One row a target: the requests that it got for each that was wanted, most amplified first."
+    )
+    throughput = _property("throughput", "One row an interval of the run.")
+    costs = _property("costs", "One row a fault that added something to its trials, dearest first.")
+    matrix = _property("matrix", "One row a fault at a target: the trials that met it, and the bad ones of them.")
+    reliability = _property(
+        "reliability",
+        "One row an objective of a run: nines, error budget and burn rate, with the run's MTTR; none of a run of "
+        "which nothing could be judged.",
+    )
 
 
 class WithHistory(Protocol):

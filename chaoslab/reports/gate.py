@@ -2,8 +2,6 @@
 verdicts count. Those that rest on words are listed, and count only if that is asked for. A run in which nothing could
 be judged has no share of correct trials, so it fails any minimum."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -46,17 +44,6 @@ class Ruling:
     passed: bool
     line: str
     code: int = 0
-
-
-def share(text: str) -> float:
-    """Parses --min-correct."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"{text[:60]} should be a share from 0 to 1, as in 0.9")
-    return value
 
 
 def outcomes(text: str) -> tuple[str, ...]:

@@ -1,8 +1,6 @@
 """One page over all runs of a folder: the trend of each scenario, and a line a run with a link to its report. Runs of
 one scenario at another level of chaos have a trend of their own."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """All that decides a run as text by name: its settings, and beside them its model, prompts, injections and code."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -1,17 +1,12 @@
 """Several runs as one table each, told apart by the column `run`."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from chaoslab.analysis.measures.section import Section
 from chaoslab.reports.frames import Frames
-
-if TYPE_CHECKING:
-    import pandas as pd
+from chaoslab.reports.types import DataFrame
 
 
 class Joined(Frames):
@@ -20,7 +15,7 @@ class Joined(Frames):
 
     def __init__(self, runs: Iterable[Frames], *, only: Sequence[str] = ()) -> None:
         named: Counter[str] = Counter()
-        each: list[tuple[str, Callable[[str], pd.DataFrame]]] = []
+        each: list[tuple[str, Callable[[str], DataFrame]]] = []
         for run in runs:
             named[run.name] += 1
             again = f" ({named[run.name]})" if named[run.name] > 1 else ""
@@ -28,7 +23,7 @@ class Joined(Frames):
             each.append((again, partial(_value, kept) if only else run._table))
         vars(self).update(_each=each)
 
-    def _table(self, name: str) -> pd.DataFrame:
+    def _table(self, name: str) -> DataFrame:
         """The tables of the runs, one below the other.
 
         Raises:
@@ -41,5 +36,5 @@ class Joined(Frames):
         return pd.concat(tables, ignore_index=True)
 
 
-def _value(kept: Mapping[str, Section[pd.DataFrame]], name: str) -> pd.DataFrame:
+def _value(kept: Mapping[str, Section[DataFrame]], name: str) -> DataFrame:
     return kept[name].value

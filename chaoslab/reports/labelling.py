@@ -1,8 +1,6 @@
 """A trial as a person sees it who labels its answer: what the world was, and the answer beside its twin's, word by
 word."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from difflib import SequenceMatcher

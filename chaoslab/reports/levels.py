@@ -1,7 +1,5 @@
 """The level of chaos of a run, and the share of trials that pass at each level."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

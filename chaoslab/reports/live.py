@@ -1,7 +1,5 @@
 """A live view of a run: a line for each trial that has ended, and one line on the present state."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field

@@ -31,7 +31,6 @@ class Loaded(Frames):
         """One of the charts that `charts.py` draws, as a matplotlib figure: `lab.load("latest").chart("mttr")`; of
         several runs, one that lays them over each other, such as "pass_rate_vs_level". Raises LookupError: there is no
         such chart. Incomplete: matplotlib is not installed."""
-        extras.check("a chart", "charts")
         figures, known = self._figures(name)
         if name not in figures:
             hint = did_you_mean(str(name), known) if known else "these runs differ in no setting that all of them state"

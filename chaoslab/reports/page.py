@@ -1,7 +1,5 @@
 """The parts of a text page: lines of at most 80 columns, tables, and figures with their intervals."""
 
-from __future__ import annotations
-
 import math
 import re
 import textwrap
@@ -107,8 +105,8 @@ def _sure(estimate: Estimate, told: Callable[[float], str]) -> str:
 
 
 def count(number: int, one: str, many: str = "") -> str:
-    """A number with its noun: 1 prompt, 2 prompts."""
-    return f"{number} {one if number == 1 else many or one + 's'}"
+    """A number with its noun: 1 prompt, 2 prompts, 12,000 prompts."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def alike(told: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:

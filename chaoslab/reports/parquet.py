@@ -1,7 +1,5 @@
 """A run's tables (`lab.load`) as Parquet files, one a table, with the types of their columns."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from chaoslab.base import extras

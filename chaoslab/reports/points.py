@@ -1,7 +1,5 @@
 """The values of a run's measures as rows of tables, so that a picture needs nothing but the table."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import itemgetter

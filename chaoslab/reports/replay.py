@@ -1,13 +1,12 @@
 """A replay as text: its trials, and the first differences if any."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from chaoslab.analysis.verdict.table import Outcome
+from chaoslab.reports.page import count
 
 SHOWN = 10
 """The most trials whose difference is shown; the others are only counted."""
@@ -44,7 +43,7 @@ class Replay:
 def heading(replay: Replay) -> str:
     """The replay in one line, before it begins."""
     made = f"run {replay.run}, made in {replay.world}"
-    return f"{replay.folder}: {made}; {_many(len(replay.trials), 'trial')} of {replay.prompts} again in virtual time"
+    return f"{replay.folder}: {made}; {count(len(replay.trials), 'trial')} of {replay.prompts} again in virtual time"
 
 
 def lines(replay: Replay, trials: Sequence[ReplayedTrial]) -> Iterator[str]:
@@ -56,13 +55,13 @@ def lines(replay: Replay, trials: Sequence[ReplayedTrial]) -> Iterator[str]:
     for each in apart[:SHOWN]:
         yield f"{each.trial}  left out: {each.left_out}"
     whole = [each for each in trials if not each.left_out]
-    left = f"; {_many(len(apart), 'trial')} left out" if apart else ""
+    left = f"; {count(len(apart), 'trial')} left out" if apart else ""
     if unlike:
-        yield f"different: {len(unlike)} of {_many(len(whole), 'trial')}{left}"
+        yield f"different: {len(unlike)} of {count(len(whole), 'trial')}{left}"
         return
     how = "byte for byte" if replay.exact else "as stories, times apart"
     events = sum(each.events for each in whole)
-    yield f"equal: {_many(len(whole), 'trial')}, {_many(events, 'event')}, {how}{left}"
+    yield f"equal: {count(len(whole), 'trial')}, {count(events, 'event')}, {how}{left}"
 
 
 def plain(replay: Replay, trials: Sequence[ReplayedTrial]) -> dict[str, Any]:
@@ -79,7 +78,3 @@ def plain(replay: Replay, trials: Sequence[ReplayedTrial]) -> dict[str, Any]:
             for each in trials
         ],
     }  # fmt: skip
-
-
-def _many(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"

@@ -1,8 +1,6 @@
 """The list of a folder's runs, newest first: time, world, seed, scenario, level, outcomes, harm and witnessed faults.
 Of a log, no records are made but of what tells these, since a folder may hold hundreds of runs."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """A run on one page: the verdict, harm and failures, then outcomes, faults, recovery, and costs."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The head of a summary: what hurt most, and each way to fail with the command that shows it or does it again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from chaoslab.analysis.measures.intervals import Rate

@@ -1,7 +1,5 @@
 """The summary's part on faults: their delivery, their effects and their costs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from chaoslab.analysis.measures.faults import FaultCount, InjectionCount

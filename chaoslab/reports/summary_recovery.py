@@ -1,7 +1,5 @@
 """The summary's part on recovery: the number of repaired incidents, the means of repair, and the time it took."""
 
-from __future__ import annotations
-
 from chaoslab.analysis.measures.incidents import HARMED
 from chaoslab.analysis.measures.intervals import Estimate
 from chaoslab.analysis.measures.mttr import Mttr, Recovery

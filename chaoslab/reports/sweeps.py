@@ -1,7 +1,5 @@
 """The result of a sweep: a line for each place of its grid, a table, and a page with its charts."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from pathlib import Path

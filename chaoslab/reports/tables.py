@@ -1,9 +1,6 @@
 """The tables of a run that are written pack by pack while it goes on: `tables/trials/000001.parquet` and so on."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from chaoslab.base.files import replacing
 from chaoslab.core.events import RunStarted
@@ -11,9 +8,7 @@ from chaoslab.record.history import History
 from chaoslab.record.lines import Record, lines_of, parse_line
 from chaoslab.record.log import lost
 from chaoslab.reports.frames import NAMES, TABLES, Frames
-
-if TYPE_CHECKING:
-    import pandas as pd
+from chaoslab.reports.types import DataFrame
 
 
 class Tables:
@@ -37,7 +32,7 @@ class Tables:
         frames = Frames(History([*self._started, *found], ordered=True))
         for name in NAMES:
             path = self._folder / TABLES / name / f"{self._number:06}.parquet"
-            rows: pd.DataFrame = getattr(frames, name)
+            rows: DataFrame = getattr(frames, name)
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 if len(rows) or name == "trials":

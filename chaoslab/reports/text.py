@@ -1,7 +1,5 @@
 """Foreign texts made safe to show: no character in them steers a terminal, a browser, or the direction of writing."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import takewhile
 

@@ -1,7 +1,5 @@
 """The selection of a run's trials by name, number, prompt or outcome. All commands accept the same names."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType

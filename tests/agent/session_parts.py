@@ -1,7 +1,5 @@
 """A session over a model that says what it is told to, through ChatGroq and `create_agent` as in a real run."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """`agent/config.json`: a service pointed at the real one, its key kept out of the file, every slip said in one line."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

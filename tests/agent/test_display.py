@@ -1,7 +1,5 @@
 """While the agent works, one line a prompt says whether it was answered and what it met, never that it is right."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A model that loops, says nothing, or says what no SDK expects: its prompt fails by a name, the next is answered."""
 
-from __future__ import annotations
-
 import json
 import socket
 import threading

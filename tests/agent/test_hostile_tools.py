@@ -1,7 +1,5 @@
 """A tool that answers garbage, too much, too slowly or never: the model is told, the log says it, the run goes on."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import json

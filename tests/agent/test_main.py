@@ -1,7 +1,5 @@
 """`chaoslab agent` as a process: a lab that breaks is said in one line and by an exit code of its own."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """Prompts from a file: the shipped ones, the user's own, and what a right answer must show."""
 
-from __future__ import annotations
-
 import importlib
 import json
 from datetime import datetime

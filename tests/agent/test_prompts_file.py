@@ -1,7 +1,5 @@
 """The agent's own prompts: each says what a right answer must show, and the offline model gives one on any day."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """A session over a model that says what it is told to: its retries, its bounds, and what reaches the endpoint."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """The tools as a careful client: one id for every try, patience where the service asks for it, words for the model."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """Parts of the services' tests: a run in a folder of its own, and a client for any service in it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

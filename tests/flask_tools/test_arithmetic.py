@@ -1,7 +1,5 @@
 """The calculator agrees with Python's own numbers, and refuses what has no value or no end."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

@@ -1,7 +1,5 @@
 """An effect asked for once is done once: within a process, between threads, and after a restart."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable

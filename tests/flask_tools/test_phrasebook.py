@@ -1,7 +1,5 @@
 """The phrasebook is as large as promised, and what it says in one language it understands in another."""
 
-from __future__ import annotations
-
 import pytest
 
 from chaoslab.flask_tools.service_module import bundled

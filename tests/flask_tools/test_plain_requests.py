@@ -1,7 +1,5 @@
 """A plain request is answered as Flask answers it, byte by byte; all others are Flask's."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Each service answers in the real one's shape, and says no in its own."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import threading

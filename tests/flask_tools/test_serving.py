@@ -1,7 +1,5 @@
 """The services as a process: they take any nonsense politely, and end at once when they are told to."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import json

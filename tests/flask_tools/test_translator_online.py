@@ -4,8 +4,6 @@ service's own words.
 The server is one of our own on loopback. No connection to any other address is let through, and each is counted.
 """
 
-from __future__ import annotations
-
 import json
 import socket
 import sys

@@ -1,7 +1,5 @@
 """Shared by the tests of dying parts: a Toxiproxy to kill and start again, and a lab to be killed or broken off."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

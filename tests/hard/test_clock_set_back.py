@@ -3,8 +3,6 @@
 Names stay apart, order stays, and no lane goes early or stays.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable

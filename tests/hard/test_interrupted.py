@@ -1,7 +1,5 @@
 """Ctrl-C at any moment: one exit code, no traceback, nothing left behind, and what there is kept and summed up."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """kill -9 in mid-run: what was logged stays, nobody is left, one line says who it was, the next run starts clean."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

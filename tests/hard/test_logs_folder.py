@@ -3,8 +3,6 @@
 Nothing that was said to be written is lost, and nobody goes on without a record.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import shutil
@@ -429,18 +427,17 @@ def test_a_folder_where_a_log_belongs_is_said_before_the_run_begins(
 
 @pytest.mark.parametrize("place", ["file", "read-only"])
 def test_a_lab_that_cannot_write_its_logs_is_not_started(
-    tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    here: Path, place: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    arguments = ["lab", f"BASE_PORT={free_base()}", prompts(tmp_path, ["What is 17 times 24?"])]
+    arguments = ["lab", f"BASE_PORT={free_base()}", prompts(here, ["What is 17 times 24?"])]
     if place == "file":
-        (tmp_path / "logs").write_text("mine")
+        (here / "logs").write_text("mine")
         assert main(arguments) == 2
         assert capsys.readouterr() == ("", "logs: it should be a folder: rename it\n")
-        assert (tmp_path / "logs").read_text() == "mine"
+        assert (here / "logs").read_text() == "mine"
         return
-    (tmp_path / "logs").mkdir()
-    with read_only(tmp_path / "logs"):
+    (here / "logs").mkdir()
+    with read_only(here / "logs"):
         assert main(arguments) == 2
     out, words = capsys.readouterr()
     assert (out, words) == ("", "logs: nothing can be written into it: make it writable\n")
@@ -504,14 +501,13 @@ def test_figures_that_cannot_be_printed_are_said_in_one_line(tmp_path: Path) -> 
 
 
 def test_a_lab_whose_pictures_do_not_fit_has_its_figures_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    folder = told(tmp_path)
-    (tmp_path / "charts").mkdir()
-    with small_disk(tmp_path / "charts", kib=8):
+    folder = told(here)
+    (here / "charts").mkdir()
+    with small_disk(here / "charts", kib=8):
         assert [leave(folder, code) for code in (0, 3)] == [3, 3]
-        assert list((tmp_path / "charts").iterdir()) == []
+        assert list((here / "charts").iterdir()) == []
     out, words = capsys.readouterr()
     assert words == "cannot draw into charts/response_time.png: No space left on device\n" * 2
     assert out.count("all figures: ") == 2

@@ -1,7 +1,5 @@
 """Labs at once: each on its own ports and in its own run; on one Toxiproxy the second says who is there already."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from chaoslab.config.topology import Ports

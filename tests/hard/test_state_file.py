@@ -3,8 +3,6 @@
 One line and an end, never a run that only seems to go on.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import re

@@ -1,7 +1,5 @@
 """Toxiproxy dies with kill -9 under a run and comes back: the run goes on, and claims nothing of what that hit."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import threading

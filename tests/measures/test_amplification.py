@@ -1,7 +1,5 @@
 """Retry amplification: attempts for each request that was wanted, by target."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The power of a test that may be looked at after every pair, and confidence sequences."""
 
-from __future__ import annotations
-
 from statistics import fmean
 
 import pytest

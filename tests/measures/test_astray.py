@@ -1,7 +1,5 @@
 """A wrong end state is harm of the incidents that may have led to it, and not of those at what only reads."""
 
-from __future__ import annotations
-
 import chaoslab as lab
 from chaoslab.analysis.measures.incidents import Ending
 

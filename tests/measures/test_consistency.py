@@ -1,7 +1,5 @@
 """pass^k, pass@k and consistency, against values worked out by hand and by counting."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import pytest

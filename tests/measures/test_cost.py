@@ -1,7 +1,5 @@
 """The cost of chaos: the rows of the faults and the others add up to the ledger exactly."""
 
-from __future__ import annotations
-
 import math
 import time
 from dataclasses import fields, replace

@@ -1,7 +1,5 @@
 """Successes, faults, latency, throughput and usage are counted as stated, and no data is None."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Fault coverage: each planned pair of target and fault, and how far it came."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

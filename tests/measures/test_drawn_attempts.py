@@ -1,7 +1,5 @@
 """Of very many attempts a part is drawn, and all are counted."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from pathlib import Path

@@ -1,8 +1,6 @@
 """A call that its own agent gave up, or that the end of its trial cut, neither failed nor succeeded, unless a fault had
 held it back."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import time

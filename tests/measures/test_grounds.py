@@ -1,7 +1,5 @@
 """The sums of what verdicts rest on, as a sentence."""
 
-from __future__ import annotations
-
 import pytest
 
 from chaoslab.analysis.measures.grounds import Grounds

@@ -1,7 +1,5 @@
 """The consequences and the cost of each fault, by hand: six trials of two prompts, two faults, two targets."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Intervals agree with published values and with what was worked out by hand."""
 
-from __future__ import annotations
-
 import math
 import random
 from statistics import fmean

@@ -1,7 +1,5 @@
 """An incident opens with a trial's first witnessed fault on a target and closes with that request's right result."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

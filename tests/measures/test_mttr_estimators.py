@@ -1,7 +1,5 @@
 """The estimates of MTTR are right where a third of the repairs is cut off; benchmarks/mttr_estimators.py has more."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of pairs, against values worked out by hand."""
 
-from __future__ import annotations
-
 from statistics import fmean
 
 import pytest

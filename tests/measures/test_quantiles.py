@@ -1,7 +1,5 @@
 """Percentiles are exact up to a number of values, and within a stated error beyond."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

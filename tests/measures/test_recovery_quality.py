@@ -1,7 +1,5 @@
 """The quality of recovery, against values worked out by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 import chaoslab as lab

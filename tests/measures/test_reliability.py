@@ -1,7 +1,5 @@
 """Reliability, against values worked out by hand, over the six trials of `test_impact`."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

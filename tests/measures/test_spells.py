@@ -1,7 +1,5 @@
 """The times over which a fault lasted, and their bands in the chart of latency."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sums of trials that were made where they ran: a report that adds them up is the one that reads the stories."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path

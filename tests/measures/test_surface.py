@@ -1,7 +1,5 @@
 """R(k, ε, λ) of a run: its pass^k, at the rates of its plan."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

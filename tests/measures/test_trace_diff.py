@@ -1,7 +1,5 @@
 """Stories of a trial, and differences of them that are only a matter of time."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The recoveries of two sides: the log-rank test and the difference in the restricted mean, by pairs."""
 
-from __future__ import annotations
-
 import math
 from statistics import NormalDist
 

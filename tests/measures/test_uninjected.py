@@ -1,7 +1,5 @@
 """A failure that nobody injected is told with the faults that its trial had met before."""
 
-from __future__ import annotations
-
 import pytest
 
 import chaoslab as lab

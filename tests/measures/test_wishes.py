@@ -1,8 +1,6 @@
 """An incident closes with the right result of an equal request that was under way together with it, if none of them
 changed anything."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Awaitable, Callable

@@ -1,11 +1,11 @@
 """Parts of the manager's tests, some from the whole path's, and a run whose weather meets one fault."""
 
-from __future__ import annotations
-
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from datetime import datetime, timedelta
 from pathlib import Path
+
+import pytest
 
 from chaoslab.base.clock import Clock, SystemClock, system
 from chaoslab.base.identity import TrialId
@@ -47,13 +47,11 @@ def always(fault: str, **params: object) -> Plan:
     return Plan(1, (Injection("wire", (Choice(fault, 1.0, params),), ("weather",)),))
 
 
+Story = Callable[[Bench], Awaitable[None]]
+
+
 def with_lab(
-    folder: Path,
-    plan: Plan,
-    story: Callable[[Bench], Awaitable[None]],
-    *,
-    server: str = "embedded",
-    clock: Clock = system,
+    folder: Path, plan: Plan, story: Story, *, server: str = "embedded", clock: Clock = system,
 ) -> None:  # fmt: skip
     async def run(url: str, address: str) -> None:
         async with bench(folder, url, plan, {"weather": address}, managers_clock=clock) as lab:
@@ -62,6 +60,22 @@ def with_lab(
 
     with SERVERS[server]() as url, site(lambda _: said({"temp": 21})) as weather:
         asyncio.run(run(url, weather.address))
+
+
+def on_lab(
+    plan: Plan, *, servers: Collection[str] = ("embedded",), clock: Clock = system
+) -> Callable[[Story], Callable[..., None]]:
+    """Makes a test of a story of such a lab, with each of these Toxiproxies."""
+
+    def test_of(story: Story) -> Callable[..., None]:
+        @pytest.mark.parametrize("server", servers)
+        def test(tmp_path: Path, server: str) -> None:
+            with_lab(tmp_path, plan, story, server=server, clock=clock)
+
+        test.__name__, test.__doc__ = story.__name__, story.__doc__
+        return test
+
+    return test_of
 
 
 def seen(duration_s: float, *, error: str | None = None) -> Observation:

@@ -1,7 +1,5 @@
 """The figures at /metrics are those of the summary, also if they are read while the run goes on."""
 
-from __future__ import annotations
-
 import shutil
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The nemesis: a fault stands before its call, is gone afterwards, and nothing false is claimed of it."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import itertools
@@ -45,6 +43,7 @@ from tests.proxy_manager.manager_parts import (
     embedded,
     eventually,
     free_port,
+    on_lab,
     open_run,
     said,
     seen,
@@ -53,30 +52,27 @@ from tests.proxy_manager.manager_parts import (
 )
 
 
-@pytest.mark.parametrize("server", SERVERS)
-def test_a_lane_is_made_for_one_call_and_goes_with_it(tmp_path: Path, server: str) -> None:
-    async def story(lab: Bench) -> None:
-        row, answer = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
-        assert (answer.state, answer.rolled) == ("armed", ["wire"])
-        (name,) = lab.lanes_left()
-        held = lab.toxiproxy.get(name)
-        assert held.listen == f"{answer.host}:{answer.port}"
-        assert held.upstream == lab.toxiproxy.get("weather").upstream
-        attributes = {"latency": 50, "jitter": 0}
-        assert held.toxics == (ToxicInfo("latency_downstream", "latency", "downstream", 1.0, attributes),)
-        (shown,) = lab.manager.status()["lanes"]
-        assert shown == {"lane": name, "fault": "latency", "target": "weather", "trial": "p1.r1"}
-        lab.seam.lanes.done(row, seen(0.06))
-        history = lab.history()
-        assert lab.lanes_left() == []
-        order = [r.event.kind for r in history.records if r.writer == "manager"]
-        assert order == ["fault_scheduled", "fault_armed", "fault_injected", "fault_witnessed", "fault_healed"]
-        (armed,) = [e for _, e in history.of(events.FaultArmed)]
-        assert (armed.lane, armed.request_id, armed.injection) == (name, "id1", "wire")
-        stages = dict.fromkeys(("armed", "healed", "injected", "scheduled", "witnessed"), 1)
-        assert lab.manager.status()["faults"] == {"latency": stages}
-
-    with_lab(tmp_path, always("latency", **SLOW), story, server=server)
+@on_lab(always("latency", **SLOW), servers=SERVERS)
+async def test_a_lane_is_made_for_one_call_and_goes_with_it(lab: Bench) -> None:
+    row, answer = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+    assert (answer.state, answer.rolled) == ("armed", ["wire"])
+    (name,) = lab.lanes_left()
+    held = lab.toxiproxy.get(name)
+    assert held.listen == f"{answer.host}:{answer.port}"
+    assert held.upstream == lab.toxiproxy.get("weather").upstream
+    attributes = {"latency": 50, "jitter": 0}
+    assert held.toxics == (ToxicInfo("latency_downstream", "latency", "downstream", 1.0, attributes),)
+    (shown,) = lab.manager.status()["lanes"]
+    assert shown == {"lane": name, "fault": "latency", "target": "weather", "trial": "p1.r1"}
+    lab.seam.lanes.done(row, seen(0.06))
+    history = lab.history()
+    assert lab.lanes_left() == []
+    order = [r.event.kind for r in history.records if r.writer == "manager"]
+    assert order == ["fault_scheduled", "fault_armed", "fault_injected", "fault_witnessed", "fault_healed"]
+    (armed,) = [e for _, e in history.of(events.FaultArmed)]
+    assert (armed.lane, armed.request_id, armed.injection) == (name, "id1", "wire")
+    stages = dict.fromkeys(("armed", "healed", "injected", "scheduled", "witnessed"), 1)
+    assert lab.manager.status()["faults"] == {"latency": stages}
 
 
 @pytest.mark.parametrize("server", SERVERS)
@@ -165,99 +161,84 @@ def test_the_row_carries_the_occasion_so_the_manager_needs_no_memory(tmp_path: P
     with_lab(tmp_path, Plan(1, (twice,)), story)
 
 
-def test_what_the_caller_did_not_meet_is_not_witnessed(tmp_path: Path) -> None:
-    async def story(lab: Bench) -> None:
-        row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
-        lab.seam.lanes.done(row, seen(0.01))
-        history = lab.history()
-        assert [e.witnessed for _, e in history.of(events.FaultHealed)] == [False]
-        assert not list(history.of(events.FaultWitnessed))
-        assert not list(history.of(events.FaultInjected))
-
-    with_lab(tmp_path, always("latency", **SLOW), story)
+@on_lab(always("latency", **SLOW))
+async def test_what_the_caller_did_not_meet_is_not_witnessed(lab: Bench) -> None:
+    row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+    lab.seam.lanes.done(row, seen(0.01))
+    history = lab.history()
+    assert [e.witnessed for _, e in history.of(events.FaultHealed)] == [False]
+    assert not list(history.of(events.FaultWitnessed))
+    assert not list(history.of(events.FaultInjected))
 
 
-def test_a_pause_rolls_no_dice_and_a_resume_rolls_the_same_ones(tmp_path: Path) -> None:
-    async def story(lab: Bench) -> None:
-        lab.manager.paused.set()
-        _, clear = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
-        assert (clear.state, clear.rolled) == ("clear", [])
-        assert lab.manager.status()["paused"] is True
-        lab.manager.paused.clear()
-        row, armed = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
-        assert armed.state == "armed"
-        lab.seam.lanes.done(row, seen(0.06))
-
-    with_lab(tmp_path, always("latency", **SLOW), story)
+@on_lab(always("latency", **SLOW))
+async def test_a_pause_rolls_no_dice_and_a_resume_rolls_the_same_ones(lab: Bench) -> None:
+    lab.manager.paused.set()
+    _, clear = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+    assert (clear.state, clear.rolled) == ("clear", [])
+    assert lab.manager.status()["paused"] is True
+    lab.manager.paused.clear()
+    row, armed = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+    assert armed.state == "armed"
+    lab.seam.lanes.done(row, seen(0.06))
 
 
-def test_its_lever_in_the_runs_folder_takes_back_what_is_armed_and_arms_nothing(tmp_path: Path) -> None:
-    async def story(lab: Bench) -> None:
-        row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
-        assert len(lab.lanes_left()) == 1
-        lever = lab.run.folder / PAUSED
-        levers.pull(lever, "Ann paused it")
-        eventually(lambda: lab.lanes_left() == [])
-        lab.seam.lanes.done(row, seen(0.01))
-        _, clear = await lab.seam.lanes.ask(replace(CALL, request=2), deadline_s=2.0)
-        assert clear.state == "clear"
-        (held,) = (event for _, event in lab.history().of(events.FaultHeldBack))
-        assert (held.at.request, held.limit) == (2, f"lever {lever}: Ann paused it")
-        levers.release(lever)
-        said_so = "the proxy manager makes faults again: its lever was released"
-        eventually(lambda: said_so in [event.message for _, event in lab.history().of(events.LabWarning)])
-        row, armed = await lab.seam.lanes.ask(replace(CALL, request=3), deadline_s=2.0)
-        assert armed.state == "armed"
-        lab.seam.lanes.done(row, seen(0.06))
-        told = [event.message for _, event in lab.history().of(events.LabWarning)]
-        assert "the proxy manager makes no fault: Ann paused it" in told
-
-    with_lab(tmp_path, always("latency", **SLOW), story)
+@on_lab(always("latency", **SLOW))
+async def test_its_lever_in_the_runs_folder_takes_back_what_is_armed_and_arms_nothing(lab: Bench) -> None:
+    row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+    assert len(lab.lanes_left()) == 1
+    lever = lab.run.folder / PAUSED
+    levers.pull(lever, "Ann paused it")
+    eventually(lambda: lab.lanes_left() == [])
+    lab.seam.lanes.done(row, seen(0.01))
+    _, clear = await lab.seam.lanes.ask(replace(CALL, request=2), deadline_s=2.0)
+    assert clear.state == "clear"
+    (held,) = (event for _, event in lab.history().of(events.FaultHeldBack))
+    assert (held.at.request, held.limit) == (2, f"lever {lever}: Ann paused it")
+    levers.release(lever)
+    said_so = "the proxy manager makes faults again: its lever was released"
+    eventually(lambda: said_so in [event.message for _, event in lab.history().of(events.LabWarning)])
+    row, armed = await lab.seam.lanes.ask(replace(CALL, request=3), deadline_s=2.0)
+    assert armed.state == "armed"
+    lab.seam.lanes.done(row, seen(0.06))
+    told = [event.message for _, event in lab.history().of(events.LabWarning)]
+    assert "the proxy manager makes no fault: Ann paused it" in told
 
 
-def test_a_pause_takes_back_what_is_armed(tmp_path: Path) -> None:
-    async def story(lab: Bench) -> None:
+@on_lab(always("latency", **SLOW))
+async def test_a_pause_takes_back_what_is_armed(lab: Bench) -> None:
+    await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+    lab.manager.paused.set()
+    eventually(lambda: lab.lanes_left() == [])
+    lab.manager.paused.clear()
+
+
+@on_lab(always("latency", **SLOW))
+async def test_a_target_that_no_injection_covers_is_not_rolled_for(lab: Bench) -> None:
+    for asked in (1, 2):
+        _, answer = await lab.seam.lanes.ask(Call("movies", "search_movies", "p1.r1", asked, 1), deadline_s=2.0)
+        assert (answer.state, answer.rolled) == ("clear", [])
+        assert lab.manager.status()["calls"] == asked
+
+
+@on_lab(always("refused"), servers=SERVERS)
+async def test_refused_is_one_disabled_proxy_that_stays(lab: Bench) -> None:
+    row, answer = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+    assert answer.port == lab.manager.places.refused_port
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection(answer.host, answer.port)
+    lab.seam.lanes.done(row, seen(0.001, error="refused"))
+    assert [e.evidence for _, e in lab.history().of(events.FaultWitnessed)] == ["connection refused"]
+    assert lab.toxiproxy.get("refused").enabled is False
+
+
+@on_lab(always("refused"))
+async def test_a_fault_that_cannot_be_armed_ends_the_experiment(lab: Bench) -> None:
+    lab.toxiproxy.update("refused", enabled=True)
+    with pytest.raises(LabDown, match="could not be armed: the proxy 'refused' has been enabled by somebody else"):
         await lab.seam.lanes.ask(CALL, deadline_s=2.0)
-        lab.manager.paused.set()
-        eventually(lambda: lab.lanes_left() == [])
-        lab.manager.paused.clear()
-
-    with_lab(tmp_path, always("latency", **SLOW), story)
-
-
-def test_a_target_that_no_injection_covers_is_not_rolled_for(tmp_path: Path) -> None:
-    async def story(lab: Bench) -> None:
-        for asked in (1, 2):
-            _, answer = await lab.seam.lanes.ask(Call("movies", "search_movies", "p1.r1", asked, 1), deadline_s=2.0)
-            assert (answer.state, answer.rolled) == ("clear", [])
-            assert lab.manager.status()["calls"] == asked
-
-    with_lab(tmp_path, always("latency", **SLOW), story)
-
-
-@pytest.mark.parametrize("server", SERVERS)
-def test_refused_is_one_disabled_proxy_that_stays(tmp_path: Path, server: str) -> None:
-    async def story(lab: Bench) -> None:
-        row, answer = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
-        assert answer.port == lab.manager.places.refused_port
-        with pytest.raises(ConnectionRefusedError):
-            await asyncio.open_connection(answer.host, answer.port)
-        lab.seam.lanes.done(row, seen(0.001, error="refused"))
-        assert [e.evidence for _, e in lab.history().of(events.FaultWitnessed)] == ["connection refused"]
-        assert lab.toxiproxy.get("refused").enabled is False
-
-    with_lab(tmp_path, always("refused"), story, server=server)
-
-
-def test_a_fault_that_cannot_be_armed_ends_the_experiment(tmp_path: Path) -> None:
-    async def story(lab: Bench) -> None:
-        lab.toxiproxy.update("refused", enabled=True)
-        with pytest.raises(LabDown, match="could not be armed: the proxy 'refused' has been enabled by somebody else"):
-            await lab.seam.lanes.ask(CALL, deadline_s=2.0)
-        assert "enabled by somebody else" in lab.manager.health().trouble
-        assert not list(lab.history().of(events.FaultArmed))
-
-    with_lab(tmp_path, always("refused"), story)
+    assert "enabled by somebody else" in lab.manager.health().trouble
+    assert not list(lab.history().of(events.FaultArmed))
 
 
 def test_a_new_run_reaps_what_lost_its_owner_and_nothing_else(tmp_path: Path) -> None:
@@ -595,16 +576,14 @@ def test_a_loop_that_a_lost_log_ends_says_so_to_whoever_asks(tmp_path: Path) -> 
         assert manager.health() == Health("manager.log cannot be written")
 
 
-def test_a_run_that_cannot_be_opened_says_why(tmp_path: Path) -> None:
-    async def story(lab: Bench) -> None:
-        control = Control(lab.state)
-        control.open_run("nobody-made-me", plan=Plan(1).to_json(), targets={"weather": "127.0.0.1:1"})
-        eventually(lambda: control.run_state("nobody-made-me")[0] == "failed")
-        assert "no run is called 'nobody-made-me'" in control.run_state("nobody-made-me")[1]
-        control.close()
-        assert lab.manager.health().trouble == ""
-
-    with_lab(tmp_path, Plan(1), story)
+@on_lab(Plan(1))
+async def test_a_run_that_cannot_be_opened_says_why(lab: Bench) -> None:
+    control = Control(lab.state)
+    control.open_run("nobody-made-me", plan=Plan(1).to_json(), targets={"weather": "127.0.0.1:1"})
+    eventually(lambda: control.run_state("nobody-made-me")[0] == "failed")
+    assert "no run is called 'nobody-made-me'" in control.run_state("nobody-made-me")[1]
+    control.close()
+    assert lab.manager.health().trouble == ""
 
 
 @pytest.mark.parametrize(
@@ -768,66 +747,58 @@ def test_who_asks_while_the_loop_ends_hears_why_and_not_that_it_stands_still(tmp
     assert heard == [Health(said_so[ends])]
 
 
-def test_another_plan_holds_from_the_first_call_that_has_its_number(tmp_path: Path) -> None:
-    async def story(lab: Bench) -> None:
-        with contextlib.closing(Control(lab.state)) as control:
-            control.set_plan(lab.run.name, always("latency", **SLOW).to_json())
-        for occasion, state in (({}, "clear"), ({"plan": 2}, "armed"), ({"plan": 2}, "armed")):
-            row, answer = await lab.seam.lanes.ask(CALL, deadline_s=2.0, occasion=occasion)
-            assert answer.state == state
-            lab.seam.lanes.done(row, seen(0.06))
-
-    with_lab(tmp_path, Plan(1), story)
+@on_lab(Plan(1))
+async def test_another_plan_holds_from_the_first_call_that_has_its_number(lab: Bench) -> None:
+    with contextlib.closing(Control(lab.state)) as control:
+        control.set_plan(lab.run.name, always("latency", **SLOW).to_json())
+    for occasion, state in (({}, "clear"), ({"plan": 2}, "armed"), ({"plan": 2}, "armed")):
+        row, answer = await lab.seam.lanes.ask(CALL, deadline_s=2.0, occasion=occasion)
+        assert answer.state == state
+        lab.seam.lanes.done(row, seen(0.06))
 
 
-def test_what_is_taken_down_by_hand_is_made_anew_and_told(tmp_path: Path) -> None:
-    async def story(lab: Bench) -> None:
-        lab.toxiproxy.destroy("weather")
-        eventually(lambda: lab.manager.health() == Health(epoch=1))  # it may be mending already when it is asked
-        assert lab.toxiproxy.get("weather").listen.endswith(f":{lab.manager.places.proxy_ports['weather']}")
-        (told,) = [e for _, e in lab.history().of(events.LabDisturbed)]
-        assert (told.what, told.lanes, told.epoch) == ("weather had been taken down", [], 1)
-
-    with_lab(tmp_path, Plan(1), story)
+@on_lab(Plan(1))
+async def test_what_is_taken_down_by_hand_is_made_anew_and_told(lab: Bench) -> None:
+    lab.toxiproxy.destroy("weather")
+    eventually(lambda: lab.manager.health() == Health(epoch=1))  # it may be mending already when it is asked
+    assert lab.toxiproxy.get("weather").listen.endswith(f":{lab.manager.places.proxy_ports['weather']}")
+    (told,) = [e for _, e in lab.history().of(events.LabDisturbed)]
+    assert (told.what, told.lanes, told.epoch) == ("weather had been taken down", [], 1)
 
 
-def test_a_clean_proxy_that_has_become_anothers_is_no_lab_of_ours(tmp_path: Path) -> None:
-    async def story(lab: Bench) -> None:
-        lab.toxiproxy.update("weather", upstream="127.0.0.1:9")
-        assert "'weather' on the Toxiproxy" in lab.manager.health().trouble
-        with pytest.raises(LabDown, match=r"is another's: it listens on .* for 127.0.0.1:9"):
-            await lab.seam.lanes.ask(CALL, deadline_s=2.0)
-        control = Control(lab.state)
-        row = control.ask(lab.run.name, CALL, deadline_s=2.0)  # and who does not ask after the manager is told too
-        eventually(lambda: control.answer(row) is not None)
-        answer = control.answer(row)
-        assert answer is not None
-        assert (answer.state, "is another's" in answer.error) == ("failed", True)
-        control.end_run(lab.run.name)
-        eventually(lambda: not lab.manager.status()["runs"])
-        control.close()
-        assert lab.manager.health().trouble == ""
-        assert set(lab.toxiproxy.proxies()) == {"weather"}  # the other's is left to the other
-
-    with_lab(tmp_path, Plan(1), story)
+@on_lab(Plan(1))
+async def test_a_clean_proxy_that_has_become_anothers_is_no_lab_of_ours(lab: Bench) -> None:
+    lab.toxiproxy.update("weather", upstream="127.0.0.1:9")
+    assert "'weather' on the Toxiproxy" in lab.manager.health().trouble
+    with pytest.raises(LabDown, match=r"is another's: it listens on .* for 127.0.0.1:9"):
+        await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+    control = Control(lab.state)
+    row = control.ask(lab.run.name, CALL, deadline_s=2.0)  # and who does not ask after the manager is told too
+    eventually(lambda: control.answer(row) is not None)
+    answer = control.answer(row)
+    assert answer is not None
+    assert (answer.state, "is another's" in answer.error) == ("failed", True)
+    control.end_run(lab.run.name)
+    eventually(lambda: not lab.manager.status()["runs"])
+    control.close()
+    assert lab.manager.health().trouble == ""
+    assert set(lab.toxiproxy.proxies()) == {"weather"}  # the other's is left to the other
 
 
-def test_a_second_run_of_the_same_lab_shares_the_proxies_and_cuts_nothing(tmp_path: Path) -> None:
-    async def story(lab: Bench) -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", lab.manager.places.proxy_ports["weather"])
-        second = Run.create(lab.run.folder.parent, now=lab.run.now)
-        upstream = lab.toxiproxy.get("weather").upstream
-        open_run(lab.state, second.name, Plan(1), {"weather": upstream})
-        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-        assert (await reader.read()).startswith(b"HTTP/1.1 200")
-        writer.close()
-        await writer.wait_closed()
-        third = Run.create(lab.run.folder.parent, now=lab.run.now)
-        control = Control(lab.state)
-        control.open_run(third.name, plan=Plan(1).to_json(), targets={"weather": "127.0.0.1:9"})
-        eventually(lambda: control.run_state(third.name)[0] == "failed")
-        assert f"for {upstream}; end that lab" in control.run_state(third.name)[1]
-        control.close()
-        assert lab.manager.health() == Health()
-
-    with_lab(tmp_path, Plan(1), story)
+@on_lab(Plan(1))
+async def test_a_second_run_of_the_same_lab_shares_the_proxies_and_cuts_nothing(lab: Bench) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", lab.manager.places.proxy_ports["weather"])
+    second = Run.create(lab.run.folder.parent, now=lab.run.now)
+    upstream = lab.toxiproxy.get("weather").upstream
+    open_run(lab.state, second.name, Plan(1), {"weather": upstream})
+    writer.write(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    assert (await reader.read()).startswith(b"HTTP/1.1 200")
+    writer.close()
+    await writer.wait_closed()
+    third = Run.create(lab.run.folder.parent, now=lab.run.now)
+    control = Control(lab.state)
+    control.open_run(third.name, plan=Plan(1).to_json(), targets={"weather": "127.0.0.1:9"})
+    eventually(lambda: control.run_state(third.name)[0] == "failed")
+    assert f"for {upstream}; end that lab" in control.run_state(third.name)[1]
+    control.close()
+    assert lab.manager.health() == Health()

@@ -1,7 +1,5 @@
 """The manager when Toxiproxy fails, forgets or refuses, the log is lost, or an agent is gone."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,6 +25,7 @@ from tests.proxy_manager.manager_parts import (
     embedded,
     eventually,
     managed,
+    on_lab,
     open_run,
     seen,
     with_lab,
@@ -129,92 +128,84 @@ def test_a_lane_is_lost_when_toxiproxy_cannot_be_asked_about_it_twice(
     with_lab(tmp_path, always(fault, **PARAMS[fault]), story)
 
 
-def test_a_lane_that_cannot_be_deleted_is_trouble_and_its_fault_was_met(tmp_path: Path) -> None:
-    async def story(lab: Bench) -> None:
-        row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
-        asked: list[str] = []
+@on_lab(always("latency", **SLOW))
+async def test_a_lane_that_cannot_be_deleted_is_trouble_and_its_fault_was_met(lab: Bench) -> None:
+    row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+    asked: list[str] = []
 
-        def refuses(name: str) -> None:
-            asked.append(name)
-            raise ToxiproxyError("no", status=500)
+    def refuses(name: str) -> None:
+        asked.append(name)
+        raise ToxiproxyError("no", status=500)
 
-        toxiproxy: Any = lab.manager._toxiproxy
-        toxiproxy.destroy = refuses
-        lab.seam.lanes.done(row, seen(0.06))
-        history = lab.history()
-        assert [e.witnessed for _, e in history.of(events.FaultHealed)] == [True]
-        assert asked == lab.lanes_left()  # once
-        assert lab.manager.health().trouble == "no (HTTP 500)"
-        del toxiproxy.destroy
-
-    with_lab(tmp_path, always("latency", **SLOW), story)
+    toxiproxy: Any = lab.manager._toxiproxy
+    toxiproxy.destroy = refuses
+    lab.seam.lanes.done(row, seen(0.06))
+    history = lab.history()
+    assert [e.witnessed for _, e in history.of(events.FaultHealed)] == [True]
+    assert asked == lab.lanes_left()  # once
+    assert lab.manager.health().trouble == "no (HTTP 500)"
+    del toxiproxy.destroy
 
 
-def test_a_lane_that_is_known_to_be_lost_is_not_asked_about(tmp_path: Path) -> None:
-    async def story(lab: Bench) -> None:
-        row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
-        (lane,) = lab.lanes_left()
-        for name in (lane, "weather"):
-            lab.toxiproxy.destroy(name)
-        eventually(lambda: lab.manager.health() == Health(epoch=1))
-        asked: list[str] = []
-        toxiproxy: Any = lab.manager._toxiproxy
-        toxiproxy.destroy = asked.append
-        lab.seam.lanes.done(row, seen(0.06))
-        history = lab.history()
-        assert [e.why for _, e in history.of(events.CallDisturbed)] == [f"its lane {lane} was lost before it was over"]
-        assert asked == []
-        del toxiproxy.destroy
-
-    with_lab(tmp_path, always("latency", **SLOW), story)
+@on_lab(always("latency", **SLOW))
+async def test_a_lane_that_is_known_to_be_lost_is_not_asked_about(lab: Bench) -> None:
+    row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+    (lane,) = lab.lanes_left()
+    for name in (lane, "weather"):
+        lab.toxiproxy.destroy(name)
+    eventually(lambda: lab.manager.health() == Health(epoch=1))
+    asked: list[str] = []
+    toxiproxy: Any = lab.manager._toxiproxy
+    toxiproxy.destroy = asked.append
+    lab.seam.lanes.done(row, seen(0.06))
+    history = lab.history()
+    assert [e.why for _, e in history.of(events.CallDisturbed)] == [f"its lane {lane} was lost before it was over"]
+    assert asked == []
+    del toxiproxy.destroy
 
 
-def test_a_lane_that_somebody_deleted_is_lost_and_no_trouble(tmp_path: Path) -> None:
-    async def story(lab: Bench) -> None:
-        told: list[str] = []
-        lab.manager.tell = told.append
-        row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
-        (lane,) = lab.lanes_left()
-        lab.toxiproxy.destroy(lane)
-        toxiproxy: Any = lab.manager._toxiproxy
-        real, asked = toxiproxy.destroy, list[str]()
+@on_lab(always("latency", **SLOW))
+async def test_a_lane_that_somebody_deleted_is_lost_and_no_trouble(lab: Bench) -> None:
+    told: list[str] = []
+    lab.manager.tell = told.append
+    row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+    (lane,) = lab.lanes_left()
+    lab.toxiproxy.destroy(lane)
+    toxiproxy: Any = lab.manager._toxiproxy
+    real, asked = toxiproxy.destroy, list[str]()
 
-        def destroy(name: str) -> None:
-            asked.append(name)
-            real(name)
+    def destroy(name: str) -> None:
+        asked.append(name)
+        real(name)
 
-        toxiproxy.destroy = destroy
-        lab.seam.lanes.done(row, MET["latency"])
-        history = lab.history()
-        assert asked == [lane]  # once
-        del toxiproxy.destroy
-        assert [e.why for _, e in history.of(events.CallDisturbed)] == [f"its lane {lane} was lost before it was over"]
-        assert lab.manager.health() == Health()
-        assert told == ["latency on weather.current_weather, p1.r1 attempt 1: lost with its lane"]
-
-    with_lab(tmp_path, always("latency", **SLOW), story)
+    toxiproxy.destroy = destroy
+    lab.seam.lanes.done(row, MET["latency"])
+    history = lab.history()
+    assert asked == [lane]  # once
+    del toxiproxy.destroy
+    assert [e.why for _, e in history.of(events.CallDisturbed)] == [f"its lane {lane} was lost before it was over"]
+    assert lab.manager.health() == Health()
+    assert told == ["latency on weather.current_weather, p1.r1 attempt 1: lost with its lane"]
 
 
-def test_a_lane_that_is_not_found_has_toxiproxy_looked_at_before_its_call_is_over(tmp_path: Path) -> None:
-    async def story(lab: Bench) -> None:
-        row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
-        (lane,) = lab.lanes_left()
-        epochs: list[int] = []
-        manager: Any = lab.manager
-        real = manager._write
+@on_lab(always("latency", **SLOW))
+async def test_a_lane_that_is_not_found_has_toxiproxy_looked_at_before_its_call_is_over(lab: Bench) -> None:
+    row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+    (lane,) = lab.lanes_left()
+    epochs: list[int] = []
+    manager: Any = lab.manager
+    real = manager._write
 
-        def write(experiment: object, row: object, event: object) -> None:
-            epochs.append(manager._standing.epoch)
-            real(experiment, row, event)
+    def write(experiment: object, row: object, event: object) -> None:
+        epochs.append(manager._standing.epoch)
+        real(experiment, row, event)
 
-        manager._write = write
-        for name in (lane, "weather"):
-            lab.toxiproxy.destroy(name)
-        lab.seam.lanes.done(row, MET["latency"])
-        lab.history()
-        assert epochs == [1]
-
-    with_lab(tmp_path, always("latency", **SLOW), story)
+    manager._write = write
+    for name in (lane, "weather"):
+        lab.toxiproxy.destroy(name)
+    lab.seam.lanes.done(row, MET["latency"])
+    lab.history()
+    assert epochs == [1]
 
 
 @pytest.mark.parametrize(
@@ -272,31 +263,27 @@ def test_the_port_that_refuses_stands_on_when_a_call_of_it_ends_by_something_els
 # A log that is lost.
 
 
-def test_a_call_that_ends_when_the_log_is_lost_fails_its_run_and_is_over(tmp_path: Path) -> None:
-    async def story(lab: Bench) -> None:
-        row, answer = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
-        (lab.run.folder / "manager.log").unlink()
-        lab.seam.lanes.done(row, seen(0.06))
-        control = Control(lab.state)
-        eventually(lambda: not control.pending([lab.run.name]))
-        state, why = control.run_state(lab.run.name)
-        assert (state, "manager.log cannot be written (it was deleted)" in why) == ("failed", True)
-        assert control.answer(row) == answer  # what the call was told stays as it was
-        control.close()
-        assert (lab.lanes_left(), lab.manager.status()["lanes"]) == ([], [])
-
-    with_lab(tmp_path, always("latency", **SLOW), story)
+@on_lab(always("latency", **SLOW))
+async def test_a_call_that_ends_when_the_log_is_lost_fails_its_run_and_is_over(lab: Bench) -> None:
+    row, answer = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+    (lab.run.folder / "manager.log").unlink()
+    lab.seam.lanes.done(row, seen(0.06))
+    control = Control(lab.state)
+    eventually(lambda: not control.pending([lab.run.name]))
+    state, why = control.run_state(lab.run.name)
+    assert (state, "manager.log cannot be written (it was deleted)" in why) == ("failed", True)
+    assert control.answer(row) == answer  # what the call was told stays as it was
+    control.close()
+    assert (lab.lanes_left(), lab.manager.status()["lanes"]) == ([], [])
 
 
-def test_a_call_that_meets_nothing_fails_too_once_the_log_is_lost(tmp_path: Path) -> None:
-    async def story(lab: Bench) -> None:
-        row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
-        (lab.run.folder / "manager.log").unlink()
-        lab.seam.lanes.done(row, MET["latency"])
-        with pytest.raises(LabDown, match=r"manager\.log cannot be written \(it was deleted\)"):
-            await lab.seam.lanes.ask(Call("movies", "search_movies", "p1.r1", 1, 1), deadline_s=2.0)
-
-    with_lab(tmp_path, always("latency", **SLOW), story)
+@on_lab(always("latency", **SLOW))
+async def test_a_call_that_meets_nothing_fails_too_once_the_log_is_lost(lab: Bench) -> None:
+    row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+    (lab.run.folder / "manager.log").unlink()
+    lab.seam.lanes.done(row, MET["latency"])
+    with pytest.raises(LabDown, match=r"manager\.log cannot be written \(it was deleted\)"):
+        await lab.seam.lanes.ask(Call("movies", "search_movies", "p1.r1", 1, 1), deadline_s=2.0)
 
 
 @pytest.mark.parametrize("what", ["an outage", "a lease that runs out"])
@@ -347,32 +334,28 @@ def test_a_run_that_cannot_be_served_takes_nothing_from_another_and_leaves_nothi
         control.close()
 
 
-def test_of_two_runs_the_one_that_ends_leaves_the_other_its_proxies(tmp_path: Path) -> None:
-    async def story(lab: Bench) -> None:
-        second = Run.create(lab.run.folder.parent, now=lab.run.now)
-        open_run(lab.state, second.name, Plan(1), {"weather": lab.toxiproxy.get("weather").upstream})
-        control = Control(lab.state)
-        control.end_run(second.name)
-        eventually(lambda: lab.manager.status()["runs"] == [lab.run.name])
-        assert lab.manager.health() == Health()
-        assert set(lab.toxiproxy.proxies()) == {"weather", "refused"}
-        control.end_run(lab.run.name)
-        control.close()
-        eventually(lambda: not lab.toxiproxy.proxies())
-
-    with_lab(tmp_path, Plan(1), story)
+@on_lab(Plan(1))
+async def test_of_two_runs_the_one_that_ends_leaves_the_other_its_proxies(lab: Bench) -> None:
+    second = Run.create(lab.run.folder.parent, now=lab.run.now)
+    open_run(lab.state, second.name, Plan(1), {"weather": lab.toxiproxy.get("weather").upstream})
+    control = Control(lab.state)
+    control.end_run(second.name)
+    eventually(lambda: lab.manager.status()["runs"] == [lab.run.name])
+    assert lab.manager.health() == Health()
+    assert set(lab.toxiproxy.proxies()) == {"weather", "refused"}
+    control.end_run(lab.run.name)
+    control.close()
+    eventually(lambda: not lab.toxiproxy.proxies())
 
 
-def test_a_run_that_has_ended_makes_room_for_the_next_at_once(tmp_path: Path) -> None:
-    async def story(lab: Bench) -> None:
-        control = Control(lab.state)
-        control.end_run(lab.run.name)
-        control.close()
-        second = Run.create(lab.run.folder.parent, now=lab.run.now)
-        open_run(lab.state, second.name, Plan(1), {"weather": "127.0.0.1:9"})  # another's, were the first still open
-        assert lab.toxiproxy.get("weather").upstream == "127.0.0.1:9"
-
-    with_lab(tmp_path, Plan(1), story)
+@on_lab(Plan(1))
+async def test_a_run_that_has_ended_makes_room_for_the_next_at_once(lab: Bench) -> None:
+    control = Control(lab.state)
+    control.end_run(lab.run.name)
+    control.close()
+    second = Run.create(lab.run.folder.parent, now=lab.run.now)
+    open_run(lab.state, second.name, Plan(1), {"weather": "127.0.0.1:9"})  # another's, were the first still open
+    assert lab.toxiproxy.get("weather").upstream == "127.0.0.1:9"
 
 
 @pytest.mark.parametrize("drops", [True, False])
@@ -396,25 +379,23 @@ def test_with_the_last_run_goes_its_trouble_and_proxies_that_do_not_go_are_one(d
     with_lab(tmp_path, Plan(1), story)
 
 
-def test_what_somebody_else_does_to_a_proxy_is_said_and_marks_the_calls_that_it_may_hit(tmp_path: Path) -> None:
-    async def story(lab: Bench) -> None:
-        def warnings() -> list[str]:
-            return [event.message for _, event in lab.history().of(events.LabWarning)]
+@on_lab(Plan(1))
+async def test_what_somebody_else_does_to_a_proxy_is_said_and_marks_the_calls_that_it_may_hit(lab: Bench) -> None:
+    def warnings() -> list[str]:
+        return [event.message for _, event in lab.history().of(events.LabWarning)]
 
-        await lab.seam.lanes.ask(CALL, deadline_s=2.0)
-        lab.toxiproxy.add_toxic("weather", ToxicInfo("mine", "latency", attributes={"latency": 1500}))
-        eventually(lambda: len(warnings()) == 1)
-        assert re.fullmatch(r"not from this lab: latency on weather since \d\d:\d\d:\d\d", warnings()[0])
-        await lab.seam.lanes.ask(replace(CALL, request=2), deadline_s=2.0)
-        lab.toxiproxy.remove_toxic("weather", "mine")
-        eventually(lambda: any(lab.history().of(events.LabDisturbed)))
-        await lab.seam.lanes.ask(replace(CALL, request=3), deadline_s=2.0)
-        hit = [(event.request, event.why) for _, event in lab.history().of(events.CallDisturbed)]
-        assert [number for number, _ in hit] == [1, 2]
-        assert hit[0][1] == "latency on weather, which is not from this lab, was found after it began"
-        assert re.fullmatch(r"latency on weather since \d\d:\d\d:\d\d is not from this lab", hit[1][1])
-        gone = [event.what for _, event in lab.history().of(events.LabDisturbed)]
-        assert gone == ["not from this lab: latency on weather"]
-        assert len(warnings()) == 1
-
-    with_lab(tmp_path, Plan(1), story)
+    await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+    lab.toxiproxy.add_toxic("weather", ToxicInfo("mine", "latency", attributes={"latency": 1500}))
+    eventually(lambda: len(warnings()) == 1)
+    assert re.fullmatch(r"not from this lab: latency on weather since \d\d:\d\d:\d\d", warnings()[0])
+    await lab.seam.lanes.ask(replace(CALL, request=2), deadline_s=2.0)
+    lab.toxiproxy.remove_toxic("weather", "mine")
+    eventually(lambda: any(lab.history().of(events.LabDisturbed)))
+    await lab.seam.lanes.ask(replace(CALL, request=3), deadline_s=2.0)
+    hit = [(event.request, event.why) for _, event in lab.history().of(events.CallDisturbed)]
+    assert [number for number, _ in hit] == [1, 2]
+    assert hit[0][1] == "latency on weather, which is not from this lab, was found after it began"
+    assert re.fullmatch(r"latency on weather since \d\d:\d\d:\d\d is not from this lab", hit[1][1])
+    gone = [event.what for _, event in lab.history().of(events.LabDisturbed)]
+    assert gone == ["not from this lab: latency on weather"]
+    assert len(warnings()) == 1

@@ -1,7 +1,5 @@
 """The manager answers a person over HTTP: health, status, pause and resume."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import threading

@@ -1,7 +1,5 @@
 """A headless Chromium that opens a page and returns the findings of its script."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """A run as the lab would leave it, without a lab: the real Log on a scripted clock, all chances from named dice."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

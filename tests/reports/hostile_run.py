@@ -1,7 +1,5 @@
 """A run whose agent, tools and faults say what could do harm in a report: markup, escapes, halves of characters."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from chaoslab.core.events import (

@@ -1,7 +1,5 @@
 """Two agents that look up a price: one that asks again, and one that makes it up."""
 
-from __future__ import annotations
-
 import time
 
 

@@ -1,7 +1,5 @@
 """Every page of ours under axe, in a real browser: at the widths of a phone and a desk, in light and in dark."""
 
-from __future__ import annotations
-
 import re
 from importlib.resources import files
 from pathlib import Path

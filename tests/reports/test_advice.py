@@ -1,7 +1,5 @@
 """Advice comes from evidence alone: each rule speaks of the trials that show it, and is silent without one."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from collections.abc import Callable

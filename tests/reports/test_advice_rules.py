@@ -1,7 +1,5 @@
 """Each rule speaks on an agent that shows it, and is silent on the same agent mended."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A run on one screen, as the command that made it ends."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import chaoslab as lab

@@ -1,7 +1,5 @@
 """Two runs side by side: which trials went worse and better, the test, and the new failures with their replay line."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -185,18 +183,20 @@ def test_csv_has_a_row_for_each_pair_and_each_trial_alone(folders: tuple[Path, P
 
 
 def test_of_two_runs_the_comparison_alone_is_printed(
-    folders: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    folders: tuple[Path, Path], here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     before = {path: path.stat().st_mtime_ns for folder in folders for path in folder.iterdir()}
     for kind, (_, make) in FORMATS.items():
         assert cli.main(["report", *map(str, folders), "--format", kind, "--out", "-"]) == 0
         assert capsys.readouterr().out == make(Changes.of(*map(of, folders)))
     assert {path: path.stat().st_mtime_ns for folder in folders for path in folder.iterdir()} == before
-    assert list(tmp_path.iterdir()) == []
+    assert list(here.iterdir()) == []
     monkeypatch.setitem(sys.modules, "jinja2", None)
     assert cli.main(["report", *map(str, folders), "--format", "html", "--out", "-"]) == 2
-    assert capsys.readouterr() == ("", f"chaoslab report: jinja2 is not installed: {install_line('charts')}\n")
+    assert capsys.readouterr() == (
+        "",
+        f"the comparison in HTML needs jinja2, which is not installed: {install_line('charts')}\n",
+    )
 
 
 def test_the_command_compares_two_runs(folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,5 @@
 """The pictures say what happened, say so when nothing did, and never write one word over another."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -535,10 +533,10 @@ def test_the_door_draws_the_latest_run_and_names_what_it_wrote(
     ]
 
 
+@pytest.mark.usefixtures("here")
 def test_the_pictures_of_a_run_lie_with_it_and_the_latest_ones_in_charts_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(charts, "_charts", lambda: [("success_rate", success_rate), ("streams", streams)])
     logs = Path("logs")
     for name in ("20260601-090000", "20260601-100000"):
@@ -558,10 +556,8 @@ def test_the_pictures_of_a_run_lie_with_it_and_the_latest_ones_in_charts_too(
     assert History.read(logs / "latest").cut == {}
 
 
-def test_a_chart_with_nothing_to_show_is_not_drawn_and_an_older_one_goes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_a_chart_with_nothing_to_show_is_not_drawn_and_an_older_one_goes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(charts, "_charts", lambda: [("errors", errors), ("streams", streams)])
     history(Path("logs/run"), prompts=1)
     Path("logs/latest").symlink_to("run")
@@ -571,10 +567,10 @@ def test_a_chart_with_nothing_to_show_is_not_drawn_and_an_older_one_goes(
     assert [path.name for path in Path("charts").iterdir()] == ["streams.png"]
 
 
+@pytest.mark.usefixtures("here")
 def test_a_run_whose_folder_takes_no_pictures_is_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(charts, "_charts", lambda: [("success_rate", success_rate), ("streams", streams)])
     history(Path("logs/run"), prompts=1)
     Path("logs/latest").symlink_to("run")

@@ -1,7 +1,5 @@
 """The chart of the cost of chaos: the sums of the measure, and no figure where nothing can be compared."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 

@@ -5,8 +5,6 @@ The fixture holds three runs in one pair of files: one that ended, one that was 
 one of 26 prompts.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import shutil

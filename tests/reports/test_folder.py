@@ -1,7 +1,5 @@
 """A run is found by its folder, by its path, by the name that it prints, or as the latest."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

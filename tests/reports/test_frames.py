@@ -1,7 +1,5 @@
 """A run's log as tables: each column has its dtype, and what is not known is missing, never 0."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -177,8 +175,8 @@ def test_tokens_are_those_of_the_usage() -> None:
     assert held.trials.cost_usd[0] == spent.cost_usd
 
 
-def test_a_run_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_a_run_that_is_not_there_is_told() -> None:
     with pytest.raises(LookupError):
         lab.load("latest")
 

@@ -1,7 +1,5 @@
 """A gate says for CI whether a run is what was asked for, and never lets one pass of which nothing is known."""
 
-from __future__ import annotations
-
 import pytest
 
 from chaoslab.analysis.verdict.table import Outcome, Verdict

@@ -1,7 +1,5 @@
 """A measure that raises is unknown, with the reason in a line, and takes no other with it."""
 
-from __future__ import annotations
-
 import pickle
 import re
 import signal

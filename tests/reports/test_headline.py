@@ -1,7 +1,5 @@
 """The verdict on a run in one sentence: it is the first line of every report, and calls no short run a good one."""
 
-from __future__ import annotations
-
 import contextlib
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The HTML report: one safe file, its data, and its behaviour in a real browser at the widths of a phone and a desk."""
 
-from __future__ import annotations
-
 import json
 import re
 from base64 import b64encode

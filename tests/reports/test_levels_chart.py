@@ -1,7 +1,5 @@
 """Runs at several levels of chaos: their level, their share of correct trials, and its chart."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Long names in a run's page: none is cut off or broken within a word, and those of one family are told apart."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import httpx

@@ -1,7 +1,5 @@
 """Every command that reads a run says in one line that there is none: of a file that is no log, and of a wrong name."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 
@@ -28,15 +26,14 @@ CASES = {
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def here(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("chaoslab.record.follow.SILENCE_S", 0.0)
     for name, text in {"empty": b"", "binary": bytes(range(256)) * 9, "text": b"hello\n"}.items():
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "info.log").write_bytes(text)
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "notes.txt").write_text("hello\n")
-    return tmp_path
+        (here / name).mkdir()
+        (here / name / "info.log").write_bytes(text)
+    (here / "folder").mkdir()
+    (here / "notes.txt").write_text("hello\n")
+    return here
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -1,7 +1,5 @@
 """The notebook of the documents runs from its first cell to its last, and so does the way from a log to a picture."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

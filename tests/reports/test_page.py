@@ -1,7 +1,5 @@
 """The parts of a text page."""
 
-from __future__ import annotations
-
 import pytest
 
 from chaoslab.reports.page import NAME_LEAST, WIDTH, Cut, alike, percent, table

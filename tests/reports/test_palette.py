@@ -1,7 +1,5 @@
 """One colour, one meaning: also for those who see fewer colours, and for a plug-in's fault."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

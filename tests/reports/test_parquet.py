@@ -1,7 +1,5 @@
 """`chaoslab report --format parquet`: a file for each table, which reads back as it was."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

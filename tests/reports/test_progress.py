@@ -1,7 +1,5 @@
 """Progress of a run: a live line in a terminal, now and then a line elsewhere, and the outcomes at the end."""
 
-from __future__ import annotations
-
 import io
 import sys
 from dataclasses import dataclass

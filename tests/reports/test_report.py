@@ -1,7 +1,5 @@
 """A report from Python: the figures of trials as values, and its files."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`chaoslab report`: where each format goes, and a line for each mistake; the report that a run leaves."""
 
-from __future__ import annotations
-
 import json
 import sys
 import webbrowser
@@ -26,13 +24,12 @@ Printed = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(here: Path) -> Path:
     """A folder with the runs one and two; two is the latest."""
-    monkeypatch.chdir(tmp_path)
     for name in ("one", "two"):
-        FakeRun(tmp_path / "logs" / name, prompts=4).write()
-    (tmp_path / "logs" / "latest").symlink_to("two")
-    return tmp_path
+        FakeRun(here / "logs" / name, prompts=4).write()
+    (here / "logs" / "latest").symlink_to("two")
+    return here
 
 
 @pytest.mark.parametrize("kind", FILES)
@@ -134,11 +131,14 @@ def test_without_jinja_a_run_ends_well_and_says_what_to_install(
     monkeypatch.setitem(sys.modules, "jinja2", None)
     assert leave(Path("logs/one"), 0) == 0
     out, err = capsys.readouterr()
-    assert err == f"no report: jinja2 is not installed: {install_line('charts')}\n"
+    assert err == f"no report: a report in HTML needs jinja2, which is not installed: {install_line('charts')}\n"
     assert "report  " not in out
     assert not (here / "logs/one/report.html").exists()
     assert cli.main(["report", "one", "--format", "html"]) == 2
-    assert capsys.readouterr() == ("", f"chaoslab report: jinja2 is not installed: {install_line('charts')}\n")
+    assert capsys.readouterr() == (
+        "",
+        f"a report in HTML needs jinja2, which is not installed: {install_line('charts')}\n",
+    )
     assert cli.main(["report", "one", "--format", "json"]) == 0
 
 

@@ -1,7 +1,5 @@
 """The reports as data: JSON by its schema, JUnit XML as CI systems read it, Markdown within its bounds, CSV tables."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """The runs of a folder are listed newest first, each with what it came to, also those that cannot be read."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections import Counter

@@ -1,7 +1,5 @@
 """The report of a scenario's run: the scenario's ruling is the verdict, in every format."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Runs share a line in an overlay if they differ in TOXIC_PROB, the seed or the number of trials alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A trial's story stands in time order, from its question to its verdict, with the replies and what a fault changed."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

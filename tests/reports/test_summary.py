@@ -1,7 +1,5 @@
 """The summary tells a run on one page, also a run that left little or nothing."""
 
-from __future__ import annotations
-
 import re
 import threading
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """The pictures of a run's page: what they draw, what they say in words, and that no foreign text is markup in them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A trial has one name, which every command understands; a wrong one gets a line with those that there are."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The lab can read what it wrote, and no report takes the place of what is none."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 
@@ -22,16 +20,14 @@ HALF = "half \ud83d of a sign"
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return FakeRun(tmp_path / "run", prompts=4).write()
+def run(here: Path) -> Path:
+    return FakeRun(here / "run", prompts=4).write()
 
 
 @pytest.fixture
-def half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def half(here: Path) -> Path:
     """A run whose answer ends in one half of a surrogate pair."""
-    monkeypatch.chdir(tmp_path)
-    with Log(tmp_path / "logs" / "half", "info", run="half", origin=0.0) as log:
+    with Log(here / "logs" / "half", "info", run="half", origin=0.0) as log:
         log.write(RunStarted(seed=1, settings={}, plan={}, prompts=1, now="2026-06-01T09:00:00Z", model="any"))
         log.write(PromptStarted(prompt_index=1, prompt=HALF), trial="p1.r1")
         log.write(
@@ -39,7 +35,7 @@ def half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             trial="p1.r1",
         )
         log.write(RunFinished(received=1, processed=1, succeeded=1, duration_s=1.0))
-    return tmp_path / "logs" / "half"
+    return here / "logs" / "half"
 
 
 def test_half_a_sign_is_loaded_and_written_as_a_table(half: Path) -> None:

@@ -203,7 +203,7 @@ def test_the_demonstration_finds_a_failure_and_explains_it(capsys: Said) -> None
     assert "  for _ in range(3):" in said
     with pytest.raises(SystemExit, match="2"):
         main(["demo", "--chaos-level", "11"])
-    assert "--chaos-level: '11' should be a number from 0 to 10" in capsys.readouterr().err
+    assert "--chaos-level: 11 should be a number from 0 to 10" in capsys.readouterr().err
 
 
 @pytest.fixture

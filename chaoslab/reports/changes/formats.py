@@ -1,11 +1,8 @@
 """The changes between two runs as text, JSON, JUnit, Markdown, CSV and HTML."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 
-from chaoslab.base.extras import install_line
 from chaoslab.reports.changes import Change, Changes, Way
 from chaoslab.reports.changes.spending import Moved
 from chaoslab.reports.contents.outcomes import word
@@ -133,11 +130,12 @@ def csv(found: Changes) -> str:
 
 
 def html(found: Changes) -> str:
-    """The changes as one page that loads nothing. Raises Missing: Jinja is not installed."""
-    from chaoslab.reports.formats import Missing
+    """The changes as one page that loads nothing. Raises Incomplete: Jinja is not installed."""
+    from chaoslab.reports.formats import check_page
     from chaoslab.reports.formats.html import page
     from chaoslab.reports.svg import over_level
 
+    check_page("the comparison in HTML")
     worse, better = found.count(Way.WORSE), found.count(Way.BETTER)
     tone = "bad" if worse else "good" if better or found.count(Way.SAME) else "open"
     levels = over_level.draw(found.levels) if found.levels else None
@@ -145,10 +143,7 @@ def html(found: Changes) -> str:
         "rows": _changed(found), "spent": SPENT, "columns": SPENT_COLUMNS, "notes": _notes(found), "tone": tone,
         "mark": _mark, "word": word,
     }  # fmt: skip
-    try:
-        return page("changes.html", it=found, levels=levels, **given)
-    except ModuleNotFoundError as error:
-        raise Missing(f"{error.name} is not installed: {install_line('charts')}") from None
+    return page("changes.html", it=found, levels=levels, **given)
 
 
 FORMATS: dict[str, tuple[str, Callable[[Changes], str]]] = {

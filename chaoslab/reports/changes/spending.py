@@ -5,8 +5,6 @@ the pairs, so what only differs between prompts widens nothing. The pairs of one
 together.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING
 
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.guard import guarded
-from chaoslab.base.commandline import code_for
-from chaoslab.base.extras import install_line
+from chaoslab.base import extras
+from chaoslab.base.commandline import code_for, refuse
 from chaoslab.base.files import replacing
 from chaoslab.base.interrupts import heard_outside_imports
 from chaoslab.reports.charts.series import AXIS, Axis, axis_of, knobs, lines, of_levels, rows, said, states
-from chaoslab.reports.charts.style import blank, sign
+from chaoslab.reports.charts.style import blank, nothing, sign
 from chaoslab.reports.folder import LATEST, LOGS, charts_of, read
 from chaoslab.reports.levels import pooled
 
@@ -95,18 +95,17 @@ def _guarded(pictures: Mapping[str, Callable[[], Figure]]) -> dict[str, Figure]:
 
 
 def _unknown(name: str, why: str) -> Figure:
-    from chaoslab.reports.charts.style import canvas, nothing
-
-    figure, axes = canvas(name.replace("_", " ").capitalize())
-    nothing(axes, f"unknown ({why})".replace("$", r"\$"))
-    axes.set_gid("")  # that something went wrong is worth a picture
+    figure = nothing(name.replace("_", " ").capitalize(), f"unknown ({why})".replace("$", r"\$"))
+    figure.axes[0].set_gid("")  # that something went wrong is worth a picture
     return figure
 
 
 def _load() -> None:
-    """Imports matplotlib without regard to MPLBACKEND: these charts need no backend."""
+    """Imports matplotlib without regard to MPLBACKEND: these charts need no backend. Raises Incomplete: a package that
+    they need is not installed."""
     from chaoslab.config.settings import hidden
 
+    extras.check("a chart", "charts")
     with hidden("MPLBACKEND"):
         importlib.import_module("matplotlib")
 
@@ -241,12 +240,8 @@ def main(names: Sequence[str] = (), *, out: Path | None = None, logs: Path = LOG
                     raise LookupError(f"the logs of '{silent}' do not state its {AXIS}: it cannot be laid over others")
                 figures = overlay(runs)
             pictures, empty = rendered(figures), undrawn(figures)
-    except LookupError as error:
-        print(error.args[0], file=sys.stderr)
-        return 2
-    except ModuleNotFoundError as error:
-        print(missing(error), file=sys.stderr)
-        return 2
+    except (LookupError, extras.Incomplete) as error:
+        return refuse(error)
     alone = len(names) == 1 and not out
     folders = places(charts_of(names[0], logs=logs), out=OUT, logs=logs) if alone else [out or OUT]
     paths, complaints, code = put(pictures, folders, without=empty)
@@ -260,8 +255,3 @@ def main(names: Sequence[str] = (), *, out: Path | None = None, logs: Path = LOG
     if paths:
         print(*paths, sep="\n")
     return code
-
-
-def missing(error: ModuleNotFoundError) -> str:
-    """One line with a remedy for the missing package."""
-    return f"{error.name} is not installed: {install_line('charts')}"

@@ -1,16 +1,9 @@
 """The requests that each target got for each one that was wanted."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from chaoslab.reports.charts.palette import CALLS, INK, MET
 from chaoslab.reports.charts.style import canvas, legend, nothing, shorts
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from chaoslab.reports.frames import Frames
+from chaoslab.reports.frames import Frames
+from chaoslab.reports.types import Figure
 
 ROWS = 16
 """The most targets in the picture, the most amplified."""
@@ -22,10 +15,9 @@ def amplification(run: Frames) -> Figure:
     shown, title = found[:ROWS], "Retry amplification by target"
     note = "attempts for each request that was wanted; 1: none was tried again"
     note += f"; {len(found) - ROWS} more targets are amplified less" if len(found) > ROWS else ""
-    figure, axes = canvas(title, note, height_in=1.9 + 0.46 * max(3, len(shown)))
     if shown.empty:
-        nothing(axes, "no call was made in this run")
-        return figure
+        return nothing(title, "no call was made in this run")
+    figure, axes = canvas(title, note, height_in=1.9 + 0.46 * max(3, len(shown)))
     factors, met = shown["factor"].tolist(), shown["met_factor"].dropna()
     axes.barh(shown.index - 0.19, factors, height=0.36, color=CALLS, label="calls")
     if len(met):

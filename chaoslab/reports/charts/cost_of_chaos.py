@@ -1,17 +1,10 @@
 """The cost of each fault to a trial that met it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from chaoslab.reports.charts.palette import SLATE, of_run
 from chaoslab.reports.charts.style import canvas, nothing, short, unmet
 from chaoslab.reports.contents.spent import AMOUNTS, SEVERAL, amount, apart, nothing_added
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from chaoslab.reports.frames import Frames
+from chaoslab.reports.frames import Frames
+from chaoslab.reports.types import Figure
 
 ROWS = 16
 """The most faults in the picture, the dearest."""
@@ -22,9 +15,7 @@ def cost_of_chaos(run: Frames) -> Figure:
     title = "Cost of chaos by fault"
     report, rows = run.measures, run.costs
     if rows.empty:
-        figure, axes = canvas(title)
-        nothing(axes, nothing_added(report) if report.met else f"no data: {unmet(report)}")
-        return figure
+        return nothing(title, nothing_added(report) if report.met else f"no data: {unmet(report)}")
     main, *others = (name for name in AMOUNTS if rows[name].notna().any())
     shown = rows[:ROWS]
     note = [

@@ -1,18 +1,11 @@
 """The errors at each target, with the fault that caused them, if any."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from chaoslab.analysis.measures.errors import LAB, NOBODY
 from chaoslab.reports.charts.palette import FAILED, LONE, hatches, of_run
 from chaoslab.reports.charts.palette import LAB as LAB_COLOR
 from chaoslab.reports.charts.style import canvas, legend, nothing, short, shorts, unmet
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from chaoslab.reports.frames import Frames
+from chaoslab.reports.frames import Frames
+from chaoslab.reports.types import Figure
 
 ROWS = 14
 """The most kinds with a bar of their own."""
@@ -36,10 +29,12 @@ def errors(run: Frames) -> Figure:
     rows, rest = ranked[:ROWS].copy(), ranked[ROWS:]
     if len(rest):
         rows.loc[f"{len(rest)} other kinds"] = rest.sum()
-    figure, axes = canvas("Errors by target and kind", note, height_in=2.2 + 0.34 * max(4, len(rows)))
     if failed.empty:
-        nothing(axes, "no attempt failed in this run" if told else "no data: the log tells of no failed attempt")
-        return figure
+        return nothing(
+            "Errors by target and kind",
+            "no attempt failed in this run" if told else "no data: the log tells of no failed attempt",
+        )
+    figure, axes = canvas("Errors by target and kind", note, height_in=2.2 + 0.34 * max(4, len(rows)))
     places = range(len(rows))
     looks = of_run(report, {*found} - {NOBODY, LAB})
     patterns = {NOBODY: "//", **hatches(looks)}

@@ -1,16 +1,9 @@
 """The outcomes of the trials that met each fault at each target."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.reports.charts.style import canvas, keys, nothing, shorts, unmet
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from chaoslab.reports.frames import Frames
+from chaoslab.reports.frames import Frames
+from chaoslab.reports.types import Figure
 
 ROWS, COLUMNS = 24, 9
 """The most faults and targets in the picture; the report's HTML has all of them."""
@@ -33,10 +26,8 @@ def fault_matrix(run: Frames) -> Figure:
     report, found, title = run.measures, run.matrix, "Outcomes by fault and target"
     scheduled = found[found["state"].isin(SCHEDULED)]["fault"].unique()
     if not len(scheduled):
-        figure, axes = canvas(title)
         which = "planned" if found.empty else "scheduled"
-        nothing(axes, unmet(report) if not report.knows_faults else f"no fault was {which} in this run")
-        return figure
+        return nothing(title, unmet(report) if not report.knows_faults else f"no fault was {which} in this run")
     found = found[found["fault"].isin(scheduled)]
     met = found.groupby("fault")["attempts"].sum().sort_values(ascending=False, kind="stable").index
     rows, targets = [*met[:ROWS]], [*found["target"].unique()[:COLUMNS]]

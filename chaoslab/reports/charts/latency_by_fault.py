@@ -1,16 +1,9 @@
 """The durations of attempts with and without a fault, by target."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from chaoslab.reports.charts.palette import CLEAN, MET
 from chaoslab.reports.charts.style import canvas, legend, nothing, scale, shorts, unmet
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from chaoslab.reports.frames import Frames
+from chaoslab.reports.frames import Frames
+from chaoslab.reports.types import Figure
 
 ROWS = 16
 """The most targets in the picture, those with the most attempts."""
@@ -24,9 +17,9 @@ def latency_by_fault(run: Frames) -> Figure:
     Percentiles by type 7 of Hyndman and Fan."""
     title, report, found = "Latency with and without faults", run.measures, run.latency
     if found.empty or not report.knows_faults:
-        figure, axes = canvas(title)
-        nothing(axes, unmet(report) if not report.knows_faults else "no data: no call with a duration in this run")
-        return figure
+        return nothing(
+            title, unmet(report) if not report.knows_faults else "no data: no call with a duration in this run"
+        )
     sizes = (
         found.pivot(index="target", columns="met", values="attempts")
         .reindex(columns=[False, True])

@@ -1,23 +1,17 @@
 """Attempts as points: their colours and shapes, and their text in the legend."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from chaoslab.analysis.measures.latency import Attempts, latency
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.base.durations import duration
 from chaoslab.reports.charts.palette import CLEAN, FAILED, INK, LONE, Look, of_run
-from chaoslab.reports.charts.style import counted, crowded, short, thin
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-
-    from chaoslab.analysis.measures.run_report import RunReport
-    from chaoslab.reports.frames import Frames
-
+from chaoslab.reports.charts.style import crowded, short, thin
+from chaoslab.reports.frames import Frames
+from chaoslab.reports.page import count
+from chaoslab.reports.types import Axes, DataFrame
 
 SIZES = {"*": 90, "X": 44, "P": 44, "x": 36, "+": 52, "1": 60, "2": 60, "3": 60}
 """The sizes of shapes that would otherwise look smaller than the others."""
@@ -30,7 +24,7 @@ UNFILLED = ("x", "+", "1", "2", "3")
 """The shapes that are lines, and have no edge of another colour."""
 
 
-def attempts(run: Frames) -> pd.DataFrame:
+def attempts(run: Frames) -> DataFrame:
     """The calls that ended, in that order, without those whose duration is not their target's: the lab disturbed them,
     or their agent gave them up. `met`: the faults witnessed on each, as a tuple. `left`: it reached its target."""
     calls = run.calls
@@ -47,7 +41,7 @@ class Group:
     name: str
     look: Look
     size: float
-    attempts: pd.DataFrame
+    attempts: DataFrame
     share: float
     """Its place among the groups that have attempts without a positive duration, 0 to 1."""
     rank: int
@@ -78,7 +72,7 @@ class Group:
         return attempt.met.index(self.name) - (len(attempt.met) - 1) / 2 if several else 0.0
 
 
-def groups(found: pd.DataFrame, report: RunReport) -> list[Group]:
+def groups(found: DataFrame, report: RunReport) -> list[Group]:
     """The attempts by the faults they met; one that met two is in both groups. `report`: that of their run."""
     told, calm = report.knows_faults, ~found["met"].astype(bool)
     looks = of_run(report, found["met"].explode().dropna())
@@ -117,13 +111,13 @@ def said(found: Attempts) -> str:
     parts = []
     if figures:
         times = f"median {duration(figures.p50_s)}, 99th percentile {duration(figures.p99_s)}"
-        parts.append(f"{counted(figures.n, 'attempt')}: {times}{figures.about}")
+        parts.append(f"{count(figures.n, 'attempt')}: {times}{figures.about}")
     here = found.number(lambda kind: not kind.left)
     if here:
         parts.append(
             f"{here:,} more never reached their target"
             if figures
-            else f"{counted(here, 'attempt')}, none of which reached its target"
+            else f"{count(here, 'attempt')}, none of which reached its target"
         )
     untold = found.number(lambda kind: kind.left and not kind.known)
     if untold:

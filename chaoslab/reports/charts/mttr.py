@@ -1,17 +1,13 @@
 """The time from a fault to a right answer, per fault."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from chaoslab.analysis.measures.mttr import ENOUGH, Ending
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.base.durations import duration
 from chaoslab.reports.charts.palette import INK, OUTCOMES, SLATE, of_run
 from chaoslab.reports.charts.style import (
     POINTS,
     Scale,
     canvas,
-    counted,
     crowded,
     legend,
     nothing,
@@ -21,14 +17,9 @@ from chaoslab.reports.charts.style import (
     thin,
     unmet,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from chaoslab.analysis.measures.run_report import RunReport
-    from chaoslab.reports.frames import Frames
+from chaoslab.reports.frames import Frames
+from chaoslab.reports.page import count
+from chaoslab.reports.types import Axes, DataFrame, Figure, Series
 
 SHAPES = {
     Ending.RETRY: ("o", "recovered by retry"),
@@ -47,13 +38,11 @@ def mttr(run: Frames) -> Figure:
     told = report.knows_faults
     title = "Time to recovery by fault"
     if incidents.empty:
-        figure, axes = canvas(title)
-        nothing(
-            axes, f"no data: {_none(report)}" if told else "no data: the log does not tell when a failure was noticed"
+        return nothing(
+            title, f"no data: {_none(report)}" if told else "no data: the log does not tell when a failure was noticed"
         )
-        return figure
     every = report.recovery.value.overall
-    note = f"{counted(every.n, 'incident')}: {every.recovered:,} recovered, "
+    note = f"{count(every.n, 'incident')}: {every.recovered:,} recovered, "
     note += f"{every.harmed:,} with harm, " if report.knows_effects else ""
     note += f"{every.censored:,} never"
     note += "" if told else "; inferred: the log tells of failures that were noticed, not of faults"
@@ -74,10 +63,10 @@ def mttr(run: Frames) -> Figure:
         color = known[fault].color if fault in known else SLATE
         _points(axes, scaled, row, incidents[incidents["fault"] == fault], color)
     for ending, (marker, label) in SHAPES.items():
-        if count := (incidents["ending"] == ending).sum():
+        if number := (incidents["ending"] == ending).sum():
             color = OUTCOMES["harm"].color if ending is Ending.HARM else SLATE
             face = "none" if ending is Ending.CENSORED else color
-            said = f"{label} ({count:,})"
+            said = f"{label} ({number:,})"
             axes.scatter([], [], s=30, facecolors=face, edgecolors=color, marker=marker, label=said)
     marked = False
     for row, found in by_fault.iterrows():
@@ -99,7 +88,7 @@ def _none(report: RunReport) -> str:
     return "no fault was met from which an agent could recover" if met else unmet(report)
 
 
-def _points(axes: Axes, scaled: Scale, row: int, mine: pd.DataFrame, color: str) -> None:
+def _points(axes: Axes, scaled: Scale, row: int, mine: DataFrame, color: str) -> None:
     placed = mine.assign(y=[row + offset for offset in spread(len(mine))])
     for ending, (marker, _) in SHAPES.items():
         shown, _ = thin(placed[placed["ending"] == ending])
@@ -117,7 +106,7 @@ def _points(axes: Axes, scaled: Scale, row: int, mine: pd.DataFrame, color: str)
         )
 
 
-def _median(axes: Axes, scaled: Scale, row: int, of: pd.Series, *, marked: bool) -> bool:
+def _median(axes: Axes, scaled: Scale, row: int, of: Series, *, marked: bool) -> bool:
     if "median_s" not in of:
         return False
     right = scaled.place(of["median_high_s"]) if "median_high_s" in of else axes.get_xlim()[1]
@@ -128,9 +117,9 @@ def _median(axes: Axes, scaled: Scale, row: int, of: pd.Series, *, marked: bool)
     return True
 
 
-def _said(of: pd.Series, *, told: bool) -> str:
+def _said(of: Series, *, told: bool) -> str:
     if of["incidents"] < ENOUGH:
-        return f"{counted(of['incidents'], 'fault')}: too few"
+        return f"{count(of['incidents'], 'fault')}: too few"
     line = f"median {duration(of['median_s'], 2)}" if "median_s" in of else "median not reached"
     if told and "repair_s" in of:
         line += f"\n{of['by_retry'] + of['by_fallback']:,} repaired in {duration(of['repair_s'], 2)}"

@@ -1,19 +1,13 @@
 """The duration of each attempt over time, with the faults they met."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from chaoslab.reports.charts.marks import MARK, attempts, deadlines, groups, said
 from chaoslab.reports.charts.palette import LAB, of_run
-from chaoslab.reports.charts.style import canvas, counted, legend, nothing, scale, short, unmet
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from chaoslab.reports.frames import Frames
+from chaoslab.reports.charts.style import canvas, legend, nothing, scale, short, unmet
+from chaoslab.reports.frames import Frames
+from chaoslab.reports.page import count
+from chaoslab.reports.types import Axes, Figure
 
 TITLE = "Network latency of each attempt"
 
@@ -23,15 +17,13 @@ def network_latency(run: Frames) -> Figure:
     Attempts that never reached their target, or without a known duration, are at the lower edge."""
     found, report = attempts(run), run.measures
     if not (found["duration_s"].notna() | ~found["left"]).any():
-        figure, axes = canvas(TITLE)
         none = found.empty and report.knows_faults
-        nothing(axes, "no call was made in this run" if none else "no data: the log tells no call's duration")
-        return figure
+        return nothing(TITLE, "no call was made in this run" if none else "no data: the log tells no call's duration")
     met = found["met"].astype(bool).sum()
     note = f"{said(report.attempts.value)}; {f'{met:,} met a fault' if met else unmet(report)}"
     disturbed = None if report.disturbance.unknown else report.disturbance.value
     if disturbed is not None:
-        note += f"; {disturbed.said or 'the lab was disturbed'}: {counted(disturbed.attempts, 'attempt')} left out"
+        note += f"; {disturbed.said or 'the lab was disturbed'}: {count(disturbed.attempts, 'attempt')} left out"
     figure, axes = canvas(TITLE, note, height_in=4.8)
     scaled = scale(axes, found["duration_s"].tolist(), axis="y")
     first, last = found["ended_s"].min() - report.began_t, found["ended_s"].max() - report.began_t

@@ -1,17 +1,12 @@
 """The share of trials that pass over the level of chaos."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from chaoslab.core.levels import chance_of
 from chaoslab.reports.charts.palette import series
 from chaoslab.reports.charts.style import canvas, legend, nothing
 from chaoslab.reports.levels import PassRate, axis
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from chaoslab.reports.types import Figure
 
 
 def pass_rate(lines: Sequence[PassRate], *, passed: str = "trials that pass") -> Figure:
@@ -19,10 +14,9 @@ def pass_rate(lines: Sequence[PassRate], *, passed: str = "trials that pass") ->
     of what is counted."""
     trials = sum(share.total for line in lines for _, share in line.points)
     note = f"{trials:,} judged trials; bars: 95 % Wilson interval"
-    figure, axes = canvas("Pass rate over the level of chaos", note, height_in=4.6)
     if not trials:
-        nothing(axes, "no trial could be judged in these runs")
-        return figure
+        return nothing("Pass rate over the level of chaos", "no trial could be judged in these runs")
+    figure, axes = canvas("Pass rate over the level of chaos", note, height_in=4.6)
     levels = axis(lines)
     for number, line in enumerate(lines):
         (color, marker), style = series(number)

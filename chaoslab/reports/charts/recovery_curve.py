@@ -1,17 +1,11 @@
 """The share of incidents that are not over yet, over the time since the fault began."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from chaoslab.analysis.measures.mttr import ENOUGH
 from chaoslab.reports.charts.palette import INK, OUTCOMES, SLATE
-from chaoslab.reports.charts.style import canvas, counted, legend, nothing, unmet
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from chaoslab.reports.frames import Frames
+from chaoslab.reports.charts.style import canvas, legend, nothing, unmet
+from chaoslab.reports.frames import Frames
+from chaoslab.reports.page import count
+from chaoslab.reports.types import Figure
 
 
 def recovery_curve(run: Frames) -> Figure:
@@ -19,13 +13,11 @@ def recovery_curve(run: Frames) -> Figure:
     or did so with harm, and a stroke where the log ends before an incident does."""
     report, met, found, title = run.measures, run.incidents, run.recovery, "Recovery over time"
     if found.empty:
-        figure, axes = canvas(title)
-        few = f"{counted(len(met), 'incident')}: too few for a curve ({ENOUGH} at least)"
+        few = f"{count(len(met), 'incident')}: too few for a curve ({ENOUGH} at least)"
         none = "no fault was met from which an agent could recover"
-        nothing(axes, few if len(met) else f"no data: {none if report.met else unmet(report)}")
-        return figure
+        return nothing(title, few if len(met) else f"no data: {none if report.met else unmet(report)}")
     n, over, never = len(met), met["recovered"].sum(), (~met["recovered"] & ~met["cut"]).sum()
-    note = f"{counted(n, 'incident')}, {over:,} recovered; Kaplan–Meier, band: 95 % interval"
+    note = f"{count(n, 'incident')}, {over:,} recovered; Kaplan–Meier, band: 95 % interval"
     figure, axes = canvas(title, note)
     corners, still_open = found[~found["open"]], found[found["open"]]
     times_s, shares, lows, highs = (corners[name].tolist() for name in ("seconds", "share", "low", "high"))

@@ -1,20 +1,14 @@
 """The duration of each trial from question to answer."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from chaoslab.analysis.measures.quantiles import percentile
 from chaoslab.base.durations import duration
 from chaoslab.reports.charts.marks import SIZES
 from chaoslab.reports.charts.palette import INK, OUTCOMES, SLATE
-from chaoslab.reports.charts.style import canvas, counted, crowded, legend, nothing, scale, thin
+from chaoslab.reports.charts.style import canvas, crowded, legend, nothing, scale, thin
 from chaoslab.reports.contents.outcomes import contrast
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from chaoslab.reports.frames import Frames
+from chaoslab.reports.frames import Frames
+from chaoslab.reports.page import count
+from chaoslab.reports.types import Figure
 
 PALE = 2.0
 """A colour of less contrast than this to the paper gets a dark edge."""
@@ -27,13 +21,14 @@ def response_time(run: Frames) -> Figure:
     trials = run.trials
     found = trials[trials["duration_s"].notna()]
     if found.empty:
-        figure, axes = canvas("Response time per trial")
         ended = run.measures.responses.value
-        nothing(axes, "no data: the log tells no trial's duration" if ended else "no trial was answered in this run")
-        return figure
+        return nothing(
+            "Response time per trial",
+            "no data: the log tells no trial's duration" if ended else "no trial was answered in this run",
+        )
     durations = found["duration_s"].tolist()
     middle = percentile(durations, 0.5)
-    note = f"{counted(len(found), 'trial')}: median {duration(middle, 2)}"
+    note = f"{count(len(found), 'trial')}: median {duration(middle, 2)}"
     note += f", 90th percentile {duration(percentile(durations, 0.9), 2)}, longest {duration(max(durations), 2)}"
     figure, axes = canvas("Response time per trial", note)
     scaled = scale(axes, durations, axis="y")

@@ -1,21 +1,17 @@
 """The axis and the lines of a chart of several runs: the axis is a setting in which they differ, and the runs of a line
 differ only in it, in the seed and in the number of trials. A run is a row of the table `runs`."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Self
 
 from chaoslab.config.settings import AGENTS, described
 from chaoslab.core.levels import NAMED
 from chaoslab.reports.inputs import as_text, settings_of
 from chaoslab.reports.levels import Run
-
-if TYPE_CHECKING:
-    import pandas as pd
+from chaoslab.reports.types import DataFrame
 
 AXIS, LEVEL = "TOXIC_PROB", "CHAOS_LEVEL"
 """The axis of runs that differ in no setting, and the name of the level of chaos."""
@@ -51,7 +47,7 @@ class Axis:
     """The levels stand at even distances, each with its own text."""
 
     @classmethod
-    def of(cls, name: str, runs: Sequence[Run]) -> Axis:
+    def of(cls, name: str, runs: Sequence[Run]) -> Self:
         """The axis of runs that all state this setting."""
         values = list(dict.fromkeys(level_in(run, name) for run in runs))
         numbers = {text: number for text in values if (number := _number(text)) is not None}
@@ -77,7 +73,7 @@ class Axis:
         return f"{self.name}: {means[self.name][:1].lower()}{means[self.name][1:]}" if self.name in means else self.name
 
 
-def rows(runs: pd.DataFrame) -> list[Run]:
+def rows(runs: DataFrame) -> list[Run]:
     """The rows of the table `runs`."""
     known = runs.notna().to_numpy()
     names, values = list(runs.columns), runs.itertuples(index=False, name=None)

@@ -1,18 +1,13 @@
 """The first and the last byte of each streamed reply."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from chaoslab.base.durations import duration
 from chaoslab.reports.charts.marks import MARK, attempts, groups
 from chaoslab.reports.charts.palette import CLEAN, SLATE
-from chaoslab.reports.charts.style import canvas, counted, legend, nothing, scale, thin
+from chaoslab.reports.charts.style import canvas, legend, nothing, scale, thin
+from chaoslab.reports.frames import Frames
+from chaoslab.reports.page import count
+from chaoslab.reports.types import Figure
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from chaoslab.reports.frames import Frames
 TITLE = "First and last byte of each streamed reply"
 
 
@@ -22,11 +17,9 @@ def streams(run: Frames) -> Figure:
     report, found = run.measures, attempts(run).dropna(subset="first_token_s")
     times = report.streamed.value
     if times is None:
-        figure, axes = canvas(TITLE)
-        nothing(axes, "no reply was streamed in this run (STREAM=on streams)")
-        return figure
+        return nothing(TITLE, "no reply was streamed in this run (STREAM=on streams)")
     first, last = times.first_byte, times.last_byte
-    note = f"{counted(first.n, 'stream')}: "
+    note = f"{count(first.n, 'stream')}: "
     note += f"first byte after {duration(first.p50_s)} in the median, last byte after {duration(last.p50_s)}"
     note += "; a line leads from the one to the other, or to the end of a reply that never had its last"
     figure, axes = canvas(TITLE, note, height_in=4.8)

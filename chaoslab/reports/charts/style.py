@@ -1,23 +1,16 @@
 """The common parts of all charts: title, note, scales, and texts that fit. palette.py has the colours."""
 
-from __future__ import annotations
-
 import math
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.config.settings import Settings, as_text, as_tuple
 from chaoslab.reports.charts.layout import PAD_IN, TITLE, engine
 from chaoslab.reports.text import apart
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.artist import Artist
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from chaoslab.reports.types import Artist, Axes, DataFrame, Figure
 
 NOTE_WIDTH = 80
 """The most characters in a line under the title: more do not fit beside long labels on the left."""
@@ -55,13 +48,14 @@ def canvas(title: str, note: str = "", *, height_in: float = 4.2) -> tuple[Figur
     return figure, axes
 
 
-def nothing(axes: Axes, message: str) -> None:
-    """Shows a message in place of empty axes. Such a chart is not written (`blank`)."""
+def nothing(title: str, message: str) -> Figure:
+    """A figure with a message in place of axes. Such a chart is not written (`blank`)."""
+    figure, axes = canvas(title)
     axes.set_gid(message)
-    axes.set_title("", loc="left")
     axes.set_axis_off()
     said = textwrap.fill(message, NOTE_WIDTH)
     axes.text(0.5, 0.5, said, transform=axes.transAxes, ha="center", va="center", fontsize=12, color="#444444")
+    return figure
 
 
 def blank(figure: Figure) -> str:
@@ -200,7 +194,7 @@ def _between(axes: Axes, axis: str, low: float, high: float) -> None:
         axes.plot([0.0] * len(at), at, marker=TICKRIGHT, transform=axes.get_yaxis_transform(), **strokes)
 
 
-def thin(found: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+def thin(found: DataFrame) -> tuple[DataFrame, str]:
     """At most POINTS of the rows, evenly spaced in their order, and a text on the selection."""
     step = math.ceil(len(found) / POINTS)
     return (found, "") if step <= 1 else (found[::step], f", every {ordinal(step)} drawn")
@@ -228,11 +222,6 @@ def shorts(texts: Sequence[str], width: int = 26) -> list[str]:
     lines = ["".join(sign if sign.isprintable() else "?" for sign in " ".join(text.split())) for text in texts]
     cut = apart(lines, width)
     return [cut[line].replace("$", r"\$") for line in lines]
-
-
-def counted(number: int, word: str) -> str:
-    """A number with its noun: 1 prompt, 2 prompts, 12,000 prompts."""
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 def spread(count: int) -> list[float]:

@@ -1,16 +1,9 @@
 """The outcomes of the trials."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from chaoslab.reports.charts.palette import INK, OUTCOMES
 from chaoslab.reports.charts.style import canvas, nothing
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from chaoslab.reports.frames import Frames
+from chaoslab.reports.frames import Frames
+from chaoslab.reports.types import Figure
 
 FEW = 8
 FOUND = ("failed", "hung", "unknown", "unfinished")
@@ -21,9 +14,7 @@ def success_rate(run: Frames) -> Figure:
     """A bar per outcome: its share of all trials, with a 95 % Wilson interval."""
     found, judgeable, rates = run.measures.success.value, run.measures.judgeable, run.outcomes
     if rates.empty:
-        figure, axes = canvas("Success rate by outcome")
-        nothing(axes, "no trial was started in this run")
-        return figure
+        return nothing("Success rate by outcome", "no trial was started in this run")
     if not judgeable:
         note = "nothing was stated about right answers, so none was judged"
     elif found.correct is None:

@@ -1,24 +1,19 @@
 """Charts of several runs against a setting in which they differ. Runs that differ in more than that have a line
 each."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from chaoslab.analysis.measures.intervals import Estimate, bootstrap_mean
 from chaoslab.analysis.measures.mttr import Ending, Incident, Recovery, recovery
 from chaoslab.reports.charts.palette import SLATE, series
 from chaoslab.reports.charts.series import Axis, Series, level_in
-from chaoslab.reports.charts.style import canvas, counted, legend, nothing, short
+from chaoslab.reports.charts.style import canvas, legend, nothing, short
 from chaoslab.reports.levels import Run, correct_of
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from chaoslab.reports.page import count
+from chaoslab.reports.types import Axes, DataFrame, Figure
 
 NAMED = 5
 """The most points of a line whose counts are listed one by one."""
@@ -31,11 +26,10 @@ def success_against(found: Sequence[Series], axis: Axis) -> Figure:
     Wilson interval."""
     runs = _all(found)
     judged = sum(run.get("judged", 0) for run in runs)
-    note = f"{counted(len(runs), 'run')}, {counted(judged, 'judged trial')}; bars: 95 % Wilson interval"
-    figure, axes = canvas(f"Success against {axis.name}", note + _apart(found, axis), height_in=4.6)
+    note = f"{count(len(runs), 'run')}, {count(judged, 'judged trial')}; bars: 95 % Wilson interval"
     if not judged:
-        nothing(axes, "no trial could be judged in these runs")
-        return figure
+        return nothing(f"Success against {axis.name}", "no trial could be judged in these runs")
+    figure, axes = canvas(f"Success against {axis.name}", note + _apart(found, axis), height_in=4.6)
     shift = _shifts(found, axis)
     for number, line in enumerate(found):
         _success(axes, line, axis, number=number, aside=shift(number))
@@ -73,21 +67,23 @@ def _success(axes: Axes, line: Series, axis: Axis, *, number: int, aside: float)
         axes.scatter(xs, ys, s=90, facecolors="none", edgecolors=color, marker="o", zorder=2)
 
 
-def mttr_against(found: Sequence[Series], axis: Axis, incidents: pd.DataFrame) -> Figure:
+def mttr_against(found: Sequence[Series], axis: Axis, incidents: DataFrame) -> Figure:
     """Kaplan–Meier's median and the mean of the recovered, with intervals, if there are enough incidents."""
     met: dict[str, list[Incident]] = {run["run"]: [] for run in _all(found)}
     for row in incidents.itertuples():
         met[row.run].append(_incident(row))
     every = recovery([incident for each in met.values() for incident in each])
-    note = f"{counted(len(met), 'run')}, {counted(every.n, 'incident')}, {every.censored:,} never recovered"
+    note = f"{count(len(met), 'run')}, {count(every.n, 'incident')}, {every.censored:,} never recovered"
     note += f", {every.harmed:,} with harm" if every.harmed else ""
     note += "; filled: Kaplan–Meier median, open: mean of the recovered; bars: 95 % intervals"
     inferred = sum("faults" not in run for run in _all(found))
     note += f"; inferred in {inferred} of the runs, whose logs tell of no faults" if inferred else ""
-    figure, axes = canvas(f"Time to recovery against {axis.name}", note + _apart(found, axis), height_in=4.8)
     if not every.n:
-        nothing(axes, "no data: no fault was met in these runs from which an agent could recover")
-        return figure
+        return nothing(
+            f"Time to recovery against {axis.name}",
+            "no data: no fault was met in these runs from which an agent could recover",
+        )
+    figure, axes = canvas(f"Time to recovery against {axis.name}", note + _apart(found, axis), height_in=4.8)
     shift = _shifts(found, axis)
     top = max(_recovery(axes, line, axis, met, number=n, aside=shift(n)) for n, line in enumerate(found))
     axes.set_ylim(-0.03 * (top or 1.0), top * 1.08 or 1.0)
@@ -172,7 +168,7 @@ def _tell_few(axes: Axes, known: Mapping[float, Recovery], span: float) -> None:
         if not one.enough:
             if not notes or prob - notes[-1][0] > NEAR * span:
                 notes.append((prob, []))
-            notes[-1][1].append(f"{counted(one.n, 'fault')}: too few" if one.n else "no data")
+            notes[-1][1].append(f"{count(one.n, 'fault')}: too few" if one.n else "no data")
     for prob, said in notes:
         axes.text(
             prob,
@@ -226,17 +222,16 @@ def _tick(axes: Axes, axis: Axis) -> None:
     axes.set_xticks(axis.places, [short(level, max(6, 70 // len(axis.levels))) for level in axis.levels])
 
 
-def time_against(found: Sequence[Series], axis: Axis, trials: pd.DataFrame) -> Figure:
+def time_against(found: Sequence[Series], axis: Axis, trials: DataFrame) -> Figure:
     """The mean duration of a trial, with its bootstrap interval."""
     known = trials[trials["duration_s"] >= 0]
     by_run = {name: of["duration_s"].tolist() for name, of in known.groupby("run")}
     ended: dict[str, list[float]] = {run["run"]: by_run.get(run["run"], []) for run in _all(found)}
-    count = sum(map(len, ended.values()))
-    note = f"{counted(len(ended), 'run')}, {counted(count, 'trial')} that ended; mean; bars: 95 % bootstrap interval"
+    trials_ended = sum(map(len, ended.values()))
+    note = f"{count(len(ended), 'run')}, {count(trials_ended, 'trial')} that ended; mean; bars: 95 % bootstrap interval"
+    if not trials_ended:
+        return nothing(f"Time per trial against {axis.name}", "no trial ended in these runs")
     figure, axes = canvas(f"Time per trial against {axis.name}", note + _apart(found, axis), height_in=4.6)
-    if not count:
-        nothing(axes, "no trial ended in these runs")
-        return figure
     shift, top = _shifts(found, axis), 0.0
     for number, line in enumerate(found):
         (color, marker), style = series(number)

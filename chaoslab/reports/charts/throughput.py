@@ -1,17 +1,11 @@
 """The number of trials and calls that ended in each interval of the run."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from chaoslab.base.durations import duration
 from chaoslab.reports.charts.palette import CALLS, PROMPTS
-from chaoslab.reports.charts.style import canvas, counted, legend, nothing
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from chaoslab.reports.frames import Frames
+from chaoslab.reports.charts.style import canvas, legend, nothing
+from chaoslab.reports.frames import Frames
+from chaoslab.reports.page import count
+from chaoslab.reports.types import Figure
 
 
 def throughput(run: Frames) -> Figure:
@@ -21,13 +15,9 @@ def throughput(run: Frames) -> Figure:
     report, found = run.measures, run.throughput
     measured = report.throughput.value
     if measured is None:
-        figure, axes = canvas("Throughput over time")
-        nothing(axes, "nothing ended in this run")
-        return figure
+        return nothing("Throughput over time", "nothing ended in this run")
     trials, calls, edges = found["trials"].tolist(), found["calls"].tolist(), [0.0, *found["to_s"]]
-    note = (
-        f"{counted(sum(trials), 'trial')} and {counted(sum(calls), 'call')} ended in {duration(measured.lasted_s, 1)}"
-    )
+    note = f"{count(sum(trials), 'trial')} and {count(sum(calls), 'call')} ended in {duration(measured.lasted_s, 1)}"
     figure, axes = canvas("Throughput over time", note)
     whose = "calls (tools and model)" if report.knows_usage else "calls (tools)"
     axes.stairs(calls, edges, color=CALLS, fill=True, label=whose)

@@ -1,21 +1,15 @@
 """The duration of the attempts at each service."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from chaoslab.analysis.measures.quantiles import percentile
 from chaoslab.reports.charts.marks import attempts, deadlines, groups
 from chaoslab.reports.charts.palette import INK
-from chaoslab.reports.charts.style import canvas, counted, legend, nothing, scale, shorts, spread
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from chaoslab.reports.frames import Frames
+from chaoslab.reports.charts.style import canvas, legend, nothing, scale, shorts, spread
+from chaoslab.reports.frames import Frames
+from chaoslab.reports.page import count
+from chaoslab.reports.types import Axes, Figure
 
 BOX = 8
 """The fewest points for a box: with fewer it would hide more than it shows."""
@@ -30,14 +24,15 @@ def tool_latency(run: Frames) -> Figure:
     found, report = attempts(run), run.measures
     known, left = found["duration_s"].notna(), found["left"]
     if not (known | ~left).any():
-        figure, axes = canvas("Latency by service")
         none = found.empty and report.knows_faults
-        nothing(axes, "no call was made in this run" if none else "no data: the log tells no call's duration")
-        return figure
+        return nothing(
+            "Latency by service",
+            "no call was made in this run" if none else "no data: the log tells no call's duration",
+        )
     rows = {name: found[found["target"] == name] for name in sorted(found["target"].unique())}
     names, here, untold = [*rows], (~left).sum(), (left & ~known).sum()
     note = "point: one attempt; box: quartiles and median of those that reached the service (8 or more)"
-    note += f"; {counted(here, 'attempt')} never reached it" if here else ""
+    note += f"; {count(here, 'attempt')} never reached it" if here else ""
     note += f"; of {untold:,} the log tells no duration" if untold else ""
     figure, axes = canvas("Latency by service", note, height_in=1.9 + 0.42 * len(rows))
     scaled = scale(axes, found["duration_s"].tolist(), axis="x")

@@ -1,7 +1,5 @@
 """Further attempts at a request that had failed, as the log shows them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from chaoslab.analysis.measures.errors import ENDS

@@ -1,7 +1,5 @@
 """Trials that ended alike as one way to fail, and the command that leads to a trial."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from shlex import quote

@@ -1,7 +1,5 @@
 """The figures of a run as plain values with their units in the names: for JSON, tables and Python."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

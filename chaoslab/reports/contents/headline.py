@@ -1,7 +1,5 @@
 """A run in one sentence, with the numbers that it rests on."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The matrix of a run: the outcomes of the trials that met each fault at each target."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The groups, words and looks of outcomes, for every format of a report."""
 
-from __future__ import annotations
-
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.reports.charts.palette import OUTCOMES
 from chaoslab.reports.trials import WORST_FIRST

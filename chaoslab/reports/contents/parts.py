@@ -1,7 +1,5 @@
 """The measures of a run as titled tables, in the order of a report. A further measure is a function in `PARTS`."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

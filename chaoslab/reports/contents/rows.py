@@ -1,7 +1,5 @@
 """The trials of a run as rows: outcome, reason, evidence, calls and the faults met."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """The cost of chaos as rows to draw: what each fault added to the run."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,14 +1,12 @@
 """The formats of a run's report, one file each. A format is a module with `files(contents)`, which returns each file's
 text by its name."""
 
-from __future__ import annotations
-
 import errno
 import pkgutil
 from importlib import import_module
 from pathlib import Path
 
-from chaoslab.base.extras import install_line
+from chaoslab.base import extras
 from chaoslab.base.files import opened, replacing
 from chaoslab.reports.contents import Contents
 
@@ -18,28 +16,28 @@ BEGINNING = 16
 HEADING = b"## "
 
 
-class Missing(ValueError):
-    """A format needs a package that is not installed. The text names the package and the remedy."""
-
-
 def names() -> list[str]:
     """The formats that there are."""
     return sorted(file.name for file in pkgutil.iter_modules(__path__))
 
 
 def files(kind: str, contents: Contents) -> dict[str, str]:
-    """The report in this format: the text of each of its files, by its name. Raises Missing: a package that the format
-    needs is not installed."""
-    try:
-        made: dict[str, str] = import_module(f"{__name__}.{kind}").files(contents)
-    except ModuleNotFoundError as error:
-        raise Missing(f"{error.name} is not installed: {install_line('charts')}") from None
+    """The report in this format: the text of each of its files, by its name. Raises Incomplete: a package that the
+    format needs is not installed."""
+    if kind == HTML:
+        check_page("a report in HTML")
+    made: dict[str, str] = import_module(f"{__name__}.{kind}").files(contents)
     return made
 
 
+def check_page(who: str) -> None:
+    """Checks that pages can be made. Raises Incomplete: Jinja is not installed."""
+    extras.check_module(who, "jinja2", "charts")
+
+
 def html_beside(folder: Path) -> tuple[Path, Contents]:
-    """Writes the HTML of the run in this folder into it; returns its path, and what it holds. Raises Missing: a package
-    is not installed. LookupError: there is no run. OSError: it cannot be written."""
+    """Writes the HTML of the run in this folder into it; returns its path, and what it holds. Raises Incomplete: a
+    package is not installed. LookupError: there is no run. OSError: it cannot be written."""
     from chaoslab.reports.folder import read
 
     own = folder.resolve()

@@ -1,7 +1,5 @@
 """A run's trials, calls and faults as CSV tables (RFC 4180). A cell that a spreadsheet would compute begins with '."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math

@@ -7,8 +7,6 @@ ran them is a case of its own. `time` is real seconds: a log in virtual time doe
 as a property.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 

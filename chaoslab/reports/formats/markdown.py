@@ -1,7 +1,5 @@
 """A run's report as Markdown, for a pull request or a step summary of GitHub. Its length is bounded."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from chaoslab.analysis.verdict.standing import Standing

@@ -1,8 +1,6 @@
 """A run's pictures for its page, as inline SVG: one file each, with a function `draw` from the run's report. Places are
 shares of the width and texts have pixels, so a text keeps its size on a phone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The cost of each fault to the run."""
 
-from __future__ import annotations
-
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.reports.contents.spent import added, amount, apart
 from chaoslab.reports.page import count

@@ -1,7 +1,5 @@
 """The durations of each target's attempts, without and with a fault."""
 
-from __future__ import annotations
-
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.base.durations import duration
 from chaoslab.reports.svg.parts import Picture, axis, durations, el, picture, share

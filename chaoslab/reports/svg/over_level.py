@@ -1,7 +1,5 @@
 """The share of trials that pass over the level of chaos."""
 
-from __future__ import annotations
-
 from xml.etree.ElementTree import Element
 
 from chaoslab.core.levels import chance_of

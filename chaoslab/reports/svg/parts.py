@@ -2,8 +2,6 @@
 width, heights are pixels, so a text keeps its size on a phone and on paper. Texts at the axes overflow the box. Colours
 come from the page's style, by class."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The share of the incidents that are not over yet, over the time since the fault began."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from chaoslab.analysis.measures.run_report import RunReport

@@ -1,7 +1,5 @@
 """The faults that were met and the recoveries from them, over the time of the run."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from xml.etree.ElementTree import Element

@@ -1,7 +1,5 @@
 """The share of trials that ended well over the runs of one scenario."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 from xml.etree.ElementTree import Element

@@ -2,8 +2,6 @@
 Each piece of advice names the trials that show it and how many did, with the interval; without such a trial there is
 none. It tells what happened together, which proves no cause."""
 
-from __future__ import annotations
-
 import pkgutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Rules on the agent's answer: each public function is one."""
 
-from __future__ import annotations
-
 from chaoslab.analysis.verdict.ledger import Kind
 from chaoslab.analysis.verdict.table import Outcome, Said
 from chaoslab.analysis.verdict.traits import layer, leaves

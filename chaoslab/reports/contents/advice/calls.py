@@ -1,7 +1,5 @@
 """Rules on the agent's calls: each public function is one."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from chaoslab.analysis.measures.intervals import rate

@@ -1,7 +1,5 @@
 """Rules on effects and the end state: each public function is one."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from chaoslab.analysis.verdict.ledger import Kind

@@ -1,7 +1,5 @@
 """Rules on the run, not on the agent: each public function is one."""
 
-from __future__ import annotations
-
 from chaoslab.analysis.measures.faults import NOTHING
 from chaoslab.analysis.measures.intervals import rate
 from chaoslab.analysis.verdict.standing import Standing
