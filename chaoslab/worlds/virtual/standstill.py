@@ -7,6 +7,7 @@ each time. If no timer is due, the trial ends as hung.
 
 from __future__ import annotations
 
+import weakref
 from asyncio import _get_running_loop
 from typing import TYPE_CHECKING, Any
 
@@ -95,8 +96,8 @@ class Pace:
 class Steps:
     """The step counters of one machine."""
 
-    def __init__(self, machine: Machine, calls_max: int) -> None:
-        self._machine = machine
+    def __init__(self, of: Machine, calls_max: int) -> None:
+        self._machine = machine = weakref.proxy(of)  # else only the collector would take the machine apart
         self.calls, self.requests = Pace(machine, calls_max), Pace(machine, calls_max, near_s=NEAR_S)
         self.looks, self.locks = Pace(machine, LOOKS_MAX), Pace(machine, LOOKS_MAX)
         self.tries, self.turns = Pace(machine, TURNS_MAX), Pace(machine, TURNS_MAX)
