@@ -12,7 +12,7 @@ from chaoslab.core.context import Exchange, TrialContext
 from chaoslab.core.events import AttemptRef, FaultHeldBack
 from chaoslab.core.limits import SHADOW, Guard, Told
 from chaoslab.core.occasion import Met, Occasion
-from chaoslab.core.plan import BEGINS, HITS, LASTS, SPARED, Decision, Injection, Plan
+from chaoslab.core.plan import BEGINS, HITS, LASTS, SPARED, Candidates, Decision, Injection, Plan
 
 EARLIER_MAX = 256
 """The most exchanges that are kept for faults that look back."""
@@ -39,16 +39,19 @@ NOBODY = Decisions()
 
 
 class _Asked:
-    """Injections that were asked before: each one's own hits and `Injection.asks`. Most attempts are decided alike. So
-    the last decisions without a hit are kept (`calm`), with what each injection returned for them (`usual`): an attempt
-    for which all return the same is decided the same."""
+    """Injections that were asked before: each one's own hits and `Injection.asks`. Most attempts are decided alike, in
+    any trial. So the last decisions without a hit are kept (`calm`), with what each injection returned for them
+    (`usual`): an attempt for which all return the same is decided the same."""
 
     __slots__ = ("_asks", "calm", "injections", "usual")
 
     def __init__(self, injections: Sequence[Injection], met: dict[str, Met]) -> None:
         self.injections, self.calm = injections, NOBODY
         self._asks = [(met.setdefault(each.name, Met(each.name)), *each.asks) for each in injections]
-        self.usual = [(met, asks, _NONE) for met, asks, _, _ in self._asks]
+        results: Sequence[Any] = [_NONE] * len(injections)
+        if isinstance(injections, Candidates) and injections.calm is not None:
+            self.calm, results = injections.calm
+        self.usual = [(met, asks, usual) for (met, asks, _, _), usual in zip(self._asks, results, strict=True)]
 
     def decide(self, occasion: Occasion, result: Any, left: int) -> Decisions:
         """The decisions, kept if none of them is a hit. All injections returned as usual but the last `left`, which
@@ -64,6 +67,8 @@ class _Asked:
         if not decisions.hit:
             self.calm = decisions
             self.usual = [(met, asks, result) for (met, asks, _, _), result in zip(self._asks, results, strict=True)]
+            if isinstance(self.injections, Candidates):
+                self.injections.calm = decisions, results
         return decisions
 
 

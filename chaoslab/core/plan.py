@@ -225,6 +225,13 @@ class Injection:
 class Candidates(tuple[Injection, ...]):
     """Injections that may hit the calls of one target, outermost first."""
 
+    calm: tuple[Any, Sequence[Any]] | None = None
+    """The last decisions that hit no attempt, of any trial, and what each returned for them (`memory.py`)."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The injections alone, as `Injection.__getstate__`."""
+        return Candidates, (tuple(self),)
+
     @cached_property
     def timed(self) -> bool:
         """True if a trigger of theirs reads the time."""
