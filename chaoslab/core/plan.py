@@ -233,6 +233,15 @@ class Candidates(tuple[Injection, ...]):
         return Candidates, (tuple(self),)
 
     @cached_property
+    def names(self) -> tuple[str, ...]:
+        return tuple(injection.name for injection in self)
+
+    @cached_property
+    def asks(self) -> tuple[Callable[[Occasion, Met], Any], ...]:
+        """The function of each; see `Injection.asks`."""
+        return tuple(injection.asks[0] for injection in self)
+
+    @cached_property
     def timed(self) -> bool:
         """True if a trigger of theirs reads the time."""
         return any(trigger.timed for injection in self for trigger in injection.by_name.values())

@@ -141,7 +141,7 @@ class History:
         if not found and "kind" not in vars(kind):  # a base of several kinds
             found = [record for record in self.records if isinstance(record.event, kind)]
         if trial is not None and found:
-            found = [record for record in found if record.trial == trial]
+            return iter([(record, cast(E_, record.event)) for record in found if record.trial == trial])
         return zip(found, cast(Iterator[E_], map(_event, found)), strict=True)
 
     def placed(self, kind: type[A_]) -> Sequence[tuple[Record, A_, Place]]:

@@ -34,6 +34,8 @@ class Pace:
     """A counter of one kind of step on a machine. `most`: the limit while the clock stands still. `near_s`: a clock
     that moved by no more than this between two steps stands still."""
 
+    __slots__ = ("_granted", "_left", "_machine", "_most", "_moved_to", "_near_s", "allowed", "at", "count")
+
     def __init__(self, machine: Machine, most: int, *, near_s: float = 0.0) -> None:
         self._machine, self._most, self._near_s = machine, most, near_s
         self.renew()
