@@ -14,7 +14,7 @@ from chaoslab.core.chain import ActiveFault, at_once
 from chaoslab.core.events import Event, FaultHealed, FaultWitnessed
 from chaoslab.core.exchange import Call, Failure, Reply
 from chaoslab.core.memory import TrialMemory
-from chaoslab.core.plan import Choice, Injection, Plan
+from chaoslab.core.plan import Candidates, Choice, Injection, Plan
 from chaoslab.faults.network.latency import Latency
 
 JSON = {"content-type": "application/json"}
@@ -40,7 +40,7 @@ class Own(Attempt):
     """Answers each call with the same reply."""
 
     def __init__(self, memory: TrialMemory, reply: Callable[[], Reply], deadline_s: float) -> None:
-        injections = memory.plan.injections
+        injections = Candidates(memory.plan.injections)
         occasion = memory.occasion("search", "search", 1, 1)
         self.events: list[Event] = []
         self.reply = reply

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chaoslab.analysis.measures.intervals import clopper_pearson
-from chaoslab.base.dice import Dice
+from chaoslab.base.dice import Dice, first
 
 names = st.lists(st.one_of(st.integers(), st.text(alphabet="abc.-1", max_size=5)), min_size=1, max_size=4)
 
@@ -17,7 +17,7 @@ def test_the_same_names_draw_the_same_whatever_was_drawn_between(own: list[objec
     for _ in range(5):
         dice.uniform()
         Dice(*others).uniform()
-    assert expected == [dice("hit").uniform()] * 3
+    assert expected == [dice("hit").uniform()] * 3 == [first(*own, "hit")] * 3
 
 
 def test_a_longer_name_is_the_same_dice_however_it_is_put_together() -> None:

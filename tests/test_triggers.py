@@ -21,7 +21,7 @@ from chaoslab.core.exchange import Call
 from chaoslab.core.inject import check
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.occasion import Occasion
-from chaoslab.core.plan import HITS, Choice, Injection, Plan
+from chaoslab.core.plan import HITS, Candidates, Choice, Injection, Plan
 
 Step = tuple[str, int, int, float, Any]
 """An attempt: the target, the request, the attempt, the time, the arguments."""
@@ -470,14 +470,15 @@ def test_attempts_that_are_decided_alike_are_decided_as_those_that_are_not() -> 
         fresh = TrialMemory(plan, "p1.r1")
         fresh.met = {name: replace(met) for name, met in memory.met.items()}
         occasion = fresh.occasion("refund", "refund", request, 1, arguments={"amount": amount})
-        wanted = fresh.decide(reach, occasion)
+        wanted = fresh.decide(Candidates(reach), occasion)
         occasion.met = memory.met
         found = memory.decide(reach, occasion)
         assert (list(found), found.asked, found.hit) == (list(wanted), wanted.asked, wanted.hit)
         kept.append(found)
     hits = [[i.name for i, each in zip(reach, one, strict=True) if each in HITS] for one in kept]
     assert hits == [[], ["big", "twice"], ["third"], ["twice"], [], ["third", "big"], [], []]
-    assert kept[7] is kept[6]
+    other = TrialMemory(plan, "p1.r2")
+    assert kept[7] is kept[6] is other.decide(reach, other.occasion("refund", "refund", 1, 1, arguments={"amount": 1}))
 
 
 class _Unwritten:

@@ -13,6 +13,16 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
+def first(*names: object) -> float:
+    """The number in [0, 1) that `Dice(*names).uniform()` gives first: most dice are thrown once."""
+    return _random.Random(_seed(names)).random()
+
+
+def _seed(names: Sequence[object]) -> int:
+    text = "\x1f".join(map(str, names))
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest(), "big")
+
+
 class Dice:
     """Draws under one name; `dice("latency", 3)` is the dice of a longer name."""
 
@@ -28,16 +38,12 @@ class Dice:
 
     def stream(self) -> random.Random:
         """A new random generator under this name, for code that is not ours. It always begins in the same state."""
-        return random.Random(self._seed())
-
-    def _seed(self) -> int:
-        text = "\x1f".join(map(str, self._name))
-        return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest(), "big")
+        return random.Random(_seed(self._name))
 
     def uniform(self) -> float:
         """The next number in [0, 1) under this name."""
         if self._bare is None:  # as `stream`, without the cost of other distributions: most dice are thrown once
-            self._bare = _random.Random(self._seed())
+            self._bare = _random.Random(_seed(self._name))
         return self._bare.random()
 
     def between(self, low: float, high: float) -> float:

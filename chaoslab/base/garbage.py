@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 PYTHONS_OWN = 1_000
 """More objects than a Python freezes of its own (3.12 begins with 375), and fewer than a program has that freezes."""
-SELDOM = (10_000, 20, 20)
+SELDOM = (50_000, 20, 20)
 """The collector's thresholds in a process that only runs trials: Python's own (700, 10, 10) cost a tenth of a small
 trial."""
 _THRESHOLDS = {(700, 10, 10), (2000, 10, 10), (2000, 10, 0)}

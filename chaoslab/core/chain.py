@@ -123,69 +123,69 @@ def chain(
     active.given = call
     with guarded(active.fault_name, "flow"):
         story = active.fault.flow(call, active.context)
-    resume: Callable[[], Step] = lambda: next(story)  # noqa: E731
     inner: Reply | None = None
     failed: Failure | None = None
     passed_on: Failure | None = None
-    while True:
-        active.waits = False
-        try:
-            step = resume()
-            if not isinstance(step, Call | Wait | Ahead | Note):
-                raise TypeError(f"it yielded {type(step).__name__}: a story yields a Call, a Wait, an Ahead or a Note")
-        except StopIteration as end:
-            reply: Reply = end.value
-            if not isinstance(reply, Reply):
-                wrong = TypeError(f"it returned {type(reply).__name__}: a story returns a Reply")
-                raise broken_by(active.fault_name, "flow", wrong) from None
-            if reply is not inner:
-                active.reply = reply
-                piped = None if inner is None else reply.own_pipes(inner)
-                for watched in piped or ():  # its pipes act when the body is read, or never
-                    watched.on_change, watched.blame = touched, partial(broken_by, active.fault_name, "flow")
-                if piped is None:
+    answer: Any = None
+    fails = False
+    try:
+        while True:
+            active.waits = False
+            try:
+                step = story.throw(failed) if fails and failed else _next(story, answer)
+                if not isinstance(step, Call | Wait | Ahead | Note):
+                    wrong = f"it yielded {type(step).__name__}: a story yields a Call, a Wait, an Ahead or a Note"
+                    raise TypeError(wrong)
+            except StopIteration as end:
+                reply: Reply = end.value
+                if not isinstance(reply, Reply):
+                    unlike = TypeError(f"it returned {type(reply).__name__}: a story returns a Reply")
+                    raise broken_by(active.fault_name, "flow", unlike) from None
+                if reply is not inner:
+                    active.reply = reply
+                    piped = None if inner is None else reply.own_pipes(inner)
+                    for watched in piped or ():  # its pipes act when the body is read, or never
+                        watched.on_change, watched.blame = touched, partial(broken_by, active.fault_name, "flow")
+                    if piped is None:
+                        touched()
+                return reply
+            except Failure as failure:
+                if failure is not passed_on:
+                    active.failed = failure.kind
+                if failure is not failed:
                     touched()
-            return reply
-        except Failure as failure:
-            if failure is not passed_on:
-                active.failed = failure.kind
-            if failure is not failed:
-                touched()
-            raise
-        except BaseException as error:
-            let_through(error)
-            raise broken_by(active.fault_name, "flow", error) from error
-        try:
-            if isinstance(step, Call):
-                if step is not call:
-                    active.call = step
-                if step is not call or active.sent:
-                    touched()
-                active.sent += 1
-                active.got = inner = answer = yield from chain(inner_reach, step, on_injected)
-            else:
-                active.waits = isinstance(step, Wait)
-                if isinstance(step, Wait) and step.counts:
-                    touched()
-                answer = yield step
-                if isinstance(step, Ahead) and active.sent and answer:
-                    active.told = str(answer)
-                    touched()
-        except Failure as failure:
-            failed = failure
-            if isinstance(step, Call):
-                passed_on = failure
-            resume = _thrower(story, failure)
-        else:
-            resume = _sender(story, answer)
+                raise
+            except BaseException as error:
+                let_through(error)
+                raise broken_by(active.fault_name, "flow", error) from error
+            fails = False
+            try:
+                if isinstance(step, Call):
+                    if step is not call:
+                        active.call = step
+                    if step is not call or active.sent:
+                        touched()
+                    active.sent += 1
+                    active.got = inner = answer = yield from chain(inner_reach, step, on_injected)
+                else:
+                    active.waits = isinstance(step, Wait)
+                    if isinstance(step, Wait) and step.counts:
+                        touched()
+                    answer = yield step
+                    if isinstance(step, Ahead) and active.sent and answer:
+                        active.told = str(answer)
+                        touched()
+            except Failure as failure:
+                failed, fails = failure, True
+                if isinstance(step, Call):
+                    passed_on = failure
+    finally:
+        failed = passed_on = None  # each holds this frame by its traceback
 
 
-def _sender(story: Flow, answer: Any) -> Callable[[], Step]:
-    return lambda: story.send(answer)
-
-
-def _thrower(story: Flow, failure: Failure) -> Callable[[], Step]:
-    return lambda: story.throw(failure)
+def _next(story: Flow, answer: Any) -> Step:
+    """The next step of a story that gets this answer to the last one."""
+    return next(story) if answer is None else story.send(answer)
 
 
 class Driver(Protocol):
@@ -200,27 +200,29 @@ class Driver(Protocol):
 async def play(flow: Flow, driver: Driver) -> Reply:
     """Performs the flow's steps until it returns the caller's reply. Raises Failure: the exchange ended without a
     reply."""
-    resume: Callable[[], Step] = lambda: next(flow)  # noqa: E731
-    while True:
-        try:
-            step = resume()
-        except StopIteration as end:
-            reply: Reply = end.value
-            return reply
-        try:
-            answer: Any = None
-            if isinstance(step, Call):
-                answer = await driver.send(step)
-            elif isinstance(step, Wait):
-                await driver.wait(step.delay_s)
-            elif isinstance(step, Ahead):
-                answer = driver.ahead(step.by_s)
-            else:
-                driver.note(step.event)
-        except Failure as failure:
-            resume = _thrower(flow, failure)
-        else:
-            resume = _sender(flow, answer)
+    answer: Any = None
+    failed: Failure | None = None
+    try:
+        while True:
+            try:
+                step = _next(flow, answer) if failed is None else flow.throw(failed)
+            except StopIteration as end:
+                reply: Reply = end.value
+                return reply
+            answer = failed = None
+            try:
+                if isinstance(step, Call):
+                    answer = await driver.send(step)
+                elif isinstance(step, Wait):
+                    await driver.wait(step.delay_s)
+                elif isinstance(step, Ahead):
+                    answer = driver.ahead(step.by_s)
+                else:
+                    driver.note(step.event)
+            except Failure as failure:
+                failed = failure
+    finally:
+        failed = None  # it holds this frame by its traceback
 
 
 def at_once(work: Coroutine[Any, Any, T]) -> T:

@@ -12,7 +12,7 @@ from chaoslab.core.context import Exchange, TrialContext
 from chaoslab.core.events import AttemptRef, FaultHeldBack
 from chaoslab.core.limits import SHADOW, Guard, Told
 from chaoslab.core.occasion import Met, Occasion
-from chaoslab.core.plan import BEGINS, HITS, LASTS, SPARED, Decision, Injection, Plan
+from chaoslab.core.plan import BEGINS, HITS, LASTS, SPARED, Candidates, Decision, Injection, Plan
 
 EARLIER_MAX = 256
 """The most exchanges that are kept for faults that look back."""
@@ -39,31 +39,33 @@ NOBODY = Decisions()
 
 
 class _Asked:
-    """Injections that were asked before: each one's own hits and `Injection.asks`. Most attempts are decided alike. So
-    the last decisions without a hit are kept (`calm`), with what each injection returned for them (`usual`): an attempt
-    for which all return the same is decided the same."""
+    """Injections that were asked before: each one's own hits and `Injection.asks`. Most attempts are decided alike, in
+    any trial. So the last decisions without a hit are kept (`calm`), with what each injection returned for them
+    (`usual`): an attempt for which all return the same is decided the same."""
 
-    __slots__ = ("_asks", "calm", "injections", "usual")
+    __slots__ = ("_met", "calm", "injections", "usual")
 
-    def __init__(self, injections: Sequence[Injection], met: dict[str, Met]) -> None:
-        self.injections, self.calm = injections, NOBODY
-        self._asks = [(met.setdefault(each.name, Met(each.name)), *each.asks) for each in injections]
-        self.usual = [(met, asks, _NONE) for met, asks, _, _ in self._asks]
+    def __init__(self, injections: Candidates, met: dict[str, Met]) -> None:
+        self.injections = injections
+        self._met = [met.get(name) or met.setdefault(name, Met(name)) for name in injections.names]
+        self.calm, results = injections.calm or (NOBODY, [_NONE] * len(injections))
+        self.usual = [*zip(self._met, injections.asks, results, strict=True)]
 
     def decide(self, occasion: Occasion, result: Any, left: int) -> Decisions:
         """The decisions, kept if none of them is a hit. All injections returned as usual but the last `left`, which
         are still to be asked, and the one before these, which returned `result`."""
         results: list[Any] = [usual for _, _, usual in self.usual[: len(self.usual) - left - 1]]
         results.append(result)
-        results += [asks(occasion, met) for met, asks, _, _ in self._asks[len(results) :]]
+        results += [asks(occasion, met) for met, asks, _ in self.usual[len(results) :]]
         found = [
-            (holding or result) if result else failing
-            for (_, _, holding, failing), result in zip(self._asks, results, strict=True)
+            (each.asks[1] or result) if result else each.asks[2]
+            for each, result in zip(self.injections, results, strict=True)
         ]
         decisions = Decisions(self.injections, found)
         if not decisions.hit:
             self.calm = decisions
-            self.usual = [(met, asks, result) for (met, asks, _, _), result in zip(self._asks, results, strict=True)]
+            self.usual = [*zip(self._met, self.injections.asks, results, strict=True)]
+            self.injections.calm = decisions, results
         return decisions
 
 
@@ -115,7 +117,7 @@ class TrialMemory:
         occasion.in_turn = request - self._at_turn.get(target, 0) if self._at_turn else request
         return occasion
 
-    def decide(self, injections: Sequence[Injection], occasion: Occasion) -> Decisions:
+    def decide(self, injections: Candidates, occasion: Occasion) -> Decisions:
         """The decision of each injection on this attempt, which is counted for those that hit."""
         asked = self._asked.get(id(injections))
         if asked is None:

@@ -223,6 +223,22 @@ class Injection:
 class Candidates(tuple[Injection, ...]):
     """Injections that may hit the calls of one target, outermost first."""
 
+    calm: tuple[Any, Sequence[Any]] | None = None
+    """The last decisions that hit no attempt, of any trial, and what each returned for them (`memory.py`)."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The injections alone, as `Injection.__getstate__`."""
+        return Candidates, (tuple(self),)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return tuple(injection.name for injection in self)
+
+    @cached_property
+    def asks(self) -> tuple[Callable[[Occasion, Met], Any], ...]:
+        """The function of each; see `Injection.asks`."""
+        return tuple(injection.asks[0] for injection in self)
+
     @cached_property
     def timed(self) -> bool:
         """True if a trigger of theirs reads the time."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
-from functools import cached_property
 from itertools import chain
 from math import inf
 from operator import attrgetter, itemgetter
@@ -13,6 +12,7 @@ from typing import TypeVar, cast
 
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.garbage import no_garbage
+from chaoslab.base.values import once
 from chaoslab.core.events import (
     AttemptEvent,
     CallFinished,
@@ -141,7 +141,7 @@ class History:
         if not found and "kind" not in vars(kind):  # a base of several kinds
             found = [record for record in self.records if isinstance(record.event, kind)]
         if trial is not None and found:
-            found = [record for record in found if record.trial == trial]
+            return iter([(record, cast(E_, record.event)) for record in found if record.trial == trial])
         return zip(found, cast(Iterator[E_], map(_event, found)), strict=True)
 
     def placed(self, kind: type[A_]) -> Sequence[tuple[Record, A_, Place]]:
@@ -173,7 +173,7 @@ class History:
         """The kinds of events that there are."""
         return self._of_kind.keys()
 
-    @cached_property
+    @once
     def _of_kind(self) -> dict[type[Event], list[Record]]:
         """The records by kind, in one pass: a report asks for thirty kinds, and a verdict of each trial for ten."""
         found: dict[type[Event], list[Record]] = {}
@@ -185,17 +185,17 @@ class History:
                 found[kind] = [record]
         return found
 
-    @cached_property
+    @once
     def made(self) -> set[Place]:
         """The attempts at calls."""
         return {*map(_place, self.placed(CallStarted)), *map(_place, self.placed(CallFinished))}
 
-    @cached_property
+    @once
     def failed(self) -> Sequence[tuple[Record, CallFinished, Place]]:
         """The ends of the attempts that failed or tell an error, as in `placed`. Most do neither."""
         return [end for end in self.placed(CallFinished) if end[1].error or not end[1].ok]
 
-    @cached_property
+    @once
     def torn(self) -> Mapping[str, str]:
         """The trials that may have lost lines, each with a gap in words. What happened in them is not known."""
         if not self.gaps:
@@ -213,7 +213,7 @@ class History:
         """The records, or what has their attributes, in time order."""
         return self.records
 
-    @cached_property
+    @once
     def given_up(self) -> frozenset[Place]:
         """The attempts that their own agent gave up, or that the end of their trial cut, and that met no fault before:
         the loser of two hedged requests, or what was under way in a group of tasks that ended. They neither failed nor
@@ -221,19 +221,19 @@ class History:
         gone = [at for _, event, at in self.failed if event.cancelled]
         return frozenset(gone).difference(map(_place, self.placed(FaultWitnessed))) if gone else frozenset()
 
-    @cached_property
+    @once
     def _placed(self) -> dict[type[Event], Sequence[tuple[Record, Event, Place]]]:
         """The results of `placed`: ten measures ask for the attempts of one kind."""
         return {}
 
-    @cached_property
+    @once
     def of_functions(self) -> bool:
         """True if the run is of a user's own agent and functions (`lab.run`). A run of the lab's agent logs its prompts
         in `asked`."""
         run = self.first(RunStarted)
         return any(e.via in IN_PROCESS for _, e in self.of(CallFinished)) if run is None else of_functions(run)
 
-    @cached_property
+    @once
     def trials(self) -> Sequence[str]:
         """The trials in the order in which they began."""
         return [intern(record.trial) for record, _ in self.of(PromptStarted) if record.trial is not None]

@@ -20,7 +20,7 @@ from chaoslab.base.clock import Clock, iso, later, system
 from chaoslab.base.files import opened
 from chaoslab.base.json_text import speller
 from chaoslab.base.secrets import Masker, plain, printed
-from chaoslab.core.events import AttemptEvent, Event
+from chaoslab.core.events import AttemptEvent, Event, PromptStarted
 from chaoslab.record.held import MAIN, hold
 from chaoslab.record.lines import Record, record_of
 
@@ -147,6 +147,9 @@ class Log:
 
 
 _KIND = len('"kind": "')
+_new = tuple.__new__
+_begun: list[tuple[Event | None, str | Event, bool]] = [(None, "", False)]
+"""The last event that began a trial, its text, and if that is plain: the trials of a run share it."""
 
 
 class BufferedEvent(NamedTuple):
@@ -161,8 +164,13 @@ class BufferedEvent(NamedTuple):
 
     @classmethod
     def of(cls, writer: str, t: float, trial: str | None, event: Event) -> BufferedEvent:
-        text = event if event.moves else encode_event(event)
-        return cls(writer, t, trial, text, plain(vars(event).values()))
+        if event is _begun[0][0]:
+            _, text, is_plain = _begun[0]
+        else:
+            text, is_plain = event if event.moves else encode_event(event), plain(vars(event).values())
+            if type(event) is PromptStarted:
+                _begun[0] = event, text, is_plain
+        return _new(cls, (writer, t, trial, text, is_plain))  # its own takes three times as long
 
     def with_text(self, change: Callable[[str], str]) -> BufferedEvent:
         """The same with its texts changed."""
@@ -272,13 +280,13 @@ def lines_of(
 def _texts_of(
     kept: Iterable[BufferedEvent], *, run: str, began: datetime, after_s: float, seqs: dict[str, int]
 ) -> Iterator[str]:
-    at: tuple[float, str, str | None] = (math.nan, "", "")
-    head = ""
+    at_s, of, head = math.nan, "", ""
+    whose: str | None = None
     for writer, since_s, trial, text, _ in kept:
-        t = round(after_s + since_s, 6)
         seqs[writer] = seq = seqs.get(writer, 0) + 1
-        if at != (t, writer, trial):  # many events of a trial have one moment in virtual time
-            at, head = (t, writer, trial), _head(iso(later(began, t)), t, run, trial, writer)
+        if since_s != at_s or writer != of or trial != whose:  # many events of a trial have one moment in virtual time
+            t = round(after_s + since_s, 6)
+            at_s, of, whose, head = since_s, writer, trial, _head(iso(later(began, t)), t, run, trial, writer)
         spelt = text if isinstance(text, str) else encode_event(text.moved(after_s))
         yield f"{head}{seq}, {spelt}\n"
 

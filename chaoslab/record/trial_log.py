@@ -17,6 +17,7 @@ from chaoslab.record.log import BufferedEvent, masked
 
 WRITER = "info"
 _new = object.__new__
+_tuple = tuple.__new__  # a NamedTuple's own takes three times as long
 E = TypeVar("E", bound=Event)
 
 
@@ -31,21 +32,27 @@ class _Spelt(NamedTuple):
     """The events of one trial for another process: their times, their texts in lines, and by their places those that
     move. One text is pickled in a fraction of the time of its parts."""
 
-    times: list[float]
+    times: Sequence[float]
     texts: str
     moving: dict[int, Event]
 
     @classmethod
     def of(cls, kept: Sequence[BufferedEvent]) -> _Spelt:
-        texts = [each.text for each in kept]
-        moving = {n: text for n, text in enumerate(texts) if isinstance(text, Event)}
-        return cls([each.t for each in kept], "\n".join("" if isinstance(t, Event) else t for t in texts), moving)
+        if not kept:
+            return cls((), "", {})
+        _, times, _, found, _ = zip(*kept, strict=True)
+        moving = {n: text for n, text in enumerate(found) if isinstance(text, Event)}
+        texts = [*found]
+        for n in moving:
+            texts[n] = ""
+        return cls(times, "\n".join(texts), moving)
 
     def of_trial(self, trial: str) -> list[BufferedEvent]:
         texts: list[str | Event] = [*self.texts.split("\n")] if self.times else []
         for n, event in self.moving.items():
             texts[n] = event
-        return [BufferedEvent(WRITER, t, trial, text, True) for t, text in zip(self.times, texts, strict=True)]
+        each = zip(self.times, texts, strict=True)
+        return [_tuple(BufferedEvent, (WRITER, t, trial, text, True)) for t, text in each]
 
 
 class TrialLog:

@@ -12,7 +12,7 @@ from chaoslab.analysis.verdict.ledger import anywhere
 from chaoslab.base.identity import nth
 from chaoslab.core.events import FaultWitnessed
 from chaoslab.core.memory import TrialMemory
-from chaoslab.core.plan import HITS, Decision, Injection, Plan
+from chaoslab.core.plan import HITS, Candidates, Decision, Injection, Plan
 from chaoslab.record.history import History
 from chaoslab.record.rulings import State
 from chaoslab.scenarios.files import is_python
@@ -197,9 +197,9 @@ def foreseen_hits(
     names = [*scenario.functions, *spec.services, *spec.upstreams]
     names += lab_agent().TARGETS if spec.agent == LAB else ()
 
-    def foreseeable(injections: Sequence[Injection]) -> dict[str, list[Injection]]:
+    def foreseeable(injections: Sequence[Injection]) -> dict[str, Candidates]:
         return {
-            name: [each for each in injections if each.covers(name) and not _depends(each, name, scenario.functions)]
+            name: Candidates(i for i in injections if i.covers(name) and not _depends(i, name, scenario.functions))
             for name in names
         }
 
@@ -241,7 +241,5 @@ def _at_chance(injection: Injection) -> str:
     return f", each with a chance of {injection.chance:g}" if injection.chance < 1 else ""
 
 
-def _decided(
-    memory: TrialMemory, there: Sequence[Injection], name: str, request: int
-) -> Iterator[tuple[Injection, Decision]]:
+def _decided(memory: TrialMemory, there: Candidates, name: str, request: int) -> Iterator[tuple[Injection, Decision]]:
     yield from zip(there, memory.decide(there, memory.occasion(name, name, request, 1)), strict=False)

@@ -118,6 +118,10 @@ class Findings:
             self.amplification,
         )  # fmt: skip
 
+    def spare(self, *measures: Taking[Any]) -> None:
+        """Has these take nothing."""
+        self._alone = tuple(each for each in self._alone if each not in measures)
+
     def end(self) -> None:
         """To be called after the last batch. Where stories were left out, those that are there are no fair sample, and
         what is told from stories is not known."""

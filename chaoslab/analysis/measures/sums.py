@@ -122,6 +122,7 @@ def made(stories: Sequence[Sequence[Record]], judged: Mapping[str, Verdict] | No
     if not batch.kinds.isdisjoint(ASIDE) or len(batch.trials) != len(stories):
         return None
     found = Findings()
+    found.spare(found.attempts, found.spells, found.throughput)  # of which the sums hold the moments and attempts
     found.take(batch, judged)
     if any(each.unknown for each in vars(found).values() if isinstance(each, Taking)):
         return None

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from chaoslab.base.dice import Dice
+from chaoslab.base.dice import first
 from chaoslab.base.parsers import SECONDS_MAX
 from chaoslab.core.occasion import Met, Occasion
 from chaoslab.core.triggers import OfNumber, OfNumbers, Trigger
@@ -95,8 +95,8 @@ class Chance(Trigger):
     def holds(self, occasion: Occasion, met: Met) -> bool:
         if self.value >= 1:  # as any dice would say
             return True
-        names = occasion.trial, met.injection, occasion.target, occasion.request, occasion.attempt
-        return Dice(occasion.seed, *names, "hit").hits(self.value)
+        at = occasion
+        return first(at.seed, at.trial, met.injection, at.target, at.request, at.attempt, "hit") < self.value
 
     def never(self, others: Mapping[str, Trigger]) -> str:
         if self.value == 0 and others:

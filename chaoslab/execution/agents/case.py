@@ -148,6 +148,27 @@ class AgentCase:
         aimed_at = [name for name in (*self.services, *self.upstreams) if any(each.covers(name) for each in hit)]
         return (*map(name_of, (*self.tools, *self.reads)), *aimed_at)
 
+    @cached_property
+    def opening(self) -> tuple[events.Event, ...]:
+        """The events with which each of its trials begins."""
+        twin, options = self.twin, self.options
+        started = events.PromptStarted(
+            prompt_index=1,
+            prompt=str(self.prompt),
+            facts=[list(fact) for fact in self.facts],
+            effects=None if self.effects is None else [dict(effect) for effect in self.effects],
+            stated=self.stated,
+            incomparable=self.incomparable,
+            state=self.right_state,
+            undoes=dict(options.undoes) if options.undoes else None,
+            idempotent=list(options.idempotent) if options.idempotent else None,
+            ordered=options.ordered or None,
+            twin=None if twin is None else twin.answer,
+            twin_s=None if twin is None else twin.seconds,
+            twin_calls=None if twin is None else twin.calls,
+        )
+        return (started, events.ValuesDrawn(values=dict(self.drawn))) if self.drawn else (started,)
+
     @property
     def settle_s(self) -> float:
         """The longest time that what is under way at the answer may go on, in the world's seconds."""

@@ -17,7 +17,7 @@ from chaoslab.core import events
 from chaoslab.core.conversation import Conversation, Talk
 from chaoslab.execution.agents.calling import Ask, Loop, Start, awaited, text_of
 from chaoslab.execution.agents.case import AgentCase, AgentResult
-from chaoslab.execution.agents.trial_record import STOPPED, UNHELD, close, opening, unasked, uncalled
+from chaoslab.execution.agents.trial_record import STOPPED, UNHELD, close, unasked, uncalled
 from chaoslab.execution.place import Here, Place
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.model.app import ModelApp
@@ -54,7 +54,7 @@ def run_trial(case: AgentCase, spec: TrialSpec, ready: Ready) -> AgentResult:
         now = system.utc()
         book = TrialLog(nth(case.name, spec.number, 1), began=now)
         off = tuple(each.name for each in case.plan.injections if each.name in spec.off)
-        for event in (*opening(case), *([events.FaultsOff(injections=[*off])] if off else ())):
+        for event in (*case.opening, *([events.FaultsOff(injections=[*off])] if off else ())):
             book.note(event)
     result = AgentResult(book, warnings=(*case.notes, *(UNHELD.format(name) for name in ready.unheld)), off=off)
     states = _States(case.options.state, seam, services)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from chaoslab.analysis.verdict.judge import HUNG
@@ -19,28 +19,6 @@ UNHELD = (
     "that the agent calls"
 )
 STOPPED = "what it did until its process was ended is not known"
-
-
-def opening(case: AgentCase) -> Iterator[events.Event]:
-    """The events with which a trial begins."""
-    twin = case.twin
-    yield events.PromptStarted(
-        prompt_index=1,
-        prompt=str(case.prompt),
-        facts=[list(fact) for fact in case.facts],
-        effects=None if case.effects is None else [dict(effect) for effect in case.effects],
-        stated=case.stated,
-        incomparable=case.incomparable,
-        state=case.right_state,
-        undoes=dict(case.options.undoes) if case.options.undoes else None,
-        idempotent=list(case.options.idempotent) if case.options.idempotent else None,
-        ordered=case.options.ordered or None,
-        twin=None if twin is None else twin.answer,
-        twin_s=None if twin is None else twin.seconds,
-        twin_calls=None if twin is None else twin.calls,
-    )
-    if case.drawn:
-        yield events.ValuesDrawn(values=dict(case.drawn))
 
 
 def close(

@@ -157,7 +157,7 @@ def _one_line(units: int) -> bytes:
 
 
 # The trampolines by kind of function. The first two raise the stand-in's error themselves, so that the traceback begins
-# in the user's file.
+# in the user's file; they get it in a list, since its traceback holds their frame, which then does not hold it.
 
 
 def _way(*args: Any, **kwargs: Any) -> Any:
@@ -165,7 +165,7 @@ def _way(*args: Any, **kwargs: Any) -> Any:
     ok, value = stand_in_of_the_lab(args, kwargs)
     if ok:
         return value
-    raise value
+    raise value.pop()
 
 
 async def _way_async(*args: Any, **kwargs: Any) -> Any:
@@ -173,7 +173,7 @@ async def _way_async(*args: Any, **kwargs: Any) -> Any:
     ok, value = await stand_in_of_the_lab(args, kwargs)
     if ok:
         return value
-    raise value
+    raise value.pop()
 
 
 def _way_of_generator(*args: Any, **kwargs: Any) -> Any:
@@ -212,6 +212,7 @@ def _of_owner(owner: Any, real: Callable[..., Any], stand_in: Callable[..., Any]
 # What a trampoline calls.
 
 _Outcome = tuple[bool, Any]
+"""True and the result, or False and a list of the exception."""
 
 
 def _function(lead: Callable[..., Any]) -> Callable[..., Any]:
@@ -220,7 +221,7 @@ def _function(lead: Callable[..., Any]) -> Callable[..., Any]:
             return True, lead(*args, **kwargs)
         except BaseException as error:  # noqa: BLE001 - the trampoline raises it
             let_through(error)
-            return False, without_lab(error)
+            return False, [without_lab(error)]
 
     return hold
 
@@ -231,7 +232,7 @@ def _coroutine(lead: Callable[..., Any]) -> Callable[..., Any]:
             return True, await lead(*args, **kwargs)
         except BaseException as error:  # noqa: BLE001 - the trampoline raises it
             let_through(error)
-            return False, without_lab(error)
+            return False, [without_lab(error)]
 
     return hold
 

@@ -289,7 +289,10 @@ class _Attempt(Attempt):
         finally:
             self._finished(reply, failure)
         if failure is not None:
-            raise self._native(failure)
+            try:
+                raise self._native(failure)
+            finally:
+                failure = None  # it holds this frame by its traceback
         assert reply is not None
         if isinstance(reply, Returned):
             return reply.native

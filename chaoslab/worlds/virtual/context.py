@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 import sysconfig
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -26,14 +24,20 @@ here = _Here()
 out_of_time.append(lambda: here.world is not None)
 
 
-@contextmanager
-def within(world: World | None) -> Iterator[None]:
-    """A context in which this thread is in that world, or in none."""
-    outer, here.world = here.world, world
-    try:
-        yield
-    finally:
-        here.world = outer
+class within:
+    """A context in which this thread is in that world, or in none. A trial enters three, and a generator's takes four
+    times as long."""
+
+    __slots__ = ("_outer", "_world")
+
+    def __init__(self, world: World | None) -> None:
+        self._world = world
+
+    def __enter__(self) -> None:
+        self._outer, here.world = here.world, self._world
+
+    def __exit__(self, *_: object) -> None:
+        here.world = self._outer
 
 
 def world() -> World:

@@ -16,6 +16,7 @@ from _thread import get_ident
 from asyncio import _get_running_loop, _set_running_loop
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection
+from functools import partial
 from sys import exception as under_way
 from sys import get_asyncgen_hooks, set_asyncgen_hooks
 from typing import Any, NoReturn, Protocol
@@ -173,7 +174,7 @@ class Machine:
         """Called when the run is over and no thread is left."""
         self.pools: set[int] = set()
         """The ids of the thread pools that were moved to this machine; `endings` keeps them alive."""
-        self._numbers: defaultdict[type, itertools.count[int]] = defaultdict(lambda: itertools.count(1))
+        self._numbers: defaultdict[type, itertools.count[int]] = defaultdict(_from_one)
         self._numbered: dict[int, int] = {}
         self.thread_names, self.pool_names = itertools.count(1), itertools.count()
         self.steps = Steps(self, calls_max)
@@ -499,6 +500,9 @@ class Machine:
         for error in failed:
             if under_way() is None or not isinstance(error, Exception):
                 raise error
+
+
+_from_one = partial(itertools.count, 1)
 
 
 def _end_with(error: BaseException) -> None:

@@ -43,16 +43,14 @@ class RunWriter:
 
     def add(self, kept: Iterable[BufferedEvent], *, seconds: float, ok: bool) -> None:
         """Writes a trial; each log gets all of its events or none, and the main log only after the others."""
-        by_writer: dict[str, list[BufferedEvent]] = {}
-        ended = seconds
         self._places.append((self.seconds, self._log(MAIN).lines))
-        for entry in kept:
-            ended = max(ended, entry.t)
-            by_writer.setdefault(entry.writer, []).append(entry)
+        entries = list(kept)
         # The main log last: a trial that it has begun has the lines of all others, wherever the lab was killed.
-        for writer, entries in sorted(by_writer.items(), key=_main_last):
-            self._log(writer).keep(entries, began=self._began, after_s=self.seconds)
-        self.seconds += ended
+        writers = sorted(dict.fromkeys(entry.writer for entry in entries), key=MAIN.__eq__)
+        for writer in writers:
+            own = entries if len(writers) == 1 else [entry for entry in entries if entry.writer == writer]
+            self._log(writer).keep(own, began=self._began, after_s=self.seconds)
+        self.seconds += max([seconds, *(entry.t for entry in entries)])
         self._trials += 1
         self._succeeded += ok
         if self._trials % self.block == 0 and not self.sums:

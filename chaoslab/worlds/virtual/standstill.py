@@ -7,6 +7,7 @@ each time. If no timer is due, the trial ends as hung.
 
 from __future__ import annotations
 
+import weakref
 from asyncio import _get_running_loop
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,8 @@ NEAR_S = 0.001
 class Pace:
     """A counter of one kind of step on a machine. `most`: the limit while the clock stands still. `near_s`: a clock
     that moved by no more than this between two steps stands still."""
+
+    __slots__ = ("_granted", "_left", "_machine", "_most", "_moved_to", "_near_s", "allowed", "at", "count")
 
     def __init__(self, machine: Machine, most: int, *, near_s: float = 0.0) -> None:
         self._machine, self._most, self._near_s = machine, most, near_s
@@ -95,8 +98,8 @@ class Pace:
 class Steps:
     """The step counters of one machine."""
 
-    def __init__(self, machine: Machine, calls_max: int) -> None:
-        self._machine = machine
+    def __init__(self, of: Machine, calls_max: int) -> None:
+        self._machine = machine = weakref.proxy(of)  # else only the collector would take the machine apart
         self.calls, self.requests = Pace(machine, calls_max), Pace(machine, calls_max, near_s=NEAR_S)
         self.looks, self.locks = Pace(machine, LOOKS_MAX), Pace(machine, LOOKS_MAX)
         self.tries, self.turns = Pace(machine, TURNS_MAX), Pace(machine, TURNS_MAX)

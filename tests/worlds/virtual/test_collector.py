@@ -7,6 +7,7 @@ from contextlib import nullcontext
 
 import pytest
 
+import chaoslab as lab
 from chaoslab.worlds.virtual.context import here
 from chaoslab.worlds.virtual.patches import Patches
 from tests.worlds.virtual.machine_parts import a_world
@@ -37,3 +38,33 @@ def test_a_callback_that_was_there_before_sees_no_world_and_is_there_afterwards(
         assert gc.callbacks == [*before, watching, of_the_program]
     finally:
         gc.callbacks[:] = before
+
+
+def book(day: str) -> str:
+    return f"booked {day}"
+
+
+def stubborn(_: str) -> str:
+    try:
+        book("Monday")
+    except OSError:
+        book("Tuesday")
+    return "done"
+
+
+def test_trials_leave_no_circles_to_the_collector_whether_a_fault_is_met_or_not() -> None:
+    """Each would have it go through all that the process has made of late."""
+
+    def left(trials: int) -> int:
+        gc.collect()
+        for _ in lab.run_many(stubborn, "go", tools=[book], faults=[lost], trials=trials):
+            pass
+        return gc.collect()
+
+    lost = lab.inject("lost_reply", "book", calls=[1], chance=0.5)
+    left(5)
+    gc.disable()
+    try:
+        assert left(45) - left(5) < 40
+    finally:
+        gc.enable()
