@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
 
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.events import PromptStarted, RunStarted
 from chaoslab.record import legacy_logs, runs
+from chaoslab.record.batches import stories as stories_of
 from chaoslab.record.history import History
 
 LOGS = Path("logs")
@@ -80,17 +82,24 @@ def matching(name: str, *, logs: Path = LOGS) -> list[str]:
 
 
 def report(name: str, *, logs: Path = LOGS) -> RunReport:
-    """The report on the run that `read` finds by this name. A log of this lab is read once and not held as a whole.
-    Raises LookupError: as `read`."""
+    """The report on the run that `read` finds by this name. A log of this lab is not held as a whole. Raises
+    LookupError: as `read`."""
+    return reported(name, logs=logs)[0]
+
+
+def reported(name: str, *, logs: Path = LOGS) -> tuple[RunReport, History | Callable[[Collection[str]], History]]:
+    """The same, and the run's history, or what reads the stories of some of its trials."""
     if "#" not in name:
         try:
-            found = RunReport.read(find(name, logs=logs))
+            folder = find(name, logs=logs)
+            found = RunReport.read(folder)
         except OSError:
             pass  # `read` says why
         else:
             if found.started or found.trials:
-                return found
-    return RunReport.of(read(name, logs=logs))
+                return found, partial(stories_of, folder)
+    history = read(name, logs=logs)
+    return RunReport.of(history), history
 
 
 def none_yet(logs: Path) -> str:

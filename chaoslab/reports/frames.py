@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
 from chaoslab.analysis.measures.errors import NOBODY, failures
@@ -62,14 +63,29 @@ class Frames:
         """The measures of the run as values, with what its log says of the run as a whole."""
         return self.known or RunReport.of(self.history)
 
+    def _parts(self) -> Iterable[History]:
+        """The run's history, or those of whole trials that it consists of, in order."""
+        return (self.history,)
+
     def _table(self, name: str) -> pd.DataFrame:
         """The table of this name, made anew; a setting's column in `runs` as text.
 
         Raises:
             KeyError: there is none.
         """
-        rows = of(self.measures) if (of := MEASURED.get(name)) else LOGGED[name](self)
+        if of := MEASURED.get(name):
+            rows = of(self.measures)
+        else:
+            rows = chain.from_iterable(map(partial(LOGGED[name], self), self._parts()))
         return _frame(name, ({"run": self.name, "revision": self.revision or None, **row} for row in rows))
+
+    def judged(self, part: History) -> Mapping[str, Verdict]:
+        """The verdicts on the trials of a part."""
+        return verdicts(part) if self.known is None else self.known.verdicts
+
+    def tells_usage(self, part: History) -> bool:
+        """True if the log can tell the use of models."""
+        return part.has(Usage) if self.known is None else self.known.knows_usage
 
     @cached_property
     def runs(self) -> pd.DataFrame:
@@ -371,16 +387,12 @@ def _incidents(history: History) -> Iterator[dict[str, Any]]:
         }  # fmt: skip
 
 
-LOGGED: Mapping[str, Callable[[Frames], Iterable[Mapping[str, Any]]]] = {
-    "trials": lambda run: _trials(
-        run.history,
-        verdicts(run.history) if run.known is None else run.known.verdicts,
-        usage=run.history.has(Usage),
-    ),
-    "calls": lambda run: _calls(run.history),
-    "faults": lambda run: _faults(run.history),
-    "effects": lambda run: _effects(run.history),
-    "usage": lambda run: _usage(run.history),
-    "incidents": lambda run: _incidents(run.history),
+LOGGED: Mapping[str, Callable[[Frames, History], Iterable[Mapping[str, Any]]]] = {
+    "trials": lambda run, part: _trials(part, run.judged(part), usage=run.tells_usage(part)),
+    "calls": lambda _, part: _calls(part),
+    "faults": lambda _, part: _faults(part),
+    "effects": lambda _, part: _effects(part),
+    "usage": lambda _, part: _usage(part),
+    "incidents": lambda _, part: _incidents(part),
 }
-"""Table → its rows, of the log's lines."""
+"""Table → its rows, of the lines of a part of the log."""

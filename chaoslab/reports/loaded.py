@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from functools import cached_property
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.base import extras
 from chaoslab.base.registry import did_you_mean
+from chaoslab.record.batches import Batches, Unordered, stories
 from chaoslab.record.history import History
 from chaoslab.record.runs import revision_of
 from chaoslab.record.spoken import LABELS, OPINIONS
-from chaoslab.reports.folder import LATEST, find, matching, read
+from chaoslab.reports.folder import LATEST, LOGS, find, matching, read, reported
 from chaoslab.reports.frames import NAMES, TABLES, Frames, empty
 from chaoslab.reports.joined import Joined
 
@@ -49,7 +50,12 @@ class Loaded(Frames):
         several runs."""
         from chaoslab.reports.report import Report
 
-        return Report(self.history)
+        return Report(self._stories, known=self.measures)
+
+    @property
+    def _stories(self) -> History | Callable[[Collection[str]], History]:
+        """The run's history, or what reads the stories of some of its trials."""
+        return self.history
 
 
 class Several(Joined, Loaded):
@@ -65,28 +71,38 @@ class Several(Joined, Loaded):
         raise ValueError(f"these are {len(vars(self)['_each'])} runs: load one of them for a report")
 
 
-class Written(Loaded):
-    """A run whose tables were written while it went on. Its log is read only for what they do not have."""
+class Kept(Loaded):
+    """A run of this lab in a folder. Its measures and tables are made batch by batch, and those tables that were
+    written while it went on are taken from there; the whole log is held only for `history`."""
 
-    def __init__(self, folder: Path) -> None:
-        vars(self).update(_folder=folder, revision=revision_of(folder))
+    def __init__(self, folder: Path, known: RunReport) -> None:
+        vars(self).update(_folder=folder, known=known, revision=revision_of(folder))
 
     @cached_property
     def history(self) -> History:
         """The run's history, read when it is first asked for."""
         return read(str(vars(self)["_folder"]))
 
-    @cached_property
-    def measures(self) -> RunReport:
-        """The measures of the run, for which its log is not held as a whole."""
-        return RunReport.read(vars(self)["_folder"])
-
-    @cached_property
+    @property
     def name(self) -> str:
-        return str(self.trials["run"].iloc[0])
+        return self.measures.name
+
+    @property
+    def _stories(self) -> Callable[[Collection[str]], History]:
+        return partial(stories, vars(self)["_folder"])
 
     def _table(self, name: str) -> pd.DataFrame:
-        return _written(vars(self)["_folder"], name) if name in NAMES else super()._table(name)
+        folder: Path = vars(self)["_folder"]
+        if name in NAMES and _tables_there(folder):
+            return _written(folder, name)
+        try:
+            return super()._table(name)
+        except Unordered:
+            return Loaded(self.history, self.known, self.revision)._table(name)
+
+    def _parts(self) -> Iterator[History]:
+        for batch in Batches(vars(self)["_folder"]):
+            yield History(batch.records, ordered=True)
 
 
 def load(*runs: str | Path) -> Loaded:
@@ -98,15 +114,16 @@ def load(*runs: str | Path) -> Loaded:
         LookupError, FileNotFoundError: there is no such run. Incomplete: pandas is not installed.
     """
     extras.check("lab.load", "frames")
-    found = [_loaded(name) for run in runs or (LATEST,) for name in matching(str(run))]
+    found = [opened(name) for run in runs or (LATEST,) for name in matching(str(run))]
     return found[0] if len(found) == 1 else Several(found)
 
 
-def _loaded(name: str) -> Loaded:
-    if "#" in name:
-        return Loaded(read(name))
-    folder = find(name)
-    return Written(folder) if _tables_there(folder) else Loaded(read(name), revision=revision_of(folder))
+def opened(name: str, *, logs: Path = LOGS) -> Loaded:
+    """The run that `folder.read` finds by this name. Raises LookupError: as that."""
+    known, history = reported(name, logs=logs)
+    if isinstance(history, History):
+        return Loaded(history, known)
+    return Kept(find(name, logs=logs), known)
 
 
 def _tables_there(folder: Path) -> bool:

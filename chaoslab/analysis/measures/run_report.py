@@ -27,6 +27,7 @@ from chaoslab.analysis.measures.spells import Spell
 from chaoslab.analysis.measures.success import Success, success
 from chaoslab.analysis.measures.sums import add
 from chaoslab.analysis.measures.surface import Point, point
+from chaoslab.analysis.measures.trials import Trials
 from chaoslab.analysis.measures.usage import Passed, Spent
 from chaoslab.analysis.verdict.standing import Standing, StandingOfEach, Standings
 from chaoslab.analysis.verdict.table import Verdict
@@ -84,6 +85,8 @@ class RunReport:
     """The standing of each trial: whether it ended well."""
     met: Mapping[str, int]
     """The trials in which a fault was witnessed, with the number of different faults, each at its target."""
+    figures: Section[Trials]
+    """Those of each trial."""
     grounds: Section[Grounds]
     success: Section[Success]
     delivered: Section[Delivered]
@@ -179,6 +182,7 @@ class RunReport:
             standings=StandingOfEach(standings, found.verdicts),
             # a cut log has witnesses of trials that it lacks
             met={trial: len(there) for trial, there in found.met.items() if trial in found.verdicts},
+            figures=rows.section(lambda trials: trials),
             grounds=Section.of(lambda: grounds(found.verdicts.values())),
             success=Section.of(
                 lambda: success([verdict.outcome.value for verdict in found.verdicts.values()], judgeable=stated)

@@ -24,6 +24,7 @@ from chaoslab.analysis.measures.faults import Delivery, NotWitnessed, Uninjected
 from chaoslab.analysis.measures.findings import Findings, Taking
 from chaoslab.analysis.measures.incidents import Ending, Incident
 from chaoslab.analysis.measures.latency import Attempt, every_attempt
+from chaoslab.analysis.measures.noticed import Noticed
 from chaoslab.analysis.measures.trials import Trial
 from chaoslab.analysis.measures.usage import Bill
 from chaoslab.analysis.verdict.guard import guarded
@@ -61,16 +62,20 @@ class _Figures(msgspec.Struct, array_like=True, gc=False, frozen=True):
     met: tuple[tuple[tuple[str, str], int], ...]
     called: tuple[str, ...]
     attempts: int
+    failed: int
+    retries: int
     ended: bool
     took_s: float | None
     calls: int
     effects: int
     tokens: int
     usd: Amount
+    unpriced: bool
     spent_s: Amount
     twin_s: float | None
     twin_calls: int | None
     twin_effects: int | None
+    noticed: Noticed
 
 
 class Sums(msgspec.Struct, array_like=True, gc=False):

@@ -40,10 +40,8 @@ def files(kind: str, contents: Contents) -> dict[str, str]:
 def html_beside(folder: Path) -> tuple[Path, Contents]:
     """Writes the HTML of the run in this folder into it; returns its path, and what it holds. Raises Missing: a package
     is not installed. LookupError: there is no run. OSError: it cannot be written."""
-    from chaoslab.reports.folder import read
-
     own = folder.resolve()
-    contents = Contents.of(read(str(own)), where=str(folder.parent / own.name))
+    contents = Contents.read(str(own), where=str(folder.parent / own.name))
     (path,) = write(files(HTML, contents), own)
     return folder.parent / own.name / path.name, contents
 

@@ -161,7 +161,7 @@ def _advice(contents: Contents) -> str:
 def _failures(contents: Contents) -> str:
     rows = {
         row.trial: row
-        for row in contents.rows
+        for row in contents.all_rows
         if row.standing is not Standing.WELL or (row.harm and row.ruling is None)
     }
     if not rows:

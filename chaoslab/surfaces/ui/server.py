@@ -30,7 +30,6 @@ from chaoslab.record.history import History
 from chaoslab.record.lines import log_files
 from chaoslab.record.rulings import Rulings
 from chaoslab.record.spoken import SAID, Kept
-from chaoslab.reports import folder as places
 from chaoslab.reports import formats
 from chaoslab.reports.changes import Changes
 from chaoslab.reports.changes.formats import html as changes_page
@@ -354,12 +353,12 @@ def _story(folder: Path, trial: str) -> Contents:
 
 
 def _report(folder: Path) -> str:
-    contents = Contents.of(places.read(str(folder)), where=str(folder))
+    contents = Contents.read(str(folder), where=str(folder))
     return formats.files("html", contents)[html.FILE]
 
 
 def _compared(then: Path, now: Path) -> str:
-    return changes_page(Changes.of(*(Contents.of(places.read(str(each)), where=str(each)) for each in (then, now))))
+    return changes_page(Changes.of(*(Contents.read(str(each), where=str(each)) for each in (then, now))))
 
 
 def _tail(path: Path) -> list[str]:
