@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Collection
-from functools import partial
+from collections.abc import Collection
 from pathlib import Path
 
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.events import PromptStarted, RunStarted
 from chaoslab.record import legacy_logs, runs
-from chaoslab.record.batches import stories as stories_of
 from chaoslab.record.history import History
 
 LOGS = Path("logs")
@@ -87,8 +85,8 @@ def report(name: str, *, logs: Path = LOGS) -> RunReport:
     return reported(name, logs=logs)[0]
 
 
-def reported(name: str, *, logs: Path = LOGS) -> tuple[RunReport, History | Callable[[Collection[str]], History]]:
-    """The same, and the run's history, or what reads the stories of some of its trials."""
+def reported(name: str, *, logs: Path = LOGS) -> tuple[RunReport, History | Path]:
+    """The same, and where the run's stories are: its folder, or its history if that had to be read."""
     if "#" not in name:
         try:
             folder = find(name, logs=logs)
@@ -97,7 +95,7 @@ def reported(name: str, *, logs: Path = LOGS) -> tuple[RunReport, History | Call
             pass  # `read` says why
         else:
             if found.started or found.trials:
-                return found, partial(stories_of, folder)
+                return found, folder
     history = read(name, logs=logs)
     return RunReport.of(history), history
 

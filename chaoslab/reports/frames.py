@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
-from itertools import chain
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from chaoslab.analysis.measures.errors import NOBODY, failures
@@ -63,20 +62,13 @@ class Frames:
         """The measures of the run as values, with what its log says of the run as a whole."""
         return self.known or RunReport.of(self.history)
 
-    def _parts(self) -> Iterable[History]:
-        """The run's history, or those of whole trials that it consists of, in order."""
-        return (self.history,)
-
     def _table(self, name: str) -> pd.DataFrame:
         """The table of this name, made anew; a setting's column in `runs` as text.
 
         Raises:
             KeyError: there is none.
         """
-        if of := MEASURED.get(name):
-            rows = of(self.measures)
-        else:
-            rows = chain.from_iterable(map(partial(LOGGED[name], self), self._parts()))
+        rows = of(self.measures) if (of := MEASURED.get(name)) else LOGGED[name](self, self.history)
         return _frame(name, ({"run": self.name, "revision": self.revision or None, **row} for row in rows))
 
     def judged(self, part: History) -> Mapping[str, Verdict]:
@@ -206,17 +198,31 @@ def empty(name: str) -> pd.DataFrame:
 
 
 def _frame(name: str, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    import pandas as pd
+    made = Columns(name)
+    made.add(rows)
+    return made.frame()
 
-    of = {column.name: column.dtype for column in COLUMNS[name]}
-    if name == "runs":
-        rows = [*rows]
-        of |= {setting: "string" for row in rows for setting in settings_of(row)}
-    columns: dict[str, list[Any]] = {column: [] for column in of}
-    for row in rows:
-        for column, values in columns.items():
-            values.append(_whole(row.get(column)))
-    return pd.DataFrame({column: pd.array(columns[column], dtype=dtype) for column, dtype in of.items()})
+
+class Columns:
+    """The columns of the table of a name, to which rows are added."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self._of = name, {column.name: column.dtype for column in COLUMNS[name]}
+        self._values: dict[str, list[Any]] = {column: [] for column in self._of}
+
+    def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        if self._name == "runs":
+            rows = [*rows]
+            self._of |= {setting: "string" for row in rows for setting in settings_of(row)}
+            self._values |= {setting: [] for setting in self._of if setting not in self._values}
+        for row in rows:
+            for column, values in self._values.items():
+                values.append(_whole(row.get(column)))
+
+    def frame(self) -> pd.DataFrame:
+        import pandas as pd
+
+        return pd.DataFrame({column: pd.array(self._values[column], dtype=dtype) for column, dtype in self._of.items()})
 
 
 def _numbers(of: pd.Series) -> Any:

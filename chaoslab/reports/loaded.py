@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from functools import cached_property, partial
+from collections.abc import Collection, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.base import extras
 from chaoslab.base.registry import did_you_mean
-from chaoslab.record.batches import Batches, Unordered, stories
+from chaoslab.record.batches import Batches, Unordered
 from chaoslab.record.history import History
 from chaoslab.record.runs import revision_of
 from chaoslab.record.spoken import LABELS, OPINIONS
-from chaoslab.reports.folder import LATEST, LOGS, find, matching, read, reported
-from chaoslab.reports.frames import NAMES, TABLES, Frames, empty
+from chaoslab.reports.folder import LATEST, LOGS, matching, read, reported
+from chaoslab.reports.frames import LOGGED, NAMES, TABLES, Columns, Frames, empty
 from chaoslab.reports.joined import Joined
 
 if TYPE_CHECKING:
@@ -50,11 +50,10 @@ class Loaded(Frames):
         several runs."""
         from chaoslab.reports.report import Report
 
-        return Report(self._stories, known=self.measures)
+        return Report(self._source, known=self.measures)
 
     @property
-    def _stories(self) -> History | Callable[[Collection[str]], History]:
-        """The run's history, or what reads the stories of some of its trials."""
+    def _source(self) -> History | Path:
         return self.history
 
 
@@ -72,8 +71,8 @@ class Several(Joined, Loaded):
 
 
 class Kept(Loaded):
-    """A run of this lab in a folder. Its measures and tables are made batch by batch, and those tables that were
-    written while it went on are taken from there; the whole log is held only for `history`."""
+    """A run of this lab in a folder. Its tables are made batch by batch, or taken from those that were written while it
+    went on; the whole log is held only for `history`."""
 
     def __init__(self, folder: Path, known: RunReport) -> None:
         vars(self).update(_folder=folder, known=known, revision=revision_of(folder))
@@ -81,28 +80,36 @@ class Kept(Loaded):
     @cached_property
     def history(self) -> History:
         """The run's history, read when it is first asked for."""
-        return read(str(vars(self)["_folder"]))
+        return read(str(self._source))
 
     @property
     def name(self) -> str:
         return self.measures.name
 
     @property
-    def _stories(self) -> Callable[[Collection[str]], History]:
-        return partial(stories, vars(self)["_folder"])
+    def _source(self) -> Path:
+        folder: Path = vars(self)["_folder"]
+        return folder
 
     def _table(self, name: str) -> pd.DataFrame:
-        folder: Path = vars(self)["_folder"]
-        if name in NAMES and _tables_there(folder):
-            return _written(folder, name)
-        try:
+        if name not in NAMES:
             return super()._table(name)
-        except Unordered:
-            return Loaded(self.history, self.known, self.revision)._table(name)
+        return _written(self._source, name) if _tables_there(self._source) else self._logged[name]
 
-    def _parts(self) -> Iterator[History]:
-        for batch in Batches(vars(self)["_folder"]):
-            yield History(batch.records, ordered=True)
+    @cached_property
+    def _logged(self) -> Mapping[str, pd.DataFrame]:
+        """The tables of the log's lines, all made in one reading."""
+        made = {name: Columns(name) for name in NAMES}
+        of_run = {"run": self.name, "revision": self.revision or None}
+        try:
+            for batch in Batches(self._source):
+                part = History(batch.records, ordered=True)
+                for name, columns in made.items():
+                    columns.add({**of_run, **row} for row in LOGGED[name](self, part))
+        except Unordered:
+            whole = Loaded(self.history, self.known, self.revision)
+            return {name: whole._table(name) for name in NAMES}
+        return {name: columns.frame() for name, columns in made.items()}
 
 
 def load(*runs: str | Path) -> Loaded:
@@ -120,10 +127,8 @@ def load(*runs: str | Path) -> Loaded:
 
 def opened(name: str, *, logs: Path = LOGS) -> Loaded:
     """The run that `folder.read` finds by this name. Raises LookupError: as that."""
-    known, history = reported(name, logs=logs)
-    if isinstance(history, History):
-        return Loaded(history, known)
-    return Kept(find(name, logs=logs), known)
+    known, source = reported(name, logs=logs)
+    return Loaded(source, known) if isinstance(source, History) else Kept(source, known)
 
 
 def _tables_there(folder: Path) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -33,17 +33,15 @@ class WithHistory(Protocol):
 class Report:
     """The report on a run, or on trials in memory. It prints as the one screen with which a command ends."""
 
-    def __init__(
-        self, history: History | Callable[[Collection[str]], History], where: str = "", known: RunReport | None = None
-    ) -> None:
-        """`history`, `known`: as in `Contents.of`."""
-        self._history, self._known = history, known
-        self._where = where or (known.name if known is not None else "") or getattr(history, "run", "")
+    def __init__(self, source: History | Path, where: str = "", known: RunReport | None = None) -> None:
+        """`source`: the run's history, or its folder. `known`: its measures, if they were made before."""
+        self._source, self._known = source, known
+        self._where = where or (source.run if isinstance(source, History) else str(source))
 
     @cached_property
     def contents(self) -> Contents:
         """All that a report holds, before it has a format."""
-        return Contents.of(self._history, where=self._where, report=self._known)
+        return Contents.of(self._source, where=self._where, report=self._known)
 
     @property
     def headline(self) -> str:

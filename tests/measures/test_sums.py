@@ -128,15 +128,19 @@ def test_stories_are_read_of_the_trials_that_are_shown(tmp_path: Path, monkeypat
     folder = run(tmp_path)
     monkeypatch.setattr(contents, "SHOWN", 2)
     monkeypatch.setattr(contents, "EXAMPLES", 0)
-    opened = []
-    lines_of = packs._lines_of
-    monkeypatch.setattr(packs, "_lines_of", lambda path, pack: opened.append(path.name) or lines_of(path, pack))
+    opened, lines_of = [], packs._lines_of
+
+    def noted(path: Path, pack: packs.Pack) -> tuple[bytes, str]:
+        opened.append(path.name)
+        return lines_of(path, pack)
+
+    monkeypatch.setattr(packs, "_lines_of", noted)
     found = Contents.read(str(folder), where="r")
     assert {record.trial for record in found.history} == {row.trial for row in found.rows}
     assert len(found.rows) == 2
     assert all(row.answer for row in found.rows)
     assert len(opened) < len([*folder.glob("*.log.zst")])
-    assert "The worst 2 of these are shown" in found.more
+    assert "2 of these are shown" in found.more
 
 
 def test_sums_of_an_interrupted_run_are_those_of_its_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

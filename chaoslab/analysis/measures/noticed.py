@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from chaoslab.analysis.measures.errors import ENDS
 from chaoslab.analysis.verdict.traits import layer, unusable
@@ -123,15 +123,12 @@ def noticed(history: History) -> dict[str | None, Noticed]:
     for record, plan in history.of(FaultUnreached):
         if plan.request > plan.made:
             missed[record.trial].append((plan.injection, plan.target, plan.request, plan.made))
-    return {
-        trial: Noticed(
-            attempts=most.get(trial, 0),
-            missed=tuple(missed.get(trial, ())),
-            **{name: tuple(sorted(names)) for name, names in found.get(trial, {}).items()},
-            **told.get(trial, {}),
-        )
-        for trial in {*history.trials, *most, *found, *told, *missed}
-    }
+    made: dict[str | None, Noticed] = {}
+    for trial in {*history.trials, *most, *found, *told, *missed}:
+        facts: dict[str, Any] = {name: tuple(sorted(names)) for name, names in found.get(trial, {}).items()}
+        facts |= told.get(trial, {})
+        made[trial] = Noticed(attempts=most.get(trial, 0), missed=tuple(missed.get(trial, ())), **facts)
+    return made
 
 
 def _hit(history: History) -> dict[Place, list[str]]:

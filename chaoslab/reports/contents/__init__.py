@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -16,6 +16,7 @@ from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.durations import duration
 from chaoslab.base.jsonable import line
 from chaoslab.config import settings
+from chaoslab.record.batches import stories as stories_of
 from chaoslab.record.history import History
 from chaoslab.reports.contents.advice import Advice, advice
 from chaoslab.reports.contents.failures import command
@@ -51,20 +52,19 @@ class Contents:
     advice: Sequence[Advice]
 
     @classmethod
-    def of(
-        cls, history: History | Callable[[Collection[str]], History], *, where: str, report: RunReport | None = None
-    ) -> Contents:
-        """The contents of the report on a run. `report`: its report, if it was made before. `history`: the run's, or if
-        there is a report what reads the stories of some of its trials."""
-        if isinstance(history, History):
-            report = report or RunReport.of(history)
+    def of(cls, source: History | Path, *, where: str, report: RunReport | None = None) -> Contents:
+        """The contents of the report on a run: on its history, or on the run in a folder, of which no stories are held
+        but those that are shown. `report`: its report, if it was made before. Raises FileNotFoundError, OSError: as
+        `RunReport.read`."""
+        if report is None:
+            report = RunReport.of(source) if isinstance(source, History) else RunReport.read(source)
         found = order(report)
         counsel, trials = advice(report, found), found
         if len(found) > SHOWN:
-            examples = (trial for one in counsel for trial in one.trials[:EXAMPLES])
+            examples = [trial for one in counsel for trial in one.trials[:EXAMPLES]]
             worst = islice((trial for trial in found if poor(report, trial)), SHOWN)
             trials = [*dict.fromkeys([found[0], *worst, *examples])]
-        stories = history if isinstance(history, History) else history({*trials})
+        stories = source if isinstance(source, History) else stories_of(source, {*trials})
         return cls(
             history=stories, report=report, where=line(where, NAME), headline=headline(report),
             harms=harms(report, found) if report.knows_effects else (), matrix=matrix(report), order=found,
@@ -73,10 +73,9 @@ class Contents:
 
     @classmethod
     def read(cls, name: str, *, where: str, logs: Path = LOGS) -> Contents:
-        """The contents of the report on a run, by its name. Of a log of this lab no stories are held but those that are
-        shown. Raises LookupError: as `folder.read`."""
-        found, stories = reported(name, logs=logs)
-        return cls.of(stories, where=where, report=found)
+        """The same, of a run by its name. Raises LookupError: as `folder.read`."""
+        found, source = reported(name, logs=logs)
+        return cls.of(source, where=where, report=found)
 
     @cached_property
     def all_rows(self) -> Sequence[Row]:
@@ -92,8 +91,8 @@ class Contents:
         bad = sum(poor(self.report, trial) for trial in self.order)
         shown = sum(poor(self.report, row.trial) for row in self.rows)
         return (
-            f"Of {len(self.order):,} trials {bad:,} did not end well or prove nothing. The worst {shown:,} of these "
-            f"are shown, and examples of the advice; all of them: {settings.program()} show {self.quoted} --failed"
+            f"Of {len(self.order):,} trials {bad:,} did not end well or prove nothing. {shown:,} of these are shown, "
+            f"the worst and those that show the advice. All of them: {settings.program()} show {self.quoted} --failed"
         )
 
     @property

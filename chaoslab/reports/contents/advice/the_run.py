@@ -83,8 +83,8 @@ def unreached(seen: Seen) -> list[Advice]:
     """A fault was planned for a numbered request that the agent did not make."""
     made: dict[tuple[str, str, int], dict[Case, int]] = {}
     for case in seen.cases:
-        for *place, number in case.noticed.missed:
-            made.setdefault((*place,), {})[case] = number
+        for injection, target, request, number in case.noticed.missed:
+            made.setdefault((injection, target, request), {})[case] = number
     found = []
     for (injection, target, request), cases in sorted(made.items()):
         if size := rate(seen.number(cases), len(seen.order)):
