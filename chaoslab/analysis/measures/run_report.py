@@ -21,7 +21,6 @@ from chaoslab.analysis.measures.latency import Attempts, Streamed, streamed
 from chaoslab.analysis.measures.mttr import Mttr
 from chaoslab.analysis.measures.recovery_quality import RecoveryQuality
 from chaoslab.analysis.measures.reliability import Reliability, reliability_of
-from chaoslab.analysis.measures.response import Response
 from chaoslab.analysis.measures.section import Section
 from chaoslab.analysis.measures.spells import Spell
 from chaoslab.analysis.measures.success import Success, success
@@ -106,7 +105,6 @@ class RunReport:
     """The writer and the text of each warning."""
     throughput: Section[Throughput | None]
     errors: Section[Errors]
-    responses: Section[Sequence[Response]]
     amplification: Section[list[Amplification]]
     consistency: Section[Consistency | None]
     reliability: Section[Reliability | None]
@@ -203,7 +201,6 @@ class RunReport:
             warnings=Section.of(lambda: found.warnings),
             throughput=found.throughput.section(lambda taken: taken.result()),
             errors=found.errors.section(lambda taken: taken.result()),
-            responses=found.responses.section(lambda taken: taken.found),
             amplification=found.amplification.section(lambda taken: taken.result()),
             consistency=alike,
             reliability=rows.section(

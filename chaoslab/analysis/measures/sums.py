@@ -105,7 +105,6 @@ class Sums(msgspec.Struct, array_like=True, gc=False):
     usage: Bill
     errors: Failed
     amplification: Sent
-    responses: list[Moment]
     quality: list[tuple[int, float, float, float]]
 
 
@@ -165,7 +164,6 @@ def _sums(found: Findings, batch: Batch) -> Sums:
         usage=found.usage.measure,
         errors=found.errors.measure,
         amplification=found.amplification.measure,
-        responses=[(place[one.trial], one.duration_s) for one in found.responses.measure.found],
         quality=[(place[trial], *own) for trial, own in found.quality.measure.own.items()],
     )
 
@@ -216,12 +214,9 @@ def add(found: Findings, data: bytes, *, after_s: Sequence[float], lines: Sequen
     found.warnings += sums.warnings
     if found.began_t is None:
         found.began_t = round(after_s[0] + sums.began_s, 6)
-    responses, ends = found.responses.measure, found.throughput.measure
+    ends = found.throughput.measure
     if ends.began_t is None:
         ends.began_t = found.began_t
-    for n, lasted_s in sums.responses:
-        responses.found.add(trials[n], responses.began + 1 + n, lasted_s)
-    responses.began += len(trials)
     found.trials += trials
     thin: dict[int, Verdict] = {}
     for trial, number, before in zip(trials, sums.verdicts, lines, strict=True):

@@ -190,6 +190,11 @@ class Trials:
         """The figures by key. To be read after the last batch."""
         return dict(zip(self.keys, self.rows, strict=True))
 
+    @property
+    def took_s(self) -> list[float]:
+        """The known durations of the trials that began and ended, in the order in which they began."""
+        return [row.took_s for row in self.rows if row.prompt is not None and row.took_s is not None]
+
     @cached_property
     def beside_calm(self) -> Sequence[tuple[str, Beside | None]]:
         """The key of each trial that met a fault, with it beside one without; None if there is none, or its duration is

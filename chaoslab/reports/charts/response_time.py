@@ -28,7 +28,7 @@ def response_time(run: Frames) -> Figure:
     found = trials[trials["duration_s"].notna()]
     if found.empty:
         figure, axes = canvas("Response time per trial")
-        ended = run.measures.responses.value
+        ended = any(trial.ended for trial in run.measures.figures.value.rows)
         nothing(axes, "no data: the log tells no trial's duration" if ended else "no trial was answered in this run")
         return figure
     durations = found["duration_s"].tolist()
