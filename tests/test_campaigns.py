@@ -319,6 +319,8 @@ def test_a_paused_campaign_begins_no_step_and_its_runs_no_trial(tmp_path: Path) 
     ]  # fmt: skip
     assert said.count("it goes on") == 2
     assert act(folder, "pause", "late") == "it has ended already: held"
+    with pytest.raises(LookupError, match="a campaign knows no restart: stop, pause and resume"):
+        act(folder, "restart", "")
 
 
 def test_nothing_starts_if_a_probe_cannot_be_reached(tmp_path: Path) -> None:

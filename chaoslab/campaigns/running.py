@@ -29,6 +29,7 @@ POLL_S, TOLD_S, UNDO_S = 0.1, 5.0, 60.0
 in seconds."""
 LIMITS, LEASE, LEVER, TALLY, OUTPUT, SEEN = "limits.json", "lease", "stop", "tally", "output.log", "seen.json"
 """The names of a campaign's files, beside its journal and its runs."""
+WORDS = ("stop", "pause", "resume")
 STATES = {0: "held", 1: "failed", 4: "unproven"}
 Start = Callable[[Unit, int | None], Child]
 """Begins a unit, with the most trials that it may make."""
@@ -455,7 +456,9 @@ class Runner:
 
 def act(folder: Path, do: str, why: str) -> str:
     """Stops, pauses or resumes the campaign in a folder, by its levers. Returns the result in words. Raises
-    LookupError: it was never run. OSError: a lever cannot be pulled."""
+    LookupError: it was never run, or knows no such word. OSError: a lever cannot be pulled."""
+    if do not in WORDS:
+        raise LookupError(f"a campaign knows no {line(do, 40)}: {', '.join(WORDS[:-1])} and {WORDS[-1]}")
     story = read(folder)
     if not story.instance:
         raise LookupError(f"{folder.name} was never run in {folder.parent}")

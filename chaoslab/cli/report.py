@@ -11,8 +11,8 @@ from chaoslab.base.commandline import RUN_HELP, code_for, filled, refuse
 
 HELP = "a run's report: HTML, JSON, JUnit, Markdown, CSV, Parquet, charts; without --format as `chaoslab lab` leaves it"
 EXAMPLE = "chaoslab report latest --format html --open"
-CHARTS, HTML, PARQUET = "charts", "html", "parquet"
-FORMATS = (HTML, "json", "junit", "markdown", "csv", PARQUET, CHARTS)
+CHARTS, CSV, HTML, PARQUET = "charts", "csv", "html", "parquet"
+FORMATS = (HTML, "json", "junit", "markdown", CSV, PARQUET, CHARTS)
 STDOUT = "-"
 PAIR = 2
 """The number of runs that are compared too."""
@@ -75,7 +75,7 @@ def _check(options: argparse.Namespace, names: Sequence[str]) -> None:
         )
     for name in names if len(names) > 1 else ():  # before the first is written
         find(name)
-    several = (CHARTS, PARQUET) if len(names) == PAIR else (CHARTS, PARQUET, "csv")
+    several = (CHARTS, PARQUET) if len(names) == PAIR else (CHARTS, PARQUET, CSV)
     if options.out == STDOUT and (options.format in several or len(names) > PAIR):
         what = f"there are {len(names)} runs" if len(names) > PAIR else f"--format {options.format} writes several"
         raise LookupError(f"--out - prints one file, and {what}: name a folder")
@@ -102,12 +102,13 @@ def _index(options: argparse.Namespace) -> int:
 
 def _leave(name: str, options: argparse.Namespace) -> int:
     from chaoslab.lab.launch import leave
-    from chaoslab.reports.folder import find, read
+    from chaoslab.reports.folder import find
+    from chaoslab.reports.loaded import opened
 
     folder = find(name)
     own = folder.parent / folder.resolve().name
-    history = read(name if Path(name).exists() else str(folder))
-    code = leave(own, 0, history=history, summarized=len(options.runs) != PAIR)
+    run = opened(name if Path(name).exists() else str(folder))
+    code = leave(own, 0, run=run, summarized=len(options.runs) != PAIR)
     return _shown(own / "report.html", code) if options.open else code
 
 
@@ -119,10 +120,13 @@ def _write(name: str, options: argparse.Namespace, *, alone: bool) -> int:
     from chaoslab.reports.contents import Contents
 
     with heard_outside_imports():
-        history = places.read(name)
         own = places.charts_of(name).parent
-        texts = formats.files(options.format, Contents.of(history, where=_where(name, own)))
-        for note in history.notes:
+        where = _where(name, own)
+        # a table of all calls is made of all stories
+        of_all = options.format == CSV
+        contents = Contents.of(places.read(name), where=where) if of_all else Contents.read(name, where=where)
+        texts = formats.files(options.format, contents)
+        for note in contents.report.notes:
             print(f"note: {note}", file=sys.stderr)
         if options.out == STDOUT:
             print(*texts.values(), sep="", end="")
@@ -169,7 +173,7 @@ def _compare(names: Sequence[str], options: argparse.Namespace) -> int:
         return 0
     with heard_outside_imports():
         owns = [places.charts_of(name).parent for name in names]
-        runs = [Contents.of(places.read(name), where=_where(name, own)) for name, own in zip(names, owns, strict=True)]
+        runs = [Contents.read(name, where=_where(name, own)) for name, own in zip(names, owns, strict=True)]
         found = Changes.of(*runs)
         file, make = CHANGES[options.format or HTML]
         made = make(found)

@@ -7,9 +7,6 @@ from typing import Any
 
 from chaoslab.base.commandline import path
 
-PAGE_MAX = 50_000
-"""The most trials of a page that is written after a run: it takes some 10 KB of memory for each."""
-
 
 def add_logs(parser: argparse.ArgumentParser, what: str) -> None:
     """Adds `--logs` and `--no-logs`. `what`: the help of the first."""
@@ -43,17 +40,14 @@ def start_logs(logs: Path | None) -> None:
     (logs / ".gitignore").write_text("*\n")
 
 
-def say_report(folder: Path | None, *, quiet: bool = False, failed: bool = False, trials: int = 0) -> None:
+def say_report(folder: Path | None, *, quiet: bool = False, failed: bool = False) -> None:
     """Writes the HTML of a run into its folder, and says where, or why there is none. `quiet`: only writes it.
-    `failed`: says what to change first, too, if the run shows that. `trials`: the number of them."""
+    `failed`: says what to change first, too, if the run shows that."""
     from chaoslab.base.extras import Incomplete
     from chaoslab.reports import formats
     from chaoslab.reports.page import wrapped
 
     if folder is None:
-        return
-    if trials > PAGE_MAX:
-        print(f"report none: a page holds {PAGE_MAX:,} trials; see chaoslab summary {folder}", file=sys.stderr)
         return
     try:
         file, contents = formats.html_beside(folder)

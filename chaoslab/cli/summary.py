@@ -25,8 +25,7 @@ def run(options: argparse.Namespace) -> int:
                 from chaoslab.reports.contents import Contents
                 from chaoslab.reports.formats import json
 
-                history = folder.read(options.run)
-                print(*json.files(Contents.of(history, where=options.run)).values(), sep="", end="")
+                print(*json.files(Contents.read(options.run, where=options.run)).values(), sep="", end="")
             else:
                 print(summary.render(folder.report(options.run), where=options.run, full=options.full))
     except LookupError as error:

@@ -144,8 +144,7 @@ def _try(result: Result, options: argparse.Namespace) -> None:
             print(text, flush=True)
     if result.rulings:
         well = result.state is State.PASSED
-        say_report(result.rulings[0].trial.folder, quiet=options.quiet and well, failed=not well,
-                   trials=len(result.rulings))  # fmt: skip
+        say_report(result.rulings[0].trial.folder, quiet=options.quiet and well, failed=not well)
 
 
 def _told(result: Result, options: argparse.Namespace) -> str:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from chaoslab.analysis.measures.run_report import RunReport
     from chaoslab.config.settings import Settings
     from chaoslab.lab.virtual_lab import LabSpec
-    from chaoslab.record.history import History
     from chaoslab.reports.gate import Gate
+    from chaoslab.reports.loaded import Loaded
 
 LOGS, STATE, CHARTS = Path("logs"), Path("state/state.db"), Path("charts")
 FEW = 100
@@ -352,41 +352,42 @@ def _check_toxiproxy(url: str) -> None:
 
 
 def leave(
-    folder: Path, code: int, *, program: str | None = None, gate: Gate | None = None, history: History | None = None,
+    folder: Path, code: int, *, program: str | None = None, gate: Gate | None = None, run: Loaded | None = None,
     summarized: bool = True, drawn: bool = True,
 ) -> int:  # fmt: skip
     """Prints the gate's ruling and the paths of logs and charts, if `summarized` between the run's summary and the next
-    command; returns the exit code. `history`: the run's, if it was read. `drawn`: draws the charts."""
+    command; returns the exit code. `run`: the run, if it was read. `drawn`: draws the charts."""
     with heard_outside_imports():
-        return _leave(folder, code, program, gate, history, summarized=summarized, drawn=drawn)
+        return _leave(folder, code, program, gate, run, summarized=summarized, drawn=drawn)
 
 
 def _leave(
-    folder: Path, code: int, program: str | None, gate: Gate | None, history: History | None, *, summarized: bool,
+    folder: Path, code: int, program: str | None, gate: Gate | None, run: Loaded | None, *, summarized: bool,
     drawn: bool,
 ) -> int:  # fmt: skip
+    from chaoslab.reports.loaded import Kept
+
     try:
-        history = history or _history(folder)
+        if run is None and (found := _report(folder)) is not None:
+            run = Kept(folder, found)
     except OSError as error:
         return refuse(error, code=code or 2)
-    if history is None:
+    if run is None:
         return _ruled(gate, None, code)
     from chaoslab.analysis.measures.idle import not_met
-    from chaoslab.analysis.measures.run_report import RunReport
     from chaoslab.reports import brief
     from chaoslab.reports.trials import worst
 
-    report = RunReport.of(history)
-
+    report = run.measures
     if summarized:
         print("\n" + brief.render(report, where=str(folder), program=program or _called()), flush=True)
-    code = _ruled(gate, report, code, not_met(history))
+    code = _ruled(gate, report, code, () if gate is None else not_met(run.history))
     if summarized and (code or (gate and gate.given)):
         print()  # after the ruling
     latest = folder.resolve() == _latest()
     print(f"logs    {folder}/{f'  (also {LOGS}/latest)' if latest else ''}")
-    unwritten = _written(history, report, folder, code)
-    if failed := max(unwritten, _drawn(history, report, folder) if drawn else 0):
+    unwritten = _written(run, folder, code)
+    if failed := max(unwritten, _drawn(run, folder) if drawn else 0):
         return code or failed
     if not summarized:
         return code
@@ -399,14 +400,13 @@ def _leave(
     return code
 
 
-def _drawn(history: History, report: RunReport, folder: Path) -> int:
+def _drawn(run: Loaded, folder: Path) -> int:
     """Draws the run's charts into its folder, and into CHARTS for the latest run; returns the exit code."""
     from chaoslab.reports import charts
-    from chaoslab.reports.frames import Frames
     from chaoslab.reports.page import wrapped
 
     try:
-        figures = charts.draw(Frames(history, report))
+        figures = charts.draw(run)
         pictures, empty = charts.rendered(figures), charts.undrawn(figures)
     except extras.Incomplete as error:
         print(f"no charts: {error}", file=sys.stderr)
@@ -427,16 +427,16 @@ def _drawn(history: History, report: RunReport, folder: Path) -> int:
     return failed
 
 
-def _written(history: History, report: RunReport, folder: Path, code: int) -> int:
+def _written(run: Loaded, folder: Path, code: int) -> int:
     """Writes the run's report beside its logs; returns the exit code. That it cannot be written the run has said
     already if its own `code` is not 0. Without the package that it needs, a line names that, and the run ends well."""
+    from chaoslab.base.jsonable import line
     from chaoslab.reports import formats
-    from chaoslab.reports.contents import Contents
+    from chaoslab.reports.contents import NAME
 
     try:
-        paths = formats.write(
-            formats.files(formats.HTML, Contents.of(history, where=str(folder), report=report)), folder
-        )
+        contents = replace(run.report().contents, where=line(str(folder), NAME))
+        paths = formats.write(formats.files(formats.HTML, contents), folder)
     except extras.Incomplete as error:
         print(f"no report: {error}", file=sys.stderr)
         return 0
@@ -457,18 +457,6 @@ def _report(folder: Path) -> RunReport | None:
     except FileNotFoundError:
         return None
     return report if report.started else None
-
-
-def _history(folder: Path) -> History | None:
-    """The history of the run in the folder; None if the run never began."""
-    from chaoslab.core.events import RunStarted
-    from chaoslab.record.history import History
-
-    try:
-        history = History.read(folder)
-    except FileNotFoundError:
-        return None
-    return history if history.first(RunStarted) else None
 
 
 def _ruled(gate: Gate | None, report: RunReport | None, code: int, unmet: Sequence[str] = ()) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from heapq import merge
 from itertools import chain
@@ -233,3 +233,20 @@ def _ordered(records: Sequence[Record]) -> bool:
         return False
     writers = [*map(_writer, records)]
     return writers.count(writers[0]) == len(writers) and len({*seqs}) == len(seqs)
+
+
+def stories(folder: Path, trials: Collection[str]) -> History:
+    """The history of these trials of a run alone, by key; the others are not held.
+
+    Raises:
+        FileNotFoundError, OSError, Incomplete: as `Batches`.
+    """
+    batches, found, spoken = Batches(folder, packs=lambda: Packs(trials)), list[Record](), SILENT
+    try:
+        for batch in batches:
+            found += [whole(line) for line in batch.lines if line.trial in trials]
+            spoken = batch.spoken
+    except Unordered:
+        whole_run = History.read(folder, trials=trials)
+        found, spoken = [record for record in whole_run if record.trial in trials], whole_run.spoken
+    return History(found, ordered=True, spoken=spoken)

@@ -78,17 +78,24 @@ def matching(name: str, *, logs: Path = LOGS) -> list[str]:
 
 
 def report(name: str, *, logs: Path = LOGS) -> RunReport:
-    """The report on the run that `read` finds by this name. A log of this lab is read once and not held as a whole.
-    Raises LookupError: as `read`."""
+    """The report on the run that `read` finds by this name. A log of this lab is not held as a whole. Raises
+    LookupError: as `read`."""
+    return reported(name, logs=logs)[0]
+
+
+def reported(name: str, *, logs: Path = LOGS) -> tuple[RunReport, History | Path]:
+    """The same, and where the run's stories are: its folder, or its history if that had to be read."""
     if "#" not in name:
         try:
-            found = RunReport.read(find(name, logs=logs))
+            folder = find(name, logs=logs)
+            found = RunReport.read(folder)
         except OSError:
             pass  # `read` says why
         else:
             if found.started or found.trials:
-                return found
-    return RunReport.of(read(name, logs=logs))
+                return found, folder
+    history = read(name, logs=logs)
+    return RunReport.of(history), history
 
 
 def none_yet(logs: Path) -> str:

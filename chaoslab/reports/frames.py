@@ -78,8 +78,16 @@ class Frames:
         Raises:
             KeyError: there is none.
         """
-        rows = of(self.measures) if (of := MEASURED.get(name)) else LOGGED[name](self)
+        rows = of(self.measures) if (of := MEASURED.get(name)) else LOGGED[name](self, self.history)
         return _frame(name, ({"run": self.name, "revision": self.revision or None, **row} for row in rows))
+
+    def judged(self, part: History) -> Mapping[str, Verdict]:
+        """The verdicts on the trials of a part."""
+        return verdicts(part) if self.known is None else self.known.verdicts
+
+    def tells_usage(self, part: History) -> bool:
+        """True if the log can tell the use of models."""
+        return part.has(Usage) if self.known is None else self.known.knows_usage
 
     @cached_property
     def runs(self) -> pd.DataFrame:
@@ -145,17 +153,31 @@ def empty(name: str) -> pd.DataFrame:
 
 
 def _frame(name: str, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    import pandas as pd
+    made = Columns(name)
+    made.add(rows)
+    return made.frame()
 
-    of = {column.name: column.dtype for column in COLUMNS[name]}
-    if name == "runs":
-        rows = [*rows]
-        of |= {setting: "string" for row in rows for setting in settings_of(row)}
-    columns: dict[str, list[Any]] = {column: [] for column in of}
-    for row in rows:
-        for column, values in columns.items():
-            values.append(_whole(row.get(column)))
-    return pd.DataFrame({column: pd.array(columns[column], dtype=dtype) for column, dtype in of.items()})
+
+class Columns:
+    """The columns of the table of a name, to which rows are added."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self._of = name, {column.name: column.dtype for column in COLUMNS[name]}
+        self._values: dict[str, list[Any]] = {column: [] for column in self._of}
+
+    def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        if self._name == "runs":
+            rows = [*rows]
+            self._of |= {setting: "string" for row in rows for setting in settings_of(row)}
+            self._values |= {setting: [] for setting in self._of if setting not in self._values}
+        for row in rows:
+            for column, values in self._values.items():
+                values.append(_whole(row.get(column)))
+
+    def frame(self) -> pd.DataFrame:
+        import pandas as pd
+
+        return pd.DataFrame({column: pd.array(self._values[column], dtype=dtype) for column, dtype in self._of.items()})
 
 
 def _numbers(of: pd.Series) -> Any:
@@ -326,16 +348,12 @@ def _incidents(history: History) -> Iterator[dict[str, Any]]:
         }  # fmt: skip
 
 
-LOGGED: Mapping[str, Callable[[Frames], Iterable[Mapping[str, Any]]]] = {
-    "trials": lambda run: _trials(
-        run.history,
-        verdicts(run.history) if run.known is None else run.known.verdicts,
-        usage=run.history.has(Usage),
-    ),
-    "calls": lambda run: _calls(run.history),
-    "faults": lambda run: _faults(run.history),
-    "effects": lambda run: _effects(run.history),
-    "usage": lambda run: _usage(run.history),
-    "incidents": lambda run: _incidents(run.history),
+LOGGED: Mapping[str, Callable[[Frames, History], Iterable[Mapping[str, Any]]]] = {
+    "trials": lambda run, part: _trials(part, run.judged(part), usage=run.tells_usage(part)),
+    "calls": lambda _, part: _calls(part),
+    "faults": lambda _, part: _faults(part),
+    "effects": lambda _, part: _effects(part),
+    "usage": lambda _, part: _usage(part),
+    "incidents": lambda _, part: _incidents(part),
 }
-"""Table → its rows, of the log's lines."""
+"""Table → its rows, of the lines of a part of the log."""

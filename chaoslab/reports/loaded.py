@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.base import extras
 from chaoslab.base.registry import did_you_mean
+from chaoslab.record.batches import Batches, Unordered
 from chaoslab.record.history import History
 from chaoslab.record.runs import revision_of
 from chaoslab.record.spoken import LABELS, OPINIONS
-from chaoslab.reports.folder import LATEST, find, matching, read
-from chaoslab.reports.frames import NAMES, TABLES, Frames, empty
+from chaoslab.reports.folder import LATEST, LOGS, matching, read, reported
+from chaoslab.reports.frames import LOGGED, NAMES, TABLES, Columns, Frames, empty
 from chaoslab.reports.joined import Joined
 
 if TYPE_CHECKING:
@@ -48,7 +49,11 @@ class Loaded(Frames):
         several runs."""
         from chaoslab.reports.report import Report
 
-        return Report(self.history)
+        return Report(self._source, known=self.measures)
+
+    @property
+    def _source(self) -> History | Path:
+        return self.history
 
 
 class Several(Joined, Loaded):
@@ -64,28 +69,46 @@ class Several(Joined, Loaded):
         raise ValueError(f"these are {len(vars(self)['_each'])} runs: load one of them for a report")
 
 
-class Written(Loaded):
-    """A run whose tables were written while it went on. Its log is read only for what they do not have."""
+class Kept(Loaded):
+    """A run of this lab in a folder. Its tables are made batch by batch, or taken from those that were written while it
+    went on; the whole log is held only for `history`."""
 
-    def __init__(self, folder: Path) -> None:
-        vars(self).update(_folder=folder, revision=revision_of(folder))
+    def __init__(self, folder: Path, known: RunReport) -> None:
+        vars(self).update(_folder=folder, known=known, revision=revision_of(folder))
 
     @cached_property
     def history(self) -> History:
         """The run's history, read when it is first asked for."""
-        return read(str(vars(self)["_folder"]))
+        return read(str(self._source))
 
-    @cached_property
-    def measures(self) -> RunReport:
-        """The measures of the run, for which its log is not held as a whole."""
-        return RunReport.read(vars(self)["_folder"])
-
-    @cached_property
+    @property
     def name(self) -> str:
-        return str(self.trials["run"].iloc[0])
+        return self.measures.name
+
+    @property
+    def _source(self) -> Path:
+        folder: Path = vars(self)["_folder"]
+        return folder
 
     def _table(self, name: str) -> pd.DataFrame:
-        return _written(vars(self)["_folder"], name) if name in NAMES else super()._table(name)
+        if name not in NAMES:
+            return super()._table(name)
+        return _written(self._source, name) if _tables_there(self._source) else self._logged[name]
+
+    @cached_property
+    def _logged(self) -> Mapping[str, pd.DataFrame]:
+        """The tables of the log's lines, all made in one reading."""
+        made = {name: Columns(name) for name in NAMES}
+        of_run = {"run": self.name, "revision": self.revision or None}
+        try:
+            for batch in Batches(self._source):
+                part = History(batch.records, ordered=True)
+                for name, columns in made.items():
+                    columns.add({**of_run, **row} for row in LOGGED[name](self, part))
+        except Unordered:
+            whole = Loaded(self.history, self.known, self.revision)
+            return {name: whole._table(name) for name in NAMES}
+        return {name: columns.frame() for name, columns in made.items()}
 
 
 def load(*runs: str | Path) -> Loaded:
@@ -97,15 +120,14 @@ def load(*runs: str | Path) -> Loaded:
         LookupError, FileNotFoundError: there is no such run. Incomplete: pandas is not installed.
     """
     extras.check("lab.load", "frames")
-    found = [_loaded(name) for run in runs or (LATEST,) for name in matching(str(run))]
+    found = [opened(name) for run in runs or (LATEST,) for name in matching(str(run))]
     return found[0] if len(found) == 1 else Several(found)
 
 
-def _loaded(name: str) -> Loaded:
-    if "#" in name:
-        return Loaded(read(name))
-    folder = find(name)
-    return Written(folder) if _tables_there(folder) else Loaded(read(name), revision=revision_of(folder))
+def opened(name: str, *, logs: Path = LOGS) -> Loaded:
+    """The run that `folder.read` finds by this name. Raises LookupError: as that."""
+    known, source = reported(name, logs=logs)
+    return Loaded(source, known) if isinstance(source, History) else Kept(source, known)
 
 
 def _tables_there(folder: Path) -> bool:

@@ -104,6 +104,11 @@ def _sure(estimate: Estimate, told: Callable[[float], str]) -> str:
     return f"{value} (95 % interval {between(estimate.interval.low, high)})"
 
 
+def usd(amount: float) -> str:
+    """A cost as text, to a millionth: 0 USD, 0.000697 USD."""
+    return f"{round(amount, 6):.10g} USD"
+
+
 def count(number: int, one: str, many: str = "") -> str:
     """A number with its noun: 1 prompt, 2 prompts, 12,000 prompts."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from chaoslab.analysis.measures.incidents import Incident
 from chaoslab.analysis.measures.mttr import Recovery
 from chaoslab.analysis.measures.reliability import Reliability
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.record.spoken import Opinion, Spoken
@@ -32,13 +33,15 @@ class WithHistory(Protocol):
 class Report:
     """The report on a run, or on trials in memory. It prints as the one screen with which a command ends."""
 
-    def __init__(self, history: History, where: str = "") -> None:
-        self._history, self._where = history, where or history.run
+    def __init__(self, source: History | Path, where: str = "", known: RunReport | None = None) -> None:
+        """`source`: the run's history, or its folder. `known`: its measures, if they were made before."""
+        self._source, self._known = source, known
+        self._where = where or (source.run if isinstance(source, History) else str(source))
 
     @cached_property
     def contents(self) -> Contents:
         """All that a report holds, before it has a format."""
-        return Contents.of(self._history, where=self._where)
+        return Contents.of(self._source, where=self._where, report=self._known)
 
     @property
     def headline(self) -> str:

@@ -12,7 +12,20 @@ from chaoslab.base.durations import duration
 from chaoslab.config import settings
 from chaoslab.reports import summary_faults, summary_recovery
 from chaoslab.reports.contents.headline import verdict
-from chaoslab.reports.page import WHY, Cut, alike, count, example, percent, percents, section, share, table, wrapped
+from chaoslab.reports.page import (
+    WHY,
+    Cut,
+    alike,
+    count,
+    example,
+    percent,
+    percents,
+    section,
+    share,
+    table,
+    usd,
+    wrapped,
+)
 from chaoslab.reports.summary_failures import failures, hurt_most
 
 FEW, SOME = 3, 8
@@ -188,7 +201,7 @@ def _usage(report: RunReport) -> list[str]:
     spent = report.usage.value
     if not spent:
         return ["usage: the model never answered"]
-    cost = "price unknown" if spent.cost_usd is None else f"{spent.cost_usd:.6f} USD"
+    cost = "price unknown" if spent.cost_usd is None else usd(spent.cost_usd)
     cost += f" ({spent.unpriced} answers without a price)" if spent.unpriced and spent.cost_usd is not None else ""
     tokens = f"{spent.prompt_tokens} tokens to the model, {spent.completion_tokens} from it"
     return wrapped(f"usage: {tokens}, in {count(spent.answers, 'answer')}; {cost}")

@@ -87,7 +87,7 @@ def _correct(report: RunReport) -> Rate | None:
 
 
 def _times_s(report: RunReport) -> list[float]:
-    return [one.duration_s for one in report.responses.value if one.duration_s >= 0]
+    return [took_s for took_s in report.figures.value.took_s if took_s >= 0]
 
 
 def write(done: Sequence[Place], pictures: Mapping[str, bytes], folder: Path) -> Path:

@@ -292,7 +292,7 @@ def test_a_retry_is_counted_as_recovery_takes_it_whoever_made_it() -> None:
         assert (calls(found).retries, calls(found).fallbacks) == counted
         begun = PromptStarted(prompt_index=1, prompt="?")
         with_trial = history(begun, *(record.event for record in found))
-        (row,) = rows(with_trial, RunReport.of(with_trial))
+        (row,) = rows(RunReport.of(with_trial), with_trial.trials)
         assert row.retries == counted[0]
 
 

@@ -21,11 +21,11 @@ from chaoslab.analysis.measures.faults import uninjected
 from chaoslab.analysis.measures.incidents import Ending, incidents
 from chaoslab.analysis.measures.latency import attempts
 from chaoslab.analysis.measures.mttr import recovery
+from chaoslab.analysis.measures.noticed import tried_again
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.core.events import CallFinished, CallStarted, FaultWitnessed
 from chaoslab.record.history import History
 from chaoslab.reports.contents import Contents
-from chaoslab.reports.contents.attempts import tried_again
 from chaoslab.reports.formats.csv import files
 from chaoslab.reports.formats.html.timelines import stories
 from chaoslab.reports.frames import Frames

@@ -3,7 +3,7 @@
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.measures.recovery_quality import of_trial, recovery_quality, weighted
+from chaoslab.analysis.measures.recovery_quality import _own, _parts, recovery_quality, weighted
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.measures.trials import Beside
 from chaoslab.analysis.verdict.ledger import Finding, Kind
@@ -20,6 +20,10 @@ SLOWER = Beside(took_s=4.0, calm_s=1.0, calls=6, calm_calls=3, twin=True)
 
 def verdict(outcome: Outcome, *kinds: Kind, harm: tuple[str, ...] = ()) -> Verdict:
     return Verdict(outcome, "", harm, evidence=tuple(Finding(kind, "") for kind in kinds))
+
+
+def of_trial(found: Verdict, started: PromptStarted, beside: Beside | None) -> dict[str, float]:
+    return _parts(_own(found, started), beside)
 
 
 def test_the_parts_by_hand() -> None:

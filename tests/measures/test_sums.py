@@ -13,7 +13,10 @@ from chaoslab.analysis.measures import findings, latency, run_report, sums
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.measures.trials import Trial
 from chaoslab.record import pack_sums, packs
-from chaoslab.reports import summary
+from chaoslab.record.history import History
+from chaoslab.reports import contents, formats, summary
+from chaoslab.reports.contents import Contents
+from chaoslab.reports.formats import json
 from chaoslab.worlds.virtual import run_writer
 
 FAULTS = (
@@ -98,6 +101,44 @@ def test_the_report_is_the_one_that_reads_the_stories(
     assert summed.spells.value
     assert {verdict.name for verdict in summed.verdicts.values()} > {"correct", "harm"}
     check_same(summed, read)
+
+
+@pytest.mark.parametrize("most", [1000, 8])
+def test_files_of_the_report_are_those_of_the_stories(
+    most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a long run the trials in trouble alone are shown; all else stays."""
+    folder = run(tmp_path)
+    whole = json.value(Contents.of(History.read(folder), where="r"))
+    monkeypatch.setattr(contents, "SHOWN", most)
+    summed, read = Contents.read(str(folder), where="r"), Contents.of(History.read(folder), where="r")
+    assert summed.report.trials
+    assert summed.advice
+    for kind in ("html", "json", "junit", "markdown"):
+        assert formats.files(kind, summed) == formats.files(kind, read), kind
+    found = json.value(summed)
+    assert [key for key in whole if found[key] != whole[key]] == (["trials", "left_out"] if most < 60 else [])
+    assert found["trials"] == [each for each in whole["trials"] if each in found["trials"]]
+    assert found["left_out"]["trials"] == 60 - len(found["trials"])
+
+
+def test_stories_are_read_of_the_trials_that_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = run(tmp_path)
+    monkeypatch.setattr(contents, "SHOWN", 2)
+    monkeypatch.setattr(contents, "EXAMPLES", 0)
+    opened, lines_of = [], packs._lines_of
+
+    def noted(path: Path, pack: packs.Pack) -> tuple[bytes, str]:
+        opened.append(path.name)
+        return lines_of(path, pack)
+
+    monkeypatch.setattr(packs, "_lines_of", noted)
+    found = Contents.read(str(folder), where="r")
+    assert {record.trial for record in found.history} == {row.trial for row in found.rows}
+    assert len(found.rows) == 2
+    assert all(row.answer for row in found.rows)
+    assert len(opened) < len([*folder.glob("*.log.zst")])
+    assert "2 of these are shown" in found.more
 
 
 def test_sums_of_an_interrupted_run_are_those_of_its_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -572,10 +572,9 @@ ELSEWHERE: dict[str, tuple[Agent, list[lab.Injection]]] = {
 def test_a_rule_is_silent_where_its_cause_is_not_in_the_evidence(rule: str, tmp_path: Path) -> None:
     agent, faults = ELSEWHERE[rule]
     lab.run(agent, "Do it.", tools=[order], reads=[price], timeout_s=60.0, faults=faults, logs=tmp_path)
-    history = History.read(tmp_path / "latest")
-    found = shown(history)
+    found = shown(History.read(tmp_path / "latest"))
     assert found.headline.met == 1
-    said = rules()[rule](Seen(history, found.report, found.rows))
+    said = rules()[rule](Seen(found.report, found.order))
     # what an exception did after a reply that did not fit is the second half of its rule
     assert [one.do for one in said if rule != "uncaught" or "Catch the failure" in one.do] == []
 

@@ -10,6 +10,8 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.analysis.verdict.ledger import Finding, Kind
+from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.base.commandline import GATE_FAILED, PROVES_NOTHING
 from chaoslab.core.events import CallDisturbed, CallFinished, LabDisturbed, RunFinished
 from chaoslab.lab import launch
@@ -18,7 +20,6 @@ from chaoslab.record.lines import Record
 from chaoslab.reports import formats, summary
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.headline import Tone, harms, headline, verdict
-from chaoslab.reports.contents.rows import Evidence, Row
 from chaoslab.reports.gate import Gate
 
 
@@ -82,10 +83,12 @@ def test_the_targets_where_a_fault_was_met_stand_first(tmp_path: Path) -> None:
 def test_an_example_of_harm_names_a_trial_that_has_it(tmp_path: Path) -> None:
     found = Contents.of(ran(tmp_path, lab.inject("server_error", "price")), where="logs/run")
 
-    def harmed(trial: str, text: str) -> Row:
-        return replace(found.rows[0], trial=trial, harm=(text,), evidence=(Evidence("phantom", text, ()),))
-
-    done = harms([harmed("t1", "once"), harmed("t2", "often"), harmed("t3", "often")])
+    texts = {"t1": "once", "t2": "often", "t3": "often"}
+    verdicts = {
+        trial: Verdict(Outcome.HARM, "", (text,), evidence=(Finding(Kind.PHANTOM, text),))
+        for trial, text in texts.items()
+    }
+    done = harms(replace(found.report, verdicts=verdicts), [*texts])
     (phantom,) = [harm for harm in done if harm.findings]
     assert (phantom.trials, phantom.examples) == (("t1", "t2", "t3"), (("often", 2, "t2"), ("once", 1, "t1")))
     shown = replace(found, harms=done)

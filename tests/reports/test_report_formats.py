@@ -231,7 +231,7 @@ def test_trials_that_failed_alike_are_told_once_in_markdown(run: Contents) -> No
     alike = [replace(bad, trial=f"p{n}.r1", why="a charge is missing") for n in range(1, 20)]
     other = replace(bad, trial="p20.r1", why="a message is missing")
     wrong = replace(bad, trial="p21.r1", outcome=Outcome.WRONG, why="a charge is missing")
-    text = written("markdown", replace(run, rows=(other, *alike, wrong)))
+    text = written("markdown", replace(run, rows=(other, *alike, wrong), order=[f"p{n}.r1" for n in range(1, 22)]))
     told = text.partition("could not be judged\n\n")[2]
     assert re.findall(r"^- (.*)$", told, re.MULTILINE) == [
         "**19 × false success**: `a charge is missing` (p1.r1, p2.r1, p3.r1 …)",

@@ -15,7 +15,6 @@ from chaoslab.analysis.measures.faults import Delivery, Disturbances, NotWitness
 from chaoslab.analysis.measures.latency import Attempts
 from chaoslab.analysis.measures.mttr import Outages
 from chaoslab.analysis.measures.recovery_quality import Recovered
-from chaoslab.analysis.measures.response import Ended
 from chaoslab.analysis.measures.section import Section
 from chaoslab.analysis.measures.spells import Spells
 from chaoslab.analysis.measures.trials import Trials
@@ -109,12 +108,11 @@ class Findings:
         self.budgets = Taking(Limits())
         self.throughput = Taking(Ends())
         self.errors = Taking(Failed())
-        self.responses = Taking(Ended())
         self.amplification = Taking(Sent())
         self.quality = Taking(Recovered())
         self._alone: tuple[Taking[Any], ...] = (
             self.delivery, self.coverage, self.not_met, self.disturbances, self.uninjected, self.recovery, self.calls,
-            self.attempts, self.spells, self.usage, self.budgets, self.throughput, self.errors, self.responses,
+            self.attempts, self.spells, self.usage, self.budgets, self.throughput, self.errors,
             self.amplification,
         )  # fmt: skip
 

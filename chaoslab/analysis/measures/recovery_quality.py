@@ -41,6 +41,8 @@ class RecoveryQuality:
     interval: Interval | None
     grade: str
     parts: Mapping[str, float]
+    each: Mapping[str, float] = field(repr=False, default_factory=dict)
+    """The quality of each trial, by key."""
 
 
 @dataclass
@@ -79,6 +81,7 @@ class Recovered:
             interval=bootstrap_mean(each),
             grade=next(grade for least, grade in GRADES if mean >= least),
             parts={name: fmean(values) for name, values in known.items() if values},
+            each=dict(zip(self.own, each, strict=True)),
         )
 
 
@@ -87,11 +90,6 @@ def recovery_quality(history: History, verdicts: Mapping[str, Verdict]) -> Recov
     found = Recovered()
     found.take(history, verdicts)
     return found.result(Trials.of(history, {trial: str(verdict.outcome) for trial, verdict in verdicts.items()}))
-
-
-def of_trial(verdict: Verdict, started: PromptStarted, beside: Beside | None) -> dict[str, float]:
-    """The known parts of one trial."""
-    return _parts(_own(verdict, started), beside)
 
 
 def _own(verdict: Verdict, started: PromptStarted) -> tuple[float, float, float]:

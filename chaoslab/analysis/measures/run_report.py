@@ -21,12 +21,12 @@ from chaoslab.analysis.measures.latency import Attempts, Streamed, streamed
 from chaoslab.analysis.measures.mttr import Mttr
 from chaoslab.analysis.measures.recovery_quality import RecoveryQuality
 from chaoslab.analysis.measures.reliability import Reliability, reliability_of
-from chaoslab.analysis.measures.response import Response
 from chaoslab.analysis.measures.section import Section
 from chaoslab.analysis.measures.spells import Spell
 from chaoslab.analysis.measures.success import Success, success
 from chaoslab.analysis.measures.sums import add
 from chaoslab.analysis.measures.surface import Point, point
+from chaoslab.analysis.measures.trials import Trials
 from chaoslab.analysis.measures.usage import Passed, Spent
 from chaoslab.analysis.verdict.standing import Standing, StandingOfEach, Standings
 from chaoslab.analysis.verdict.table import Verdict
@@ -84,6 +84,8 @@ class RunReport:
     """The standing of each trial: whether it ended well."""
     met: Mapping[str, int]
     """The trials in which a fault was witnessed, with the number of different faults, each at its target."""
+    figures: Section[Trials]
+    """Those of each trial."""
     grounds: Section[Grounds]
     success: Section[Success]
     delivered: Section[Delivered]
@@ -103,7 +105,6 @@ class RunReport:
     """The writer and the text of each warning."""
     throughput: Section[Throughput | None]
     errors: Section[Errors]
-    responses: Section[Sequence[Response]]
     amplification: Section[list[Amplification]]
     consistency: Section[Consistency | None]
     reliability: Section[Reliability | None]
@@ -179,6 +180,7 @@ class RunReport:
             standings=StandingOfEach(standings, found.verdicts),
             # a cut log has witnesses of trials that it lacks
             met={trial: len(there) for trial, there in found.met.items() if trial in found.verdicts},
+            figures=rows.section(lambda trials: trials),
             grounds=Section.of(lambda: grounds(found.verdicts.values())),
             success=Section.of(
                 lambda: success([verdict.outcome.value for verdict in found.verdicts.values()], judgeable=stated)
@@ -199,7 +201,6 @@ class RunReport:
             warnings=Section.of(lambda: found.warnings),
             throughput=found.throughput.section(lambda taken: taken.result()),
             errors=found.errors.section(lambda taken: taken.result()),
-            responses=found.responses.section(lambda taken: taken.found),
             amplification=found.amplification.section(lambda taken: taken.result()),
             consistency=alike,
             reliability=rows.section(

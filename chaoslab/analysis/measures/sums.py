@@ -24,6 +24,7 @@ from chaoslab.analysis.measures.faults import Delivery, NotWitnessed, Uninjected
 from chaoslab.analysis.measures.findings import Findings, Taking
 from chaoslab.analysis.measures.incidents import Ending, Incident
 from chaoslab.analysis.measures.latency import Attempt, every_attempt
+from chaoslab.analysis.measures.noticed import Noticed
 from chaoslab.analysis.measures.trials import Trial
 from chaoslab.analysis.measures.usage import Bill
 from chaoslab.analysis.verdict.guard import guarded
@@ -61,16 +62,20 @@ class _Figures(msgspec.Struct, array_like=True, gc=False, frozen=True):
     met: tuple[tuple[tuple[str, str], int], ...]
     called: tuple[str, ...]
     attempts: int
+    failed: int
+    retries: int
     ended: bool
     took_s: float | None
     calls: int
     effects: int
     tokens: int
     usd: Amount
+    unpriced: bool
     spent_s: Amount
     twin_s: float | None
     twin_calls: int | None
     twin_effects: int | None
+    noticed: Noticed
 
 
 class Sums(msgspec.Struct, array_like=True, gc=False):
@@ -100,7 +105,6 @@ class Sums(msgspec.Struct, array_like=True, gc=False):
     usage: Bill
     errors: Failed
     amplification: Sent
-    responses: list[Moment]
     quality: list[tuple[int, float, float, float]]
 
 
@@ -161,7 +165,6 @@ def _sums(found: Findings, batch: Batch) -> Sums:
         usage=found.usage.measure,
         errors=found.errors.measure,
         amplification=found.amplification.measure,
-        responses=[(place[one.trial], one.duration_s) for one in found.responses.measure.found],
         quality=[(place[trial], *own) for trial, own in found.quality.measure.own.items()],
     )
 
@@ -212,12 +215,9 @@ def add(found: Findings, data: bytes, *, after_s: Sequence[float], lines: Sequen
     found.warnings += sums.warnings
     if found.began_t is None:
         found.began_t = round(after_s[0] + sums.began_s, 6)
-    responses, ends = found.responses.measure, found.throughput.measure
+    ends = found.throughput.measure
     if ends.began_t is None:
         ends.began_t = found.began_t
-    for n, lasted_s in sums.responses:
-        responses.found.add(trials[n], responses.began + 1 + n, lasted_s)
-    responses.began += len(trials)
     found.trials += trials
     thin: dict[int, Verdict] = {}
     for trial, number, before in zip(trials, sums.verdicts, lines, strict=True):

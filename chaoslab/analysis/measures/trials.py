@@ -13,6 +13,8 @@ from operator import attrgetter, itemgetter
 from statistics import median
 from typing import NamedTuple, Protocol, TypeVar
 
+from chaoslab.analysis.measures.calls import retries
+from chaoslab.analysis.measures.noticed import NOTHING, Noticed, noticed
 from chaoslab.analysis.verdict.table import UNJUDGED
 from chaoslab.core.events import CallStarted, Effect, FaultWitnessed, PromptFinished, PromptStarted, StoryLeftOut, Usage
 from chaoslab.record.history import History
@@ -30,8 +32,10 @@ class Trial:
     """The figures of a trial, or of what is outside of trials. Those of trials that are alike are one object.
 
     `outcome`: None if there is no verdict. `met`: the faults witnessed, by name and target, with their number.
-    `called`: its targets. `attempts`: at calls, by name. `took_s`: the duration that its end states; None if it is
-    not known. `calls`, `effects`, `tokens`, `usd`, `spent_s`: its spending. `twin_…`: of its twin, if the log has it.
+    `called`: its targets. `attempts`: at calls, by name. `failed`: those that failed and were not given up. `retries`:
+    those after the first of a request, without fallbacks. `took_s`: the duration that its end states; None if it is not
+    known. `calls`, `effects`, `tokens`, `usd`, `spent_s`: its spending. `unpriced`: an answer of the model has no
+    price. `twin_…`: of its twin, if the log has it.
     """
 
     prompt: Prompt | None = None
@@ -39,16 +43,20 @@ class Trial:
     met: tuple[tuple[tuple[str, str], int], ...] = ()
     called: frozenset[str] = frozenset()
     attempts: int = 0
+    failed: int = 0
+    retries: int = 0
     ended: bool = False
     took_s: float | None = None
     calls: int = 0
     effects: int = 0
     tokens: int = 0
     usd: float | Fraction = 0
+    unpriced: bool = False
     spent_s: float | Fraction = 0
     twin_s: float | None = None
     twin_calls: int | None = None
     twin_effects: int | None = None
+    noticed: Noticed = NOTHING
 
     @property
     def comparable(self) -> bool:
@@ -77,8 +85,8 @@ class Trials:
     """The figures of each, in the same order."""
     passed: dict[str, list[bool]] = field(default_factory=dict)
     """The judged trials of each prompt: True where the outcome is correct."""
-    _known: dict[Hashable, Hashable] = field(default_factory=dict)
-    _alike: dict[Hashable, Trial] = field(default_factory=dict)
+    _known: dict[Hashable, Hashable] = field(default_factory=dict, repr=False, compare=False)
+    _alike: dict[Hashable, Trial] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, history: History, outcomes: Mapping[str, str]) -> Trials:
@@ -110,6 +118,11 @@ class Trials:
             row(trial).attempts += count
         for at, there in called.items():
             row(at).called |= there
+        for _, end, at_call in history.failed:
+            row(at_call[0]).failed += not end.ok and at_call not in history.given_up
+        for trial, *_ in retries(history):
+            row(trial).retries += 1
+        seen = noticed(history)
         for at, count in Counter([record.trial for record, _ in history.of(CallStarted)]).items():
             row(at).calls += count
         for record, left_out in history.of(StoryLeftOut):
@@ -122,6 +135,7 @@ class Trials:
         self._spent(history, row)
         for key, each in rows.items():
             each.called = self._same(each.called)
+            each.noticed = self._same(seen.get(key or None, NOTHING))
             self.add(key, each)
 
     def add(self, key: str, trial: Trial) -> None:
@@ -148,7 +162,7 @@ class Trials:
         for record, answer in history.of(Usage):
             of = row(record.trial)
             of.tokens += answer.prompt_tokens + answer.completion_tokens
-            of.usd = _plus(of.usd, answer.cost_usd or 0)
+            of.usd, of.unpriced = _plus(of.usd, answer.cost_usd or 0), of.unpriced or answer.cost_usd is None
         seen: set[tuple[str | None, str, str]] = set()
         had: list[str | None] = []
         for record, effect in history.of(Effect):
@@ -170,6 +184,16 @@ class Trials:
     def _same(self, value: H_) -> H_:
         """The equal value that was kept first: most trials are alike."""
         return self._known.setdefault(value, value)  # type: ignore[return-value]
+
+    @cached_property
+    def by_key(self) -> Mapping[str, Trial]:
+        """The figures by key. To be read after the last batch."""
+        return dict(zip(self.keys, self.rows, strict=True))
+
+    @property
+    def took_s(self) -> list[float]:
+        """The known durations of the trials that began and ended, in the order in which they began."""
+        return [row.took_s for row in self.rows if row.prompt is not None and row.took_s is not None]
 
     @cached_property
     def beside_calm(self) -> Sequence[tuple[str, Beside | None]]:

@@ -157,7 +157,7 @@ def keyed(contents: Contents) -> dict[tuple[str, str, int], Row]:
     found: dict[tuple[str, str, int], Row] = {}
     seen: Counter[tuple[str, str]] = Counter()
     place = {trial: n for n, trial in enumerate(contents.report.trials)}
-    for row in sorted(contents.rows, key=lambda row: place[row.trial]):
+    for row in sorted(contents.all_rows, key=lambda row: place[row.trial]):
         key = (row.prompt, row.trial.rpartition(".")[2])
         seen[key] += 1
         found[*key, seen[key]] = row

@@ -5,14 +5,12 @@ the pairs, so what only differs between prompts widens nothing. The pairs of one
 together.
 """
 
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 from chaoslab.analysis.measures.intervals import Interval, bootstrap_mean
 from chaoslab.analysis.measures.trials import NO_TIME
-from chaoslab.core.events import Usage
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.rows import Row
 
@@ -82,13 +80,9 @@ def _known(of: Contents) -> dict[str, Callable[[Row], float | None]]:
         "failed calls": lambda row: row.failed,
         "retries": lambda row: row.retries,
     }
-    tokens, dollars, priced = Counter[str | None](), defaultdict[str | None, float](float), True
-    for record, answer in of.history.of(Usage):
-        tokens[record.trial] += answer.prompt_tokens + answer.completion_tokens
-        dollars[record.trial] += answer.cost_usd or 0
-        priced = priced and answer.cost_usd is not None
+    figures, spent = of.report.figures.value.by_key, of.report.usage.value
     if of.report.knows_usage:
-        known["tokens"] = lambda row: tokens[row.trial]
-        if priced:
-            known["dollars"] = lambda row: dollars[row.trial]
+        known["tokens"] = lambda row: figures[row.trial].tokens
+        if spent is None or not spent.unpriced:
+            known["dollars"] = lambda row: float(figures[row.trial].usd)
     return known

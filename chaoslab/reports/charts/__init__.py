@@ -18,7 +18,6 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.guard import guarded
 from chaoslab.base import extras
 from chaoslab.base.commandline import code_for, refuse
@@ -26,7 +25,7 @@ from chaoslab.base.files import replacing
 from chaoslab.base.interrupts import heard_outside_imports
 from chaoslab.reports.charts.series import AXIS, Axis, axis_of, knobs, lines, of_levels, rows, said, states
 from chaoslab.reports.charts.style import blank, nothing, sign
-from chaoslab.reports.folder import LATEST, LOGS, charts_of, read
+from chaoslab.reports.folder import LATEST, LOGS, charts_of
 from chaoslab.reports.levels import pooled
 
 if TYPE_CHECKING:
@@ -213,16 +212,15 @@ def put(
 def main(names: Sequence[str] = (), *, out: Path | None = None, logs: Path = LOGS) -> int:
     """Draws the named runs, by default the latest; several are drawn over each other. Returns 0, or with one line
     on the error 2, or 3 if the disk is full."""
-    from chaoslab.reports.frames import Frames
     from chaoslab.reports.joined import Joined
+    from chaoslab.reports.loaded import opened
 
     names = names or [LATEST]
     notes: list[str] = []
     apart = ""
 
     def frames_of(name: str) -> Frames:
-        history = read(name, logs=logs)
-        run = Frames(history, RunReport.of(history))
+        run = opened(name, logs=logs)
         notes.extend(f"{name}: {note}" if len(names) > 1 else note for note in run.measures.notes)
         return run
 

@@ -21,7 +21,7 @@ def response_time(run: Frames) -> Figure:
     trials = run.trials
     found = trials[trials["duration_s"].notna()]
     if found.empty:
-        ended = run.measures.responses.value
+        ended = any(trial.ended for trial in run.measures.figures.value.rows)
         return nothing(
             "Response time per trial",
             "no data: the log tells no trial's duration" if ended else "no trial was answered in this run",

@@ -5,30 +5,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
+from pathlib import Path
 from shlex import quote
 
 from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.analysis.measures.trials import Trial
 from chaoslab.analysis.verdict.standing import Standing
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.durations import duration
 from chaoslab.base.jsonable import line
-from chaoslab.core.events import FaultsOff, ValuesDrawn
+from chaoslab.config import settings
+from chaoslab.record.batches import stories as stories_of
 from chaoslab.record.history import History
 from chaoslab.reports.contents.advice import Advice, advice
 from chaoslab.reports.contents.failures import command
 from chaoslab.reports.contents.headline import Harm, Headline, harms, headline
 from chaoslab.reports.contents.matrix import Matrix, matrix
 from chaoslab.reports.contents.parts import REAL_TIME, Part, parts
-from chaoslab.reports.contents.rows import Row, rows
+from chaoslab.reports.contents.rows import Row, order, poor, rows
+from chaoslab.reports.folder import LOGS, reported
 from chaoslab.reports.text import visible
 
 NAME, ASKED = 200, 1000
 """The most characters of a run's name or folder, and of what a scenario asks for."""
+SHOWN, EXAMPLES = 1000, 3
+"""The most trials of a run that are all shown one by one, and of those in trouble of a longer run; the most examples of
+a piece of advice."""
 
 
 @dataclass(frozen=True)
 class Contents:
-    """A run's report. `where`: the run as a command takes it, such as its folder. `rows`: its trials, worst first."""
+    """A run's report. `where`: the run as a command takes it, such as its folder. `order`: its trials, worst first.
+    `rows`: those that are shown one by one: all of them, or of a long run the worst that did not end well, and examples
+    of the advice. `history`: the stories of these, at least."""
 
     history: History
     report: RunReport
@@ -36,20 +46,54 @@ class Contents:
     headline: Headline
     harms: Sequence[Harm]
     matrix: Matrix
+    order: Sequence[str]
     rows: Sequence[Row]
     parts: Sequence[Part]
     advice: Sequence[Advice]
 
     @classmethod
-    def of(cls, history: History, *, where: str, report: RunReport | None = None) -> Contents:
-        """The contents of the report on a run. `report`: its report, if it was made before."""
-        report = report or RunReport.of(history)
-        found = rows(history, report)
+    def of(cls, source: History | Path, *, where: str, report: RunReport | None = None) -> Contents:
+        """The contents of the report on a run: on its history, or on the run in a folder, of which no stories are held
+        but those that are shown. `report`: its report, if it was made before. Raises FileNotFoundError, OSError: as
+        `RunReport.read`."""
+        if report is None:
+            report = RunReport.of(source) if isinstance(source, History) else RunReport.read(source)
+        found = order(report)
+        counsel, trials = advice(report, found), found
+        if len(found) > SHOWN:
+            examples = [trial for one in counsel for trial in one.trials[:EXAMPLES]]
+            worst = islice((trial for trial in found if poor(report, trial)), SHOWN)
+            trials = [*dict.fromkeys([found[0], *worst, *examples])]
+        stories = source if isinstance(source, History) else stories_of(source, {*trials})
         return cls(
-            history=history, report=report, where=line(where, NAME), headline=headline(report),
-            harms=harms(found) if report.knows_effects else (), matrix=matrix(report), rows=found,
-            parts=parts(report), advice=advice(history, report, found),
+            history=stories, report=report, where=line(where, NAME), headline=headline(report),
+            harms=harms(report, found) if report.knows_effects else (), matrix=matrix(report), order=found,
+            rows=rows(report, trials, stories), parts=parts(report), advice=counsel,
         )  # fmt: skip
+
+    @classmethod
+    def read(cls, name: str, *, where: str, logs: Path = LOGS) -> Contents:
+        """The same, of a run by its name. Raises LookupError: as `folder.read`."""
+        found, source = reported(name, logs=logs)
+        return cls.of(source, where=where, report=found)
+
+    @cached_property
+    def all_rows(self) -> Sequence[Row]:
+        """All trials, in the order of `order`. Of those that are not shown no answer is known."""
+        return rows(self.report, self.order, self.history) if len(self.rows) < len(self.order) else self.rows
+
+    @cached_property
+    def more(self) -> str:
+        """One sentence on the trials that are not shown one by one, with the command that shows them; empty if all
+        are."""
+        if len(self.rows) == len(self.order):
+            return ""
+        bad = sum(poor(self.report, trial) for trial in self.order)
+        shown = sum(poor(self.report, row.trial) for row in self.rows)
+        return (
+            f"Of {len(self.order):,} trials {bad:,} did not end well or prove nothing. {shown:,} of these are shown, "
+            f"the worst and those that show the advice. All of them: {settings.program()} show {self.quoted} --failed"
+        )
 
     @property
     def name(self) -> str:
@@ -102,10 +146,6 @@ class Contents:
 
     def replay(self, trial: str) -> str:
         """The command that runs the trial again, or shows it where nothing in the run's folder leads to its program."""
-        replayed = not self.history.unknown and trial not in self._unlike
+        found = self.report.figures.value.by_key.get(trial, Trial())
+        replayed = not self.history.unknown and not found.noticed.unlike
         return command(self.report, trial, where=self.where, replayed=replayed)
-
-    @cached_property
-    def _unlike(self) -> frozenset[str | None]:
-        """The trials that are not told by the run's plan alone: values were drawn, or somebody switched faults off."""
-        return frozenset(record.trial for kind in (ValuesDrawn, FaultsOff) for record, _ in self.history.of(kind))

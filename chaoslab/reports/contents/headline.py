@@ -13,8 +13,9 @@ from chaoslab.analysis.verdict.standing import Standing
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.durations import duration
 from chaoslab.record.rulings import Rulings, State
-from chaoslab.reports.contents.rows import Row
+from chaoslab.reports.contents.rows import WHY
 from chaoslab.reports.page import count
+from chaoslab.reports.text import visible
 
 HARMS = {
     Kind.DUPLICATE: "done more often than asked",
@@ -203,20 +204,24 @@ def delivery(report: RunReport) -> Delivery | None:
     )
 
 
-def harms(rows: Sequence[Row]) -> tuple[Harm, ...]:
+def harms(report: RunReport, order: Sequence[str]) -> tuple[Harm, ...]:
     """Each kind of harm, also those that did not happen: the absence is worth telling. A loss that the answer admits is
-    none."""
-    found = []
-    for kind in HARMS:
-        texts: Counter[str] = Counter()
-        first: dict[str, str] = {}
-        trials = []
-        for row in rows:
-            mine = [one.text for one in row.evidence if one.kind == str(kind) and one.text in row.harm]
-            texts.update(mine)
-            for text in mine:
-                first.setdefault(text, row.trial)
-            trials += [row.trial] if mine else []
-        examples = tuple(Example(text, times, first[text]) for text, times in texts.most_common())
-        found.append(Harm(kind, texts.total(), tuple(trials), examples))
-    return tuple(found)
+    none. `order`: that of the trials."""
+    texts: dict[str, Counter[str]] = {kind: Counter() for kind in HARMS}
+    first: dict[tuple[str, str], str] = {}
+    trials: dict[str, dict[str, None]] = {kind: {} for kind in HARMS}
+    for trial in order:
+        verdict = report.verdicts[trial]
+        for finding in verdict.evidence if verdict.harm else ():
+            if finding.text in verdict.harm and finding.kind in texts:
+                text = visible(finding.text, WHY)
+                texts[finding.kind][text] += 1
+                first.setdefault((finding.kind, text), trial)
+                trials[finding.kind][trial] = None
+    return tuple(
+        Harm(
+            kind, texts[kind].total(), (*trials[kind],),
+            tuple(Example(text, times, first[kind, text]) for text, times in texts[kind].most_common()),
+        )
+        for kind in HARMS
+    )  # fmt: skip

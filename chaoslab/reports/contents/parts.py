@@ -20,7 +20,7 @@ from chaoslab.analysis.measures.reliability import WEIGHTS as RELIABILITY_WEIGHT
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.guard import guarded
 from chaoslab.base.durations import difference, duration, span
-from chaoslab.reports.page import count, percent, percents, seconds
+from chaoslab.reports.page import count, percent, percents, seconds, usd
 from chaoslab.reports.text import one_line
 
 NONE, ALL = "–", "all"
@@ -167,7 +167,7 @@ def _latencies(report: RunReport) -> list[list[str]]:
 def _cost(report: RunReport) -> Part | None:
     rows: list[list[str]] = []
     if report.knows_usage and (spent := report.usage.value):
-        cost = "price not known" if spent.cost_usd is None else f"{spent.cost_usd:.6f} USD"
+        cost = "price not known" if spent.cost_usd is None else usd(spent.cost_usd)
         rows += [
             ["answers of the model", f"{spent.answers:,}"],
             ["tokens to the model", f"{spent.prompt_tokens:,}"],

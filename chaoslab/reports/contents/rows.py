@@ -1,19 +1,18 @@
 """The trials of a run as rows: outcome, reason, evidence, calls and the faults met."""
 
-import math
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from chaoslab.analysis.measures.calls import retries
 from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.analysis.measures.trials import Trial
 from chaoslab.analysis.verdict.standing import Standing
 from chaoslab.analysis.verdict.table import Basis, Outcome, Said, World
-from chaoslab.core.events import CallFinished, FaultWitnessed, PromptFinished, PromptStarted
+from chaoslab.core.events import PromptFinished
 from chaoslab.record.history import History
 from chaoslab.record.rulings import TrialRuling
 from chaoslab.reports.contents.outcomes import SEVERITY, word
 from chaoslab.reports.text import visible
+from chaoslab.reports.trials import WORST_FIRST
 
 PROMPT, WHY, ANSWER = 300, 1000, 2000
 """The most characters of a prompt, of a reason or a finding, and of an answer."""
@@ -78,27 +77,41 @@ class Row:
         return "; ".join(reason.removeprefix(before) for reason in self.ruling.reasons)
 
 
-def rows(history: History, report: RunReport) -> tuple[Row, ...]:
+def order(report: RunReport) -> list[str]:
     """All trials, worst first, then those that met a fault, of these the fewest faults first, and else in the order in
     which they began. Where a scenario ruled on them, those that failed come first."""
-    prompts = {record.trial: event.prompt for record, event in history.of(PromptStarted)}
-    ends = {record.trial: event for record, event in history.of(PromptFinished)}
-    calls = Counter(trial for trial, _, _, _ in history.made)
-    failed: Counter[str | None] = Counter()
-    again = Counter(trial for trial, _, _, _ in retries(history))
-    gone = history.given_up
-    for record, call, at in history.placed(CallFinished):
-        failed[record.trial] += not call.ok and at not in gone
-    met: dict[str | None, dict[tuple[str, str], None]] = {}
-    for record, fault in history.of(FaultWitnessed):
-        met.setdefault(record.trial, {})[visible(fault.fault, PROMPT), visible(fault.target, PROMPT)] = None
-    foreign = bool(history.unknown)
+    ruled = report.rulings.by_trial if report.rulings is not None else {}
+
+    def place(trial: str) -> tuple[bool, int, bool, int]:
+        passed, met = trial not in ruled or report.standings[trial] is not Standing.BAD, report.met.get(trial, 0)
+        return passed, SEVERITY.index(report.verdicts[trial].outcome), not met, met
+
+    return sorted(report.trials, key=place)
+
+
+def poor(report: RunReport, trial: str) -> bool:
+    """True if the trial failed, could not do all or proves nothing: `chaoslab show --failed` shows it, or its scenario
+    did not let it pass."""
+    return report.verdicts[trial].outcome in WORST_FIRST or report.standings[trial] is Standing.BAD
+
+
+def rows(report: RunReport, trials: Iterable[str], stories: History | None = None) -> tuple[Row, ...]:
+    """These trials, in this order. `stories`: those of the trials; without them no answer is known."""
+    ends = {} if stories is None else {record.trial: event for record, event in stories.of(PromptFinished)}
+    foreign = stories is not None and bool(stories.unknown)
+    figures = report.figures.value.by_key
+    texts: dict[tuple[str, int], str] = {}
+
+    def shown(text: str, most: int) -> str:
+        if (text, most) not in texts:
+            texts[text, most] = visible(text, most)
+        return texts[text, most]
 
     def row(trial: str) -> Row:
-        verdict, end = report.verdicts[trial], ends.get(trial)
+        verdict, of = report.verdicts[trial], figures.get(trial, Trial())
         return Row(
             trial=trial,
-            prompt=visible(prompts.get(trial, ""), PROMPT),
+            prompt=shown(of.prompt[1] if of.prompt else "", PROMPT),
             outcome=verdict.outcome,
             world=verdict.world,
             said=verdict.said,
@@ -106,25 +119,21 @@ def rows(history: History, report: RunReport) -> tuple[Row, ...]:
             certain=verdict.certain,
             standing=report.standings[trial],
             ruling=_shown(report.rulings.by_trial.get(trial) if report.rulings else None),
-            why=visible(verdict.why, WHY),
-            harm=tuple(visible(text, WHY) for text in verdict.harm),
+            why=shown(verdict.why, WHY),
+            harm=tuple(shown(text, WHY) for text in verdict.harm),
             evidence=tuple(
-                Evidence(str(found.kind), visible(found.text, WHY), () if foreign else lines(found.lines))
+                Evidence(str(found.kind), shown(found.text, WHY), () if foreign else lines(found.lines))
                 for found in verdict.evidence
             ),
-            answer=visible(end.answer, ANSWER) if end else "",
-            seconds=end.duration_s if end and not math.isnan(end.duration_s) else None,
-            calls=calls[trial],
-            failed=failed[trial],
-            retries=again[trial],
-            met=tuple(met.get(trial, ())),
+            answer=visible(ends[trial].answer, ANSWER) if trial in ends else "",
+            seconds=of.took_s,
+            calls=of.attempts,
+            failed=of.failed,
+            retries=of.retries,
+            met=tuple((shown(fault, PROMPT), shown(target, PROMPT)) for (fault, target), _ in of.met),
         )
 
-    def place(one: Row) -> tuple[bool, int, bool, int]:
-        passed = one.ruling is None or one.standing is not Standing.BAD
-        return passed, SEVERITY.index(one.outcome), not one.met, len(one.met)
-
-    return tuple(sorted(map(row, report.trials), key=place))
+    return tuple(map(row, trials))
 
 
 def _shown(ruling: TrialRuling | None) -> TrialRuling | None:

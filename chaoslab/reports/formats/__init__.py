@@ -38,10 +38,8 @@ def check_page(who: str) -> None:
 def html_beside(folder: Path) -> tuple[Path, Contents]:
     """Writes the HTML of the run in this folder into it; returns its path, and what it holds. Raises Incomplete: a
     package is not installed. LookupError: there is no run. OSError: it cannot be written."""
-    from chaoslab.reports.folder import read
-
     own = folder.resolve()
-    contents = Contents.of(read(str(own)), where=str(folder.parent / own.name))
+    contents = Contents.read(str(own), where=str(folder.parent / own.name))
     (path,) = write(files(HTML, contents), own)
     return folder.parent / own.name / path.name, contents
 

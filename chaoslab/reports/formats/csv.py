@@ -16,7 +16,7 @@ Cell = str | int | float | bool | None
 
 
 def files(contents: Contents) -> dict[str, str]:
-    """The three files."""
+    """The three files. `contents`: with the history of the whole run."""
     return {
         "trials.csv": table(
             ("trial", "outcome", "seconds", "calls", "failed", "retries", "faults_met", "harm", "why", "prompt",
@@ -25,7 +25,7 @@ def files(contents: Contents) -> dict[str, str]:
                 (row.trial, str(row.outcome), row.seconds, row.calls, row.failed, row.retries,
                  " ".join(f"{fault}@{target}" for fault, target in row.met), "; ".join(row.harm), row.why, row.prompt,
                  row.answer)
-                for row in contents.rows
+                for row in contents.all_rows
             ),
         ),
         "calls.csv": table(

@@ -11,7 +11,7 @@ from chaoslab.analysis.verdict.standing import Standing
 from chaoslab.analysis.verdict.table import Basis, Outcome, Said, World
 from chaoslab.record.rulings import Rulings
 from chaoslab.record.rulings import State as Ruled
-from chaoslab.reports.contents import NAME, Contents
+from chaoslab.reports.contents import NAME, SHOWN, Contents
 from chaoslab.reports.contents.figures import figures
 from chaoslab.reports.contents.headline import Tone
 from chaoslab.reports.contents.matrix import State
@@ -49,7 +49,8 @@ def value(contents: Contents) -> dict[str, Any]:
         "outcomes": {name: _rate(found) for name, found in contents.report.success.value.by_outcome.items()},
         "basis": {str(basis): number for basis, number in contents.report.grounds.value.by_basis.items()},
         "harm": [
-            {"kind": str(harm.kind), "findings": harm.findings, "trials": list(harm.trials)} for harm in contents.harms
+            {"kind": str(harm.kind), "findings": harm.findings, "trials": list(harm.trials[:SHOWN])}
+            for harm in contents.harms
         ],
         "matrix": [
             {
@@ -83,12 +84,13 @@ def value(contents: Contents) -> dict[str, Any]:
                 "seen": one.seen,
                 "do": one.do,
                 "size": _rate(one.size),
-                "trials": list(one.trials),
+                "trials": list(one.trials[:SHOWN]),
                 "replay": contents.replay(one.trials[0]),
             }
             for one in contents.advice
         ],
         "trials": [_trial(contents, row) for row in contents.rows],
+        "left_out": {"trials": len(contents.order) - len(contents.rows), "said": contents.more},
     }
 
 
@@ -207,6 +209,7 @@ SCHEMA: dict[str, Any] = {
                 tables=_list(_object(caption=_TEXT, header=_list(_TEXT), rows=_list(_list(_TEXT)))),
             )
         ),
+        left_out=_object(trials=_COUNT, said=_TEXT),
         advice=_list(_object(seen=_TEXT, do=_TEXT, size=_RATE, trials=_list(_TEXT), replay=_TEXT)),
         trials=_list(
             _object(

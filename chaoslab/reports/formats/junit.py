@@ -23,8 +23,8 @@ _KINDS = {Standing.BAD: "failure", Standing.OPEN: "error"}
 
 def files(contents: Contents) -> dict[str, str]:
     """The file."""
-    begun = {trial: number for number, trial in enumerate(contents.report.trials)}
-    rows = sorted(contents.rows, key=lambda row: begun[row.trial])
+    shown = {row.trial: row for row in contents.rows}
+    rows = [shown[trial] for trial in contents.report.trials if trial in shown]
     suites = Element("testsuites")
     suite = SubElement(suites, "testsuite", name=f"chaoslab {contents.name}")
     properties = SubElement(suite, "properties")
@@ -35,7 +35,11 @@ def files(contents: Contents) -> dict[str, str]:
     }.items():
         SubElement(properties, "property", name=name, value=text)
     kinds = [_case(suite, contents, row) for row in rows]
-    took_s = sum(row.seconds or 0.0 for row in rows)
+    if contents.more:
+        case = SubElement(suite, "testcase", classname=contents.name, name="all other trials")
+        SubElement(case, "skipped", message=contents.more)
+        kinds.append("skipped")
+    took_s = sum(contents.report.figures.value.took_s)
     if not contents.real_time:
         SubElement(properties, "property", name="virtual_seconds", value=f"{took_s:.6f}")
     if contents.report.rulings is not None:

@@ -13,7 +13,7 @@ from chaoslab.reports.contents.matrix import Cell, State
 from chaoslab.reports.contents.outcomes import word
 from chaoslab.reports.contents.parts import told
 from chaoslab.reports.contents.rows import Row
-from chaoslab.reports.page import NAMED, count, percent, percents, share
+from chaoslab.reports.page import NAMED, count, percent, percents, share, usd
 from chaoslab.reports.text import one_line
 
 FILE = "report.md"
@@ -143,7 +143,7 @@ def _figures(contents: Contents) -> str:
         most = max(more, key=lambda one: one.factor)
         rows.append(["attempts for each request", f"{most.factor:.2f} at {code(most.target)}, {most.most} at most"])
     if report.knows_usage and (spent := report.usage.value):
-        cost = "price not known" if spent.cost_usd is None else f"{spent.cost_usd:.6f} USD"
+        cost = "price not known" if spent.cost_usd is None else usd(spent.cost_usd)
         rows.append(["use of the model", f"{spent.prompt_tokens + spent.completion_tokens:,} tokens, {cost}"])
     return "### Figures\n\n" + _table(["figure", "value"], rows) if rows else ""
 
@@ -159,7 +159,7 @@ def _advice(contents: Contents) -> str:
 def _failures(contents: Contents) -> str:
     rows = {
         row.trial: row
-        for row in contents.rows
+        for row in contents.all_rows
         if row.standing is not Standing.WELL or (row.harm and row.ruling is None)
     }
     if not rows:

@@ -28,7 +28,6 @@ from chaoslab.record.history import History
 from chaoslab.record.lines import log_files
 from chaoslab.record.rulings import Rulings
 from chaoslab.record.spoken import SAID, Kept
-from chaoslab.reports import folder as places
 from chaoslab.reports import formats
 from chaoslab.reports.changes import Changes
 from chaoslab.reports.changes.formats import html as changes_page
@@ -38,7 +37,7 @@ from chaoslab.reports.explored import MAP
 from chaoslab.reports.formats import html
 from chaoslab.reports.formats.html.timelines import embedded, stories
 from chaoslab.reports.text import visible
-from chaoslab.surfaces.levers import WORDS, of_gateway, steer
+from chaoslab.surfaces.levers import of_gateway, steer
 from chaoslab.surfaces.ui.acts import Children, label
 from chaoslab.surfaces.ui.campaign import brief, state
 from chaoslab.surfaces.ui.reader import LIST_S, Reader, campaigns_in
@@ -296,8 +295,6 @@ class Pages:
         from chaoslab.campaigns.running import act
 
         folder, do = self._campaign(request), request.path_params["do"]
-        if do not in WORDS:
-            raise LookupError(f"a campaign knows no {line(do, 40)}: stop, pause and resume")
         return JSONResponse({"said": f"{folder.name}: {act(folder, do, f'somebody asked for {do} in the pages')}"})
 
     def _campaign(self, request: Request) -> Path:
@@ -352,12 +349,12 @@ def _story(folder: Path, trial: str) -> Contents:
 
 
 def _report(folder: Path) -> str:
-    contents = Contents.of(places.read(str(folder)), where=str(folder))
+    contents = Contents.read(str(folder), where=str(folder))
     return formats.files("html", contents)[html.FILE]
 
 
 def _compared(then: Path, now: Path) -> str:
-    return changes_page(Changes.of(*(Contents.of(places.read(str(each)), where=str(each)) for each in (then, now))))
+    return changes_page(Changes.of(*(Contents.read(str(each), where=str(each)) for each in (then, now))))
 
 
 def _tail(path: Path) -> list[str]:

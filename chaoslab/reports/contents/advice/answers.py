@@ -3,20 +3,17 @@
 from chaoslab.analysis.verdict.ledger import Kind
 from chaoslab.analysis.verdict.table import Outcome, Said
 from chaoslab.analysis.verdict.traits import layer, leaves
-from chaoslab.core.events import PromptAttempt, PromptFinished
-from chaoslab.reports.contents.advice import Advice, Seen, kinds
-from chaoslab.reports.contents.rows import Row
+from chaoslab.reports.contents.advice import Advice, Case, Seen
 
 
 def cut_stream(seen: Seen) -> list[Advice]:
     """An answer was made of a reply that had been cut off."""
-    taken = seen.taken(_cuts)
     return seen.beside_faults(
-        lambda row: seen.misled(row) and seen.amiss(row) and bool(row.answer.strip()),
+        lambda case: case.misled and case.amiss and not case.noticed.silent,
         "Look at the finish reason and for the stream's last event; without them ask again instead of answering.",
         "A reply that had been cut off was accepted, and the answer was not right, in {size} that met {fault}.",
         of=_cuts,
-        there=lambda row, fault: (row.trial, fault) in taken,
+        there=lambda case, fault: fault in case.noticed.taken,
     )
 
 
@@ -26,11 +23,8 @@ def _cuts(fault: str) -> bool:
 
 def empty_answer(seen: Seen) -> list[Advice]:
     """The agent ended well and said nothing."""
-    mute = {
-        record.trial for record, end in seen.history.of(PromptFinished) if end.status == "ok" and not end.answer.strip()
-    }
     return seen.beside_faults(
-        lambda row: row.trial in mute,
+        lambda case: case.noticed.ended_ok and case.noticed.silent,
         "Check the agent's last answer before it is sent: if it is empty, say what failed.",
         "The agent ended without a word in {size} that met {fault}.",
     )
@@ -39,14 +33,12 @@ def empty_answer(seen: Seen) -> list[Advice]:
 def empty_reply(seen: Seen) -> list[Advice]:
     """An empty reply of a tool or a model was taken for a result. An agent that gave an attempt up as empty has noticed
     it."""
-    taken = seen.taken(_empties)
-    noticed = {record.trial for record, end in seen.history.of(PromptAttempt) if end.error_type == "empty"}
     return seen.beside_faults(
-        lambda row: seen.misled(row) and seen.amiss(row),
+        lambda case: case.misled and case.amiss,
         "Treat an empty reply as a failed call: ask once more, then tell the user that there is no result.",
         "An empty reply was accepted, and the answer or an effect was not right, in {size} that met {fault}.",
         of=_empties,
-        there=lambda row, fault: (row.trial, fault) in taken and row.trial not in noticed,
+        there=lambda case, fault: fault in case.noticed.taken and not case.noticed.empty,
     )
 
 
@@ -57,10 +49,10 @@ def _empties(fault: str) -> bool:
 def false_denial(seen: Seen) -> list[Advice]:
     """The answer says that something was not done, and it was."""
     return seen.beside_faults(
-        lambda row: Kind.DENIAL in kinds(row),
+        lambda case: Kind.DENIAL in case.kinds,
         "Read back whether a write took place when its reply is lost or says no: a user who is told no does it again.",
         "The answer denied what had been done in {size} that met {fault}.",
-        there=lambda row, fault: (row.trial, fault) in seen.failed,
+        there=lambda case, fault: fault in case.noticed.failed,
     )
 
 
@@ -68,12 +60,12 @@ def lost_context(seen: Seen) -> list[Advice]:
     """A disturbed conversation made the agent forget its work. A trial that met a fault of another kind too has two
     causes, so it does not count."""
     return seen.beside_faults(
-        seen.short,
+        lambda case: case.short,
         "Keep the task and the results of its steps outside of the conversation, and check the answer against them.",
         "The agent could not do all, or did not end well, after its conversation was disturbed in {size} "
         "that met {fault}.",
         of=_of_context,
-        there=lambda row, _: all(_of_context(fault) for fault, _ in row.met),
+        there=lambda case, _: all(_of_context(fault) for fault, _ in case.met),
     )
 
 
@@ -83,13 +75,12 @@ def _of_context(fault: str) -> bool:
 
 def trusted_value(seen: Seen) -> list[Advice]:
     """A trial that met a changed reply ended with a wrong value in its answer, in an effect or in the end state."""
-    taken = seen.taken(_values)
     return seen.beside_faults(
-        lambda row: seen.misled(row) and _wrong(row),
+        lambda case: case.misled and _wrong(case),
         "Check a tool's reply against its schema and a plausible range, or ask a second source, before acting on it.",
         "The answer, an effect or the end state had a wrong value in {size} that met {fault}.",
         of=_values,
-        there=lambda row, fault: (row.trial, fault) in taken,
+        there=lambda case, fault: fault in case.noticed.taken,
     )
 
 
@@ -97,24 +88,24 @@ def _values(fault: str) -> bool:
     return leaves(fault) == "value"
 
 
-def _wrong(row: Row) -> bool:
+def _wrong(case: Case) -> bool:
     """True if a value took the place of the right one. One that is only missing was not passed on; an answer that lacks
     a stated fact is wrong only if it has a value of its own."""
     return any(
-        one.kind in (Kind.ALTERED, Kind.STATE)
-        or (one.kind == Kind.VALUE and " instead of " in one.text)
-        or (one.kind == Kind.FACT and row.said is Said.WRONG)
-        for one in row.evidence
+        kind in (Kind.ALTERED, Kind.STATE)
+        or (kind == Kind.VALUE and " instead of " in text)
+        or (kind == Kind.FACT and case.said is Said.WRONG)
+        for kind, text in case.evidence
     )
 
 
 def unsaid_gap(seen: Seen) -> list[Advice]:
     """The answer was incomplete or wrong, and did not say so."""
     return seen.beside_faults(
-        lambda row: row.outcome is Outcome.WRONG and _silent(kinds(row)),
+        lambda case: case.outcome is Outcome.WRONG and _silent(case.kinds),
         "Have the answer name the tool that failed and the part that is missing, instead of filling the gap.",
         "The answer lacked something or had another value, and did not say so, in {size} that met {fault}.",
-        there=lambda row, fault: (row.trial, fault) in seen.failed,
+        there=lambda case, fault: fault in case.noticed.failed,
     )
 
 
@@ -129,7 +120,7 @@ def _silent(found: set[str]) -> bool:
 def unsaid_loss(seen: Seen) -> list[Advice]:
     """Something was left undone, and the answer did not say so."""
     return seen.beside_faults(
-        lambda row: Kind.LOST in kinds(row) and row.said in (Said.RIGHT, Said.WRONG, Said.PASSES_OVER),
+        lambda case: Kind.LOST in case.kinds and case.said in (Said.RIGHT, Said.WRONG, Said.PASSES_OVER),
         "Have the agent check a tool's reply before it reports success, and name in the answer what was not done.",
         "What was asked for was not done, and the answer did not say so, in {size} that met {fault}.",
     )

@@ -1,22 +1,16 @@
 """Rules on effects and the end state: each public function is one."""
 
-from collections import Counter
-
 from chaoslab.analysis.verdict.ledger import Kind
-from chaoslab.core.events import Effect
-from chaoslab.reports.contents.advice import Advice, Seen, kinds
+from chaoslab.reports.contents.advice import Advice, Seen
 
 
 def repeated_effect(seen: Seen) -> list[Advice]:
     """An effect happened more often than asked in a trial that met a fault."""
-    done: dict[str | None, Counter[str]] = {}
-    for record, event in seen.history.of(Effect):
-        done.setdefault(record.trial, Counter())[event.target] += 1
     return seen.beside_faults(
-        lambda row: bool(row.harm) and Kind.DUPLICATE in kinds(row),
+        lambda case: case.harm and Kind.DUPLICATE in case.kinds,
         "Send the same Idempotency-Key with each attempt at a write, or look whether it was done before a retry.",
         "Something was done more often than asked in {size} that met {fault}.",
-        at=lambda row, target: done.get(row.trial, Counter())[target] > 1,
+        at=lambda case, target: target in case.noticed.repeated,
         of_harm=True,
     )
 
@@ -24,7 +18,7 @@ def repeated_effect(seen: Seen) -> list[Advice]:
 def unasked_effect(seen: Seen) -> list[Advice]:
     """Something was done that nobody had asked for."""
     return seen.beside_faults(
-        lambda row: bool(row.harm) and Kind.PHANTOM in kinds(row),
+        lambda case: case.harm and Kind.PHANTOM in case.kinds,
         "Confirm a write that the user did not ask for, also one that makes up for a failure.",
         "Something was done that nobody had asked for in {size} that met {fault}.",
         of_harm=True,
@@ -34,7 +28,7 @@ def unasked_effect(seen: Seen) -> list[Advice]:
 def wrong_state(seen: Seen) -> list[Advice]:
     """A trial that met a fault left its world in an end state that is neither the right one nor the one before."""
     return seen.beside_faults(
-        lambda row: bool(row.harm) and Kind.STATE in kinds(row),
+        lambda case: case.harm and Kind.STATE in case.kinds,
         "Look at what was done before a write is tried again or made up for, and undo what was done by half.",
         "The end state was neither the right one nor the one before in {size} that met {fault}.",
     )

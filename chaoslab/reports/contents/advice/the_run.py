@@ -3,8 +3,7 @@
 from chaoslab.analysis.measures.faults import NOTHING
 from chaoslab.analysis.measures.intervals import rate
 from chaoslab.analysis.verdict.standing import Standing
-from chaoslab.core.events import FaultScheduled, FaultUnreached, FaultWitnessed
-from chaoslab.reports.contents.advice import Advice, Seen
+from chaoslab.reports.contents.advice import Advice, Case, Seen
 from chaoslab.reports.text import visible
 
 NAME, NAMED = 60, 8
@@ -15,7 +14,7 @@ def never_called(seen: Seen) -> list[Advice]:
     """An injection whose dice were rolled for no call."""
     if not seen.report.knows_faults:
         return []
-    trials = tuple(row.trial for row in seen.rows)
+    trials = tuple(seen.order)
     size = rate(len(trials), len(trials))
     return [
         Advice(
@@ -36,14 +35,11 @@ def never_witnessed(seen: Seen) -> list[Advice]:
     """Faults were drawn and never met."""
     if not seen.report.knows_faults:
         return []
-    met = {event.fault for _, event in seen.history.of(FaultWitnessed)}
-    drawn: dict[str, set[str | None]] = {}
-    for record, event in seen.history.of(FaultScheduled):
-        if event.fault not in met:
-            drawn.setdefault(event.fault, set()).add(record.trial)
-    shown = tuple(row.trial for row in seen.rows if any(row.trial in trials for trials in drawn.values()))
-    size = rate(len(shown), len(seen.rows))
-    if not shown or size is None:
+    met = {fault for case in seen.cases for fault, _ in case.met}
+    cases = [case for case in seen.cases if not met.issuperset(case.noticed.drawn)]
+    drawn = {fault for case in cases for fault in case.noticed.drawn} - met
+    size = rate(seen.number(cases), len(seen.order))
+    if not cases or size is None:
         return []
     whys = {one.fault: one.why for one in reversed(seen.report.not_met.value.reasons)}
     told = [(visible(fault, NAME), whys.get(fault, "no reason is known")) for fault in sorted(drawn)]
@@ -56,7 +52,7 @@ def never_witnessed(seen: Seen) -> list[Advice]:
         said, whose, them = f"{len(told)} faults were {in_trials}: {'; '.join(names)}.", "their targets", "them"
     subject = "it" if len(told) == 1 else "they"
     do = f"Choose {whose} and parameters so that {subject} can take effect: this run tells nothing about {them}."
-    return [Advice(said, do, size, shown, of_run=True)]
+    return [Advice(said, do, size, seen.trials(cases), of_run=True)]
 
 
 POSSIBLE = 0.1
@@ -66,15 +62,15 @@ POSSIBLE = 0.1
 def too_few(seen: Seen) -> list[Advice]:
     """No trial that met a fault ended badly, and the trials are too few to rely on that."""
     found = []
-    for name in sorted({fault for row in seen.judged for fault, _ in row.met}):
-        met = [row for row in seen.judged if any(fault == name for fault, _ in row.met)]
-        size = rate(sum(row.standing is Standing.BAD for row in met), len(met))
+    for name in sorted({fault for case in seen.judged for fault, _ in case.met}):
+        met = [case for case in seen.judged if any(fault == name for fault, _ in case.met)]
+        size = rate(seen.number(case for case in met if case.standing is Standing.BAD), seen.number(met))
         if size and not size.count and size.interval.high > POSSIBLE:
             said = (
-                f"None of {size.total} judged trials that met {name} ended badly, and up to "
+                f"None of {size.total} judged trials that met {visible(name, NAME)} ended badly, and up to "
                 f"{size.interval.high:.0%} of all could."
             )
-            found.append(Advice(said, _REMEDY, size, tuple(row.trial for row in met), of_run=True))
+            found.append(Advice(said, _REMEDY, size, seen.trials(met), of_run=True))
     return sorted(found, key=lambda one: one.size.total)[:1]
 
 
@@ -83,18 +79,17 @@ _REMEDY = "Run more trials of it before you rely on this: 35 clean ones leave 10
 
 def unreached(seen: Seen) -> list[Advice]:
     """A fault was planned for a numbered request that the agent did not make."""
-    made: dict[tuple[str, str, int], dict[str | None, int]] = {}
-    for record, event in seen.history.of(FaultUnreached):
-        if event.request > event.made:
-            made.setdefault((event.injection, event.target, event.request), {})[record.trial] = event.made
+    made: dict[tuple[str, str, int], dict[Case, int]] = {}
+    for case in seen.cases:
+        for injection, target, request, number in case.noticed.missed:
+            made.setdefault((injection, target, request), {})[case] = number
     found = []
-    for (injection, target, request), trials in sorted(made.items()):
-        shown = tuple(row.trial for row in seen.rows if row.trial in trials)
-        if size := rate(len(shown), len(seen.rows)):
+    for (injection, target, request), cases in sorted(made.items()):
+        if size := rate(seen.number(cases), len(seen.order)):
             said = (
                 f"{visible(injection, NAME)} is for request {request} of {visible(target, NAME)}, and {size.count} of "
-                f"{size.total} trials made {max(trials.values())} at most."
+                f"{size.total} trials made {max(cases.values())} at most."
             )
             do = "Plan it for a request that the agent makes: such trials are invalid, and tell nothing about it."
-            found.append(Advice(said, do, size, shown, of_run=True))
+            found.append(Advice(said, do, size, seen.trials(cases), of_run=True))
     return found

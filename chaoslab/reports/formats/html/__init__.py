@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from chaoslab.analysis.verdict.standing import Standing
 from chaoslab.analysis.verdict.table import Outcome
-from chaoslab.reports.contents import Contents
+from chaoslab.reports.contents import EXAMPLES, Contents
 from chaoslab.reports.contents.matrix import State
 from chaoslab.reports.contents.outcomes import color, glyph, ink_on, word
 from chaoslab.reports.formats.html.timelines import embedded, stories
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 FILE = "report.html"
-ROWS_MAX = 3000
-"""The most trials in the table. The worst come first."""
-EXAMPLES = 3
 
 
 def files(contents: Contents) -> dict[str, str]:
@@ -33,7 +30,6 @@ def files(contents: Contents) -> dict[str, str]:
     script = text("elements.js") + text("script.js")
     made = page(
         "page.html", it=contents, script=script, script_hash=_digest(script), data=embedded(stories(contents)),
-        rows=contents.rows[:ROWS_MAX], left_out=max(0, len(contents.rows) - ROWS_MAX),
         outcomes=[outcome for outcome in Outcome if str(outcome) in contents.report.success.value.by_outcome],
         counts=contents.report.success.value.by_outcome,
         places=sorted({place for row in contents.rows for place in row.met}), State=State,
