@@ -93,8 +93,6 @@ class Chance(Trigger):
         return cls(float(value))
 
     def holds(self, occasion: Occasion, met: Met) -> bool:
-        if self.value >= 1:  # as any dice would say
-            return True
         names = occasion.trial, met.injection, occasion.target, occasion.request, occasion.attempt
         return Dice(occasion.seed, *names, "hit").hits(self.value)
 
@@ -145,9 +143,7 @@ class Persistence(Trigger):
         return not (met.times and self.value == "once")
 
     def lasts(self, occasion: Occasion, met: Met) -> bool:
-        """Tells if the last hit still goes on at this attempt."""
-        if not met.times:
-            return False
+        """Tells if the last hit, which there was, still goes on at this attempt."""
         return occasion.elapsed_s < met.since_s + self.span_s if self.span_s else met.in_a_row < self.hits
 
     def never(self, others: Mapping[str, Trigger]) -> str:
