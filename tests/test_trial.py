@@ -377,7 +377,8 @@ class Worded:
     ("answer", "text", "readable"),
     [
         ("paid", "paid", True), ("", "", True), (None, "null", False), (3.5, "3.5", True), (["é"], '["é"]', True),
-        (Result(), '{"to": "ana", "said": "paid"}', True), (Result, '{"said": "paid"}', True), (Public(), '{"said": "paid"}', True), (Worded(), "paid", True),
+        (Result(), '{"to": "ana", "said": "paid"}', True), (Result, '{"said": "paid"}', True),
+        (Public(), '{"said": "paid"}', True), (Worded(), "paid", True),
         (ValueError("bad"), "ValueError: bad", True), (object(), "a builtins.object", False),
         (Worded(None), f"a {__name__}.Worded", False),
     ],
