@@ -42,7 +42,7 @@ class Responses(Sequence[Response]):
     def __getitem__(self, at: slice) -> list[Response]: ...
     def __getitem__(self, at: int | slice) -> Response | list[Response]:
         if isinstance(at, slice):
-            return [*map(Response, self._trials[at], self._places[at], self._durations_s[at])]
+            return [*self][at]
         return Response(self._trials[at], self._places[at], self._durations_s[at])
 
     def __iter__(self) -> Iterator[Response]:
@@ -70,10 +70,3 @@ class Ended:
         for record, event in history.of(PromptFinished):
             if record.trial is not None and record.trial in places:
                 self.found.add(*places[record.trial], event.duration_s)  # a key that others have too
-
-
-def responses(history: History) -> Sequence[Response]:
-    """Every prompt that ended, in the order of ending."""
-    found = Ended()
-    found.take(history)
-    return found.found
