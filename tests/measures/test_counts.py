@@ -83,9 +83,9 @@ def test_where_nothing_was_stated_failures_have_a_rate_and_correct_has_none() ->
 
 
 def test_prompts_that_ended_are_had_by_their_places() -> None:
-    events = [PromptStarted(prompt_index=1, prompt="x"),
-              PromptFinished(prompt_index=1, prompt="x", status="ok", answer="y", attempts=1, duration_s=3.0)]  # fmt: skip
-    lines = [Record("", 1.0 * n, "run", f"p{n}.r1", "info", n, event) for n in (1, 2, 3) for event in events]
+    began = PromptStarted(prompt_index=1, prompt="x")
+    ended = PromptFinished(prompt_index=1, prompt="x", status="ok", answer="y", attempts=1, duration_s=3.0)
+    lines = [Record("", 1.0 * n, "run", f"p{n}.r1", "info", n, each) for n in (1, 2, 3) for each in (began, ended)]
     found = Ended()
     for batch in (lines[:2], lines[2:]):
         found.take(History(batch))
