@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -176,7 +176,7 @@ def test_no_sums_are_made_of_what_only_a_history_can_tell() -> None:
     assert sums.made(whole)
     for other in (
         [numbered([began, ended], since=2)], [numbered([began, ended], None)], [numbered([began, spent, ended])],
-        [whole[0], whole[0]],
+        [[whole[0][0], replace(whole[1][1], seq=2), replace(whole[1][0], seq=3)]],
     ):  # fmt: skip
         assert sums.made(other) is None
 
