@@ -26,7 +26,7 @@ from langchain_core.tools import StructuredTool
 import chaoslab as lab
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.judge import judge
-from chaoslab.core.events import CallStarted, PromptAttempt
+from chaoslab.core.events import CallStarted, FaultsOff, PromptAttempt
 from chaoslab.execution.agents import calling
 from chaoslab.execution.workers import WorkerLost
 from chaoslab.reports import show, summary
@@ -84,7 +84,9 @@ def test_a_lost_reply_doubles_a_refund_and_the_twin_tells() -> None:
 
 
 def test_without_a_fault_it_is_as_its_twin() -> None:
-    assert trial_of().outcome is lab.Outcome.CORRECT
+    trial = trial_of()
+    assert trial.outcome is lab.Outcome.CORRECT
+    assert not list(trial.history.of(FaultsOff))
 
 
 def test_who_gives_up_honestly_is_degraded() -> None:
