@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
+from chaoslab.core.conversation import READ_MAX
 from chaoslab.core.events import CallStarted, FaultWitnessed, TurnFinished, TurnStarted
 
 WRONG: Any = 3
@@ -339,3 +340,27 @@ def test_an_admission_whose_subject_is_open_does_not_take_back_an_earlier_claim_
         ("Pay 1.", "Pay 2.", "Is it done?"),
     ):
         assert paid_by_turns(*answers, talk=talk).outcome == "unknown", talk
+
+
+def test_a_conversation_is_made_shorter_by_a_turn_and_begins_with_words() -> None:
+    answer = lab.turn(reply={"ok": "Yes."})
+    told: list[tuple[tuple[Any, ...], list[str]]] = [
+        (("a", "b", answer, "c"), ["a b Yes.", "a b c", "a Yes. c", "b Yes. c"]), (("a", answer), ["a"]),
+        (("a", "b"), ["a", "b"]), (("a",), []),
+    ]  # fmt: skip
+    for turns, shorter in told:
+        assert [" ".join(str(each).splitlines()) for each in lab.turns(*turns).shorter()] == shorter
+
+
+def test_the_turns_of_a_scripted_user_follow_those_that_are_stated() -> None:
+    talk = lab.turns("a", lab.turn("b", after_s=2), user={"q": "no", "r": "yes"}, turns_max=4)
+    assert (talk.most, talk.waits_s, str(talk)) == (4, 2.0, "a\nb\nno or yes")
+    assert [None if (turn := talk.turn(n)) is None else str(turn) for n in range(1, 6)] == [
+        "a", "b", "no or yes", "no or yes", None
+    ]  # fmt: skip
+    assert [each.after_s for each in talk.waiting({1: 5.0}).turns] == [5.0, 2.0]
+    plain = lab.turns("a", "b")
+    assert (plain.most, plain.turn(3)) == (2, None)
+    user = lab.turn(reply={"ok": "good", "no": "bad"})
+    assert [user.words(said) for said in ("ok no", "no", "neither")] == ["good", "bad", None]
+    assert [user.words(" " * blank + "ok") for blank in (READ_MAX - 2, READ_MAX - 1)] == ["good", None]

@@ -8,6 +8,10 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
+from chaoslab.analysis.measures.idle import Idle
+from chaoslab.core.events import AttemptRef, CallStarted, FaultHeldBack, FaultInjected, FaultScheduled
+from tests.event_parts import call_at, fault_at
+from tests.verdict.trials import history
 
 
 def look(*, order: int) -> int:
@@ -126,3 +130,18 @@ def test_a_fault_that_finds_nothing_to_change_is_named(given: Any) -> None:
 def test_one_that_is_left_to_chance_or_met_a_call_that_another_fault_ended_is_not() -> None:
     assert run(lab.inject("page_lost", "look", chance=0.999)).warnings == ()
     assert run(lab.inject("page_lost", "look"), lab.inject("latency", "look")).warnings == ()
+
+
+def test_what_limits_have_kept_from_hitting_is_told_with_them() -> None:
+    it = lab.inject("latency", "look", name="it")
+    at = AttemptRef(target="look", request=1, attempt=1, request_id="")
+    limits = ("share 0.1", "faults 1", "share 0.1")
+    held = [FaultHeldBack(injection="it", at=at, tool="look", limit=limit) for limit in limits]
+    call = CallStarted(**call_at("look", "look", 1, 1, ""), arguments={})
+    found = Idle()
+    found.take(history(call, *held), [it])
+    assert found.told(called=True) == ["'it' hit nothing: held back by share 0.1 (2 times), faults 1 (1 time)"]
+    hit = [kind(**fault_at("latency", "it", "look", 1, 1, "")) for kind in (FaultScheduled, FaultInjected)]
+    found.take(history(call, *hit), [it])
+    assert found.told() == []
+    assert not found.wants([it])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.execution.forked import can_limit_memory
+from chaoslab.execution.forked import STATM, can_limit_memory, limited
 from chaoslab.execution.stack import Stack
 from chaoslab.execution.workers import WorkerLost
 
@@ -143,6 +144,18 @@ def hoarder(prompt: str) -> str:
         if prompt == "careless":
             raise
         return "too much"
+
+
+@pytest.mark.skipif(not can_limit_memory(), reason="the limit needs Linux")
+def test_the_limit_is_in_mebibytes_beside_what_the_process_has_and_goes_with_its_context() -> None:
+    def soft() -> int:
+        return resource.getrlimit(resource.RLIMIT_AS)[0]
+
+    before, pages = soft(), int(STATM.read_text(encoding="ascii").split()[0])
+    with limited(100_000):
+        assert soft() - pages * resource.getpagesize() == pytest.approx(100_000 * 2**20, abs=50 * 2**20)
+    with limited(None):
+        assert soft() == before
 
 
 @pytest.mark.skipif(not can_limit_memory(), reason="the limit needs Linux")

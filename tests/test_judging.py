@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 
@@ -227,6 +228,7 @@ def test_an_answer_that_lacks_a_stated_fact_is_asked_about_too() -> None:
         (lambda _: 1 / 0, "no opinion of its answer: judge= raised ZeroDivisionError: division by zero"),
         (lambda _: "good", f"no opinion of its answer: judge= gave 'good': it should be one of {', '.join(SAID)}"),
         (lambda _: None, "no opinion of its answer: judge= gave None: it should be one of"),
+        (lambda _: ANY, "no opinion of its answer: judge= gave <ANY>: it should be one of"),
     ],
 )
 def test_a_function_that_fails_leaves_the_trial_unknown(mine: Callable[[Question], Any], why: str) -> None:

@@ -67,7 +67,7 @@ def test_a_duration_is_read_in_all_its_spellings(value: object, lasts_s: float |
     ("status", "response", "right"),
     [
         (200, "", True), ("399", "", True), (400, "a", False), (199, "a", False), ("OK ", "", True),
-        ("success", "", True),
+        ("success", "", True), (True, "", True), ("200", "", True), (300, "", True), ("?", "a", False),
         ("validation error", "a", True), ("validation error", " ", False), ("failed", "a", False), (None, "a", True),
         (None, " ", False), (None, None, False), (None, {"é": 1}, True),
     ],

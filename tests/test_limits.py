@@ -22,7 +22,7 @@ from chaoslab.base.identity import TrialId
 from chaoslab.cli import main
 from chaoslab.config.limits import VARIABLE, hosts_allowed, limited
 from chaoslab.core.events import FaultHeldBack, FaultWitnessed
-from chaoslab.core.limits import Limits, all_of
+from chaoslab.core.limits import Guard, Limits, all_of, check_targets
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import HITS, Choice, Injection, Plan
 from chaoslab.execution.upstreams import check_hosts
@@ -132,6 +132,16 @@ def test_faults_at_a_time_are_counted_until_their_attempts_are_over() -> None:
     assert hits(memory, "crm", range(3, 5)) == [3]
 
 
+def test_an_attempt_that_another_part_may_hit_is_counted_once() -> None:
+    memory, _ = limited_memory(at_once=1)
+    guard = memory.guard
+    assert [guard.hold("crm", 9, 1), guard.hold("crm", 9, 1), guard.under_way] == [True, False, 1]
+    assert hits(memory, "crm", range(1, 3)) == []
+    guard.over("crm", 9, 1)
+    assert (guard.under_way, hits(memory, "crm", range(1, 3))) == (0, [1])
+    assert not Guard().hold("crm", 9, 1)
+
+
 def test_a_refused_connection_is_over_when_it_is_refused() -> None:
     def agent(prompt: str) -> None:  # noqa: ARG001
         for _ in range(3):
@@ -184,11 +194,11 @@ def test_in_a_home_that_is_closed_no_lever_is_pulled(tmp_path: Path, monkeypatch
 
 LIVE = {
     "lever": {"lever": "{folder}/stop"},
-    "until": {"until": "1970-01-01T00:16:45Z"},
+    "until": {"until": "1970-01-01T00:16:46Z"},
     "lease": {"lease": "{folder}/lease", "lease_s": "5s"},
     "machine": {},
 }
-"""Limits that end faults five seconds after the clock's start, or when somebody pulls the lever."""
+"""Limits that end faults within six seconds of the clock's start, or when somebody pulls the lever."""
 
 
 @pytest.mark.parametrize("what", LIVE)
@@ -242,6 +252,23 @@ def test_a_plan_without_limits_has_the_bytes_that_it_had() -> None:
     ("given", "says"),
     [
         ({"share": "0%"}, "share of limits is '0%': it should be a share above 0 up to 1, as in 0.1 or 10%"),
+        ({"share": True}, "share of limits is True: it should be a share"),
+        ({"targets": 3}, "targets of limits is 3: it should be a name or a list of names or patterns"),
+        ({"targets": ["a", ""]}, "targets of limits is ['a', '']: it should be a name or a list"),
+        ({"targets": []}, "targets of limits is []: it should be a name or a list"),
+        ({"hosts": [3]}, "hosts of limits is [3]: it should be a name or a list"),
+        (
+            {"tenants": {"x": ["a"], "": ["a"]}},
+            "tenants of limits is {'x': ['a'], '': ['a']}: it should be",
+        ),
+        ({"opens": "now"}, "opens of limits is 'now': it should be a moment like 2026-06-01T09:00:00Z"),
+        ({"until": 3}, "until of limits is 3: it should be a moment like"),
+        ({"lease": ""}, "lease of limits is '': it should be a file"),
+        ({"lever": "a\0"}, "lever of limits is 'a\\x00': it should be a file"),
+        ({"lease_s": True}, "lease_s of limits is True: it should be a time above 0"),
+        ({"lease_s": []}, "lease_s of limits is []: it should be a time above 0"),
+        ({"at_once": 10**9 + 1}, "at_once of limits is 1000000001: it should be a whole number from 1"),
+        ({"shadow": "yes"}, "shadow of limits is 'yes': it should be true or false"),
         ({"share": 2}, "share of limits is 2: it should be a share"),
         ({"share": "ten"}, "share of limits is 'ten': it should be a share"),
         ({"share": "x%"}, "share of limits is 'x%': it should be a share"),
@@ -262,9 +289,39 @@ def test_a_wrong_limit_is_one_line(given: object, says: str) -> None:
     assert str(error.value.args[0]).startswith(says)
 
 
-@pytest.mark.parametrize(("text", "seconds"), [("5m", 300.0), ("0.2s", 0.2), ("1.5h", 5400.0), (7, 7.0)])
-def test_units_are_read(text: object, seconds: float) -> None:
-    assert Limits.of({"lease_s": text}).lease_s == seconds
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ({"lease_s": "5m"}, {"lease_s": 300.0}), ({"lease_s": "0.2s"}, {"lease_s": 0.2}),
+        ({"lease_s": 7}, {"lease_s": 7.0}), ({"lease_s": 0.5}, {"lease_s": 0.5}),
+        ({"share": " 5 %"}, {"share": 0.05}), ({"share": "100%"}, {}),
+        ({"share": 1}, {}), ({"targets": "a"}, {"targets": ["a"]}), ({"targets": ("a", "b")}, {"targets": ["a", "b"]}),
+        ({"hosts": ()}, {"hosts": []}), ({"tenants": {"X-T": "a"}}, {"tenants": {"x-t": ["a"]}}),
+        ({"at_once": 1, "faults": 10**9}, {"at_once": 1, "faults": 10**9}), ({"shadow": False}, {}),
+        ({"opens": "2026-06-01", "until": "2026-06-02"},
+         {"opens": "2026-06-01T00:00:00Z", "until": "2026-06-02T00:00:00Z"}),
+        ({"until": "2026-06-01"}, {"until": "2026-06-01T00:00:00Z"}), ({"lease": "a", "lever": "b", "tally": "c"},) * 2,
+    ],
+)  # fmt: skip
+def test_a_limit_is_read_from_what_a_user_writes(given: dict[str, Any], found: dict[str, Any]) -> None:
+    made = Limits.of(given)
+    assert made.to_json() == found
+    assert Limits.of(found) == made
+
+
+def test_faults_wait_until_their_window_opens() -> None:
+    clock = Stopped()
+    memory, held = limited_memory(clock, opens="1970-01-01T00:16:46Z")
+    assert hits(memory, "crm", range(1, 2)) == []
+    assert held[0].limit == "opens 1970-01-01T00:16:46Z"
+    clock.now_s += 6
+    assert hits(memory, "crm", range(2, 3)) == [2]
+
+
+def test_limits_name_targets_that_there_are() -> None:
+    check_targets([Limits(targets=("cr*", "mail"))], ["crm", "mail"])
+    with pytest.raises(LookupError, match=r"targets of limits names 'crn': did you mean 'crm'\?"):
+        check_targets([Limits(targets=("mail", "crn"))], ["crm", "mail"])
 
 
 def test_limits_of_a_run_hold_and_are_logged(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from chaoslab.base.clock import iso
 from chaoslab.base.identity import ALONE
 from chaoslab.core.events import LabWarning
 from chaoslab.record.history import History
-from chaoslab.record.runs import Run
+from chaoslab.record.runs import REVISION_MAX, Run, began, command_of, names, newest_first, note_command, revision_of
 
 NOW = "2026-06-01T09:00:00Z"
 
@@ -96,3 +96,44 @@ def test_a_runs_log_counts_from_the_runs_origin(tmp_path: Path) -> None:
         log.write(LabWarning(message="hello"))
     (record,) = History.read(run.folder).records
     assert (record.t, record.run, record.writer) == (30.0, "made", "search")
+
+
+@pytest.mark.parametrize(
+    ("text", "revision", "command"),
+    [
+        ('{"revision": "abc", "again": ["run", "X=1"]}', "abc", ["run", "X=1"]), ("{}", "", []), ("[]", "", []),
+        ("{", "", []), ('{"revision": 3, "again": "run"}', "", []), ('{"again": ["run", 3]}', "", ["run"]),
+        (json.dumps({"revision": "a" * 99}), "a" * REVISION_MAX, []),
+    ],
+)  # fmt: skip
+def test_what_run_json_tells_is_read_as_far_as_it_can_be(
+    text: str, revision: str, command: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "run.json").write_text(text)
+    assert (revision_of(tmp_path), command_of(tmp_path)) == (revision, command)
+
+
+def test_a_command_is_noted_beside_what_run_json_tells(tmp_path: Path) -> None:
+    run = Run.create(tmp_path, now=NOW, clock=Still())
+    note_command(run.folder, ("test", "-n", "3"))
+    assert command_of(run.folder) == ["test", "-n", "3"]
+    assert Run.open(tmp_path, run.name) == run
+
+
+def test_folders_are_ordered_by_the_moments_in_their_names(tmp_path: Path) -> None:
+    stamps = ["20261121-091500", "20261121-091500-2", "20261121-091500-10", "20261122-000000", "20261199-091500"]
+    for name in (*stamps, "zz", "alone"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "run.json").write_text(json.dumps({"name": "one" if name in stamps[:3] else name}))
+    (tmp_path / "alone" / "run.json").write_text('{"name": 3}')
+    (tmp_path / "latest").symlink_to(stamps[3])
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "plain").write_text("")
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "info.log").write_text("")
+    assert [folder.name for folder in newest_first(tmp_path)] == [*reversed(stamps), "zz", "logs", "alone"]
+    found = {name: [folder.name for folder in folders] for name, folders in names(tmp_path).items()}
+    assert found == {"one": stamps[:3], stamps[3]: [stamps[3]], stamps[4]: [stamps[4]], "zz": ["zz"]}
+    assert [began(tmp_path / name) for name in ("20261121-091500-2", stamps[4], "zz", "20261121-091500-1000")] == [
+        datetime(2026, 11, 21, 9, 15, tzinfo=UTC), None, None, None
+    ]  # fmt: skip

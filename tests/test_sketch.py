@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from chaoslab.base.identity import digest
 from chaoslab.core.dialog import CHAT
 from chaoslab.core.sketch import NEWEST, WORDS, nearness, sketch
 
@@ -19,11 +20,14 @@ def test_what_came_behind_the_last_answer_is_told_and_the_rest_is_a_digest() -> 
     told, earlier, note = found["messages"], found["earlier"], found["note"]
     assert told == [f"user: {'c' * (WORDS - 1)}…"]
     assert earlier not in ("none", of(("user", "a"), ("assistant", "x"), ("user", "c"))["earlier"])
-    assert note.startswith("a text, ")
     assert (found["temperature"], found["tools"]) == (0.5, "[]")
     assert of(("user", "a"))["earlier"] == "none"
     assert len(of(*[("user", str(n)) for n in range(NEWEST + 1)])["messages"]) == NEWEST
     assert of(long=["word"] * 30)["long"].startswith("30 entries, ")
+    short = of(note="n" * 60, list=["n" * 56], none=None, flag=True)
+    assert (short["note"], short["list"], short["none"], short["flag"]) == ("n" * 60, f'["{"n" * 56}"]', None, True)
+    assert of(list=["n" * 57])["list"] == f"1 entries, {digest(['n' * 57])[:8]}"
+    assert note == f"a text, {digest('n' * 61)[:8]}"
     assert sketch(CHAT, ["no object"]) == {}
 
 

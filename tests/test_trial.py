@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,8 @@ from langchain_core.tools import StructuredTool
 import chaoslab as lab
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.judge import judge
-from chaoslab.core.events import CallStarted, PromptAttempt
+from chaoslab.core.events import CallStarted, FaultsOff, PromptAttempt
+from chaoslab.execution.agents import calling
 from chaoslab.execution.workers import WorkerLost
 from chaoslab.reports import show, summary
 from chaoslab.reports.folder import read
@@ -82,7 +84,9 @@ def test_a_lost_reply_doubles_a_refund_and_the_twin_tells() -> None:
 
 
 def test_without_a_fault_it_is_as_its_twin() -> None:
-    assert trial_of().outcome is lab.Outcome.CORRECT
+    trial = trial_of()
+    assert trial.outcome is lab.Outcome.CORRECT
+    assert not list(trial.history.of(FaultsOff))
 
 
 def test_who_gives_up_honestly_is_degraded() -> None:
@@ -349,6 +353,40 @@ class Shop:
     async def later(self, prompt: str) -> str:
         self.send("ana")
         return prompt
+
+
+@dataclass
+class Result:
+    to: str = field(default_factory=lambda: "ana")
+    said: str = "paid"
+    _raw: int = 2
+
+
+class Public:
+    def __init__(self) -> None:
+        self.said, self._raw = "paid", 2
+
+
+class Worded:
+    def __init__(self, says: str | None = "paid") -> None:
+        self._says = says
+
+    def __str__(self) -> str:
+        return self._says  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "readable"),
+    [
+        ("paid", "paid", True), ("", "", True), (None, "null", False), (3.5, "3.5", True), (["é"], '["é"]', True),
+        (Result(), '{"to": "ana", "said": "paid"}', True), (Result, '{"said": "paid"}', True),
+        (Public(), '{"said": "paid"}', True), (Worded(), "paid", True),
+        (ValueError("bad"), "ValueError: bad", True), (object(), "a builtins.object", False),
+        (Worded(None), f"a {__name__}.Worded", False),
+    ],
+)  # fmt: skip
+def test_an_answer_is_text_by_its_public_content(answer: Any, text: str, readable: bool) -> None:
+    assert (calling.text_of(answer).strip('"'), calling.readable(answer)) == (text, readable)
 
 
 @pytest.mark.parametrize("world", ["virtual", "local"])

@@ -20,7 +20,7 @@ from chaoslab.core.events import CallFinished, FaultScheduled, FaultWitnessed
 from chaoslab.core.exchange import Call
 from chaoslab.core.inject import check
 from chaoslab.core.memory import TrialMemory
-from chaoslab.core.occasion import Occasion
+from chaoslab.core.occasion import Met, Occasion
 from chaoslab.core.plan import HITS, Candidates, Choice, Injection, Plan
 
 Step = tuple[str, int, int, float, Any]
@@ -222,6 +222,43 @@ def test_the_manager_decides_as_the_seam_counts(situation: tuple[Plan, list[Step
         assert set(asked) <= {i.name for i in wire}
 
 
+@pytest.mark.parametrize(
+    ("given", "timed", "reads", "state"),
+    [
+        ({}, False, False, []), ({"calls": [1]}, False, False, []), ({"chance": 0.5}, False, False, []),
+        ({"when": "amount > 3"}, False, True, []), ({"window_s": [1, 2]}, True, False, []),
+        ({"max_times": 1}, False, False, ["it"]), ({"persistence": "for_s 2"}, True, False, ["it"]),
+        ({"after": "other"}, False, False, ["it", "other"]), ({"attempts": [2]}, False, False, []),
+    ],
+)  # fmt: skip
+def test_candidates_know_what_their_triggers_read(
+    given: dict[str, Any], timed: bool, reads: bool, state: list[str]
+) -> None:
+    found = Plan(1, (IT, one(**given))).candidates("shop")
+    assert (found.timed, found.reads, found.state) == (timed, reads, state)
+
+
+def test_an_occasion_goes_to_another_process_with_what_its_triggers_read() -> None:
+    call = Call("shop", "buy", "p1.r1", 3, 2)
+    hits = {name: Met(name, 2, 1.5, 1, ("shop", 1, 1)) for name in ("it", "other")}
+    occasion = Occasion(7, "p1.r1", "shop", "buy", 3, 2, 2, 1, 2.5, {"amount": 4}, hits, {"x-t": "a"}, 1)
+    reach = Plan(7, (one(when="amount > 3", max_times=9),)).candidates("shop")
+    told = json.loads(json.dumps(occasion.to_json(reach)))
+    assert Occasion.from_json(7, call, told) == replace(occasion, met={"it": hits["it"]})
+    calm = replace(occasion, headers=None, under_way=0, met={})
+    assert calm.to_json(Plan(7, (one(calls=[1]),)).candidates("shop")) == {
+        "turn": 2, "in_turn": 1, "elapsed_s": 2.5, "arguments": None, "met": {}
+    }  # fmt: skip
+    assert Occasion.from_json(7, call, {}) == Occasion(7, "p1.r1", "shop", "buy", 3, 2, 1, 3)
+
+
+def test_injections_that_are_switched_off_keep_their_places() -> None:
+    plan = Plan(1, (IT, one()))
+    assert plan.without(()) is plan
+    assert [each.may_hit for each in plan.without(["it"]).injections] == [False, False]
+    assert [each.name for each in plan.without(["other"]).candidates("shop")] == ["it", "it"]
+
+
 def test_nothing_of_a_trial_is_known_in_the_next() -> None:
     plan = Plan(1, (one(persistence="for_good", calls=[2], attempts=[1]),))
     assert [hits(plan, TEN)["it"] for _ in range(2)] == [[2, 3, 4, 5, 6, 7, 8, 9]] * 2
@@ -327,6 +364,18 @@ def test_a_trigger_that_is_wrong_or_can_never_hold_is_refused_in_one_line(given:
     with pytest.raises((ValueError, LookupError)) as refused:
         one(**given)
     assert str(refused.value) == line
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"persistence": "once", "max_times": 1}, {"persistence": "burst 2", "max_times": 2}, {"between_turns": True},
+        {"on_turn": [2], "between_turns": True}, {"on_turn": 2}, {"calls": [3], "after_calls": 2},
+        {"calls": [1, 4], "every": 2},
+    ],
+)  # fmt: skip
+def test_triggers_that_can_hold_together_are_taken(given: dict[str, Any]) -> None:
+    Plan(1, (one(**given),)).check(turns=2)
 
 
 IT = lab.inject("latency", "shop", name="it")

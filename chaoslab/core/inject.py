@@ -41,7 +41,7 @@ def fault_list() -> str:
 def _parameter(parameter: Field[Any], options: tuple[Any, ...]) -> str:
     """The name and the default, followed by the other options of a Literal."""
     if parameter.default is MISSING:
-        return parameter.name if parameter.default_factory is MISSING else f"{parameter.name}=…"
+        return parameter.name
     others = (option for option in options if option != parameter.default)
     return f"{parameter.name}={' | '.join(map(repr, (parameter.default, *others)))}"
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any, Literal
@@ -72,19 +73,17 @@ def is_epoch(value: Any) -> bool:
 def untrue(value: Any, severity: float, dice: Dice) -> Any:
     """Another value of the leaf's type and form, drawn by the dice."""
     made = _untrue(value, severity, dice)
-    if repr(made) == repr(value) or type(made) is not type(value):  # nothing of its form is left to change
-        made = f"{value}0" if isinstance(value, str) else type(value)(0 if value else 1)
+    if repr(made) == repr(value) or type(made) is not type(value):  # a flag, or nothing of its form is left to change
+        made = f"{value}0" if isinstance(value, str) else not value
     return made
 
 
 def _untrue(value: Any, severity: float, dice: Dice) -> Any:
     sort = kind(value)
-    if sort == "flag":
-        return not value
     if isinstance(value, UUID):
         return UUID(other_id(str(value), severity, dice))
     if sort == "moment":
-        days = max(1, round(DAYS_MAX**severity)) * (1 if dice("later").hits(0.5) else -1)
+        days = round(DAYS_MAX**severity) * (1 if dice("later").hits(0.5) else -1)
         return shifted(value, days)
     if isinstance(value, str):
         made: Callable[[str, float, Dice], str] = _TEXTS[sort]
@@ -103,37 +102,31 @@ def other_number(value: Any, severity: float, dice: Dice) -> Any:
         sign, digits, exponent = value.as_tuple()
         if not isinstance(exponent, int):
             return Decimal(0)
-        whole = other_number(int("".join(map(str, digits)) or "0"), severity, dice)
+        whole = other_number(int("".join(map(str, digits))), severity, dice)
         return Decimal((sign, tuple(map(int, str(whole))), exponent))
-    if not math.isfinite(value):
-        return 0.0
     decimals = len(repr(value).partition(".")[2]) if "e" not in repr(value) else 0
     made = round(value * (1 - share if less else 1 + share), decimals) if decimals else value * (1 + share)
     if made == value:
         made = round(value + 10.0**-decimals, decimals)
-    return made if math.isfinite(made) and made != value else (0.0 if value else 1.0)
+    return made if math.isfinite(made) else 0.0
 
 
 def shifted(value: Any, days: int) -> Any:
     """A moment so many days later; a day the other way if the calendar ends before. Text, number or Python's own."""
     if isinstance(value, int):
-        per_second = next(each for least, most, each in EPOCHS if least <= value < most)
+        per_second = next(each for least, _, each in reversed(EPOCHS) if least <= value)
         return value + days * 86_400 * per_second
     for some in (days, -days):
-        try:
+        with suppress(ValueError, OverflowError):
             if isinstance(value, date):
                 return value + timedelta(days=some)
             return (date.fromisoformat(value[:10]) + timedelta(days=some)).isoformat() + value[10:]
-        except (ValueError, OverflowError):
-            continue
-    return other_id(value, 0.0, Dice(days)) if isinstance(value, str) else value
+    return other_id(value, 0.0, Dice(days))
 
 
 def other_id(text: str, severity: float, dice: Dice) -> str:
     """An id of the same form: one character is another (`severity` 0), or all are (1)."""
     spots = [n for n, c in enumerate(text) if c.isascii() and c.isalnum()]
-    if not spots:
-        return text
     digits = [n for n in spots if text[n].isdigit()]
     most = max(1, round(severity * len(spots)))
     chosen = spots if most == len(spots) else (digits[-most:] or spots[-most:])
@@ -148,9 +141,7 @@ def other_id(text: str, severity: float, dice: Dice) -> str:
 
 
 def _other_number_text(text: str, severity: float, dice: Dice) -> str:
-    if "." in text:
-        return str(other_number(Decimal(text), severity, dice))
-    return str(other_number(int(text), severity, dice))
+    return str(other_number(Decimal(text), severity, dice))
 
 
 def other_email(text: str, severity: float, dice: Dice) -> str:
@@ -164,7 +155,7 @@ def other_url(text: str, severity: float, dice: Dice) -> str:
     """A link that ends at another page, and from `severity` 0.5 on at a host that does not exist (RFC 2606)."""
     scheme, _, rest = text.partition("://")
     host, slash, path = rest.partition("/")
-    made = other_id(path, severity, dice) if any(c.isascii() and c.isalnum() for c in path) else path
+    made = other_id(path, severity, dice)
     if made == path:
         made = f"{path}{dice('page').pick(range(1000, 10_000))}"
     return f"{scheme}://{host if severity < 0.5 else 'www.invalid'}{slash or '/'}{made}"
@@ -175,7 +166,7 @@ def other_word(text: str, severity: float, dice: Dice) -> str:
     near = _NEAR.get(text.lower())
     if near:
         word = dice("near").pick(near)
-        return word.upper() if text.isupper() and len(text) > 1 else word.capitalize() if text[0].isupper() else word
+        return word.upper() if text.isupper() else word.capitalize() if text[0].isupper() else word
     return other_id(text, severity, dice)
 
 

@@ -332,13 +332,9 @@ def answered(entry: Entry) -> bool:
     """Tells if the attempt ended with an answer. A "validation error" with a response is an answer in plain
     language."""
     status, response = entry.data.get("status"), text(entry.data.get("response"))
-    code = whole(status)
-    if code is not None:
-        return 200 <= code < 400
-    if status is None:
+    if status is None or str(status).strip().lower() == "validation error":
         return bool(response.strip())
-    word = str(status).strip().lower()
-    return word in ("ok", "success") or (word == "validation error" and bool(response.strip()))
+    return _right(status)
 
 
 def text(value: Any) -> str:

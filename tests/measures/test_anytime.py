@@ -45,11 +45,21 @@ def test_the_power_is_that_of_simulated_comparisons(worse: float, better: float,
     assert power(worse, better, pairs, alpha=0.05) == pytest.approx(shown / runs, abs=0.04)
 
 
+@pytest.mark.parametrize(
+    ("worse", "better", "pairs", "found"),
+    [(1.0, 0.0, 7, 1.0), (1.0, 0.0, 6, 0.0), (0.0, 0.0, 9, 0.0), (0.1, 0.1, 0, 0.0), (0.02, 0.0, 40_000, 1.0),
+     (0.5, 0.5, 700, 0.043015691)],
+)  # fmt: skip
+def test_the_power_of_nothing_and_of_all(worse: float, better: float, pairs: int, found: float) -> None:
+    assert power(worse, better, pairs, alpha=0.05) == pytest.approx(found)
+
+
 def test_the_pairs_that_are_needed_are_the_fewest_with_the_power() -> None:
     found = pairs_needed(0.12, 0.02, alpha=0.05, least=0.9)
     assert found is not None
     assert power(0.12, 0.02, found - 1, alpha=0.05) < 0.9 <= power(0.12, 0.02, found, alpha=0.05)
     assert pairs_needed(0.1, 0.1, alpha=0.05, least=0.9) is None
+    assert pairs_needed(1.0, 0.0, alpha=0.05, least=0.9) == 7
 
 
 def test_what_would_have_been_shown_shrinks_with_the_pairs() -> None:
@@ -74,5 +84,14 @@ def test_a_confidence_sequence_holds_the_mean_at_every_look_but_for_few() -> Non
                     missed += 1
                     break
     assert missed <= 0.1 * runs
+    values = [n % 7 + n % 3 / 2 for n in range(60)]
+    for some, alpha, low, high in (  # by the formula of theorem 2.2
+        (values, 0.05, 2.600853334, 4.199146666), (values * 2, 0.1, 2.889511425, 3.910488575),
+        ([0.0] * 41 + [1.0] * 20, 0.05, 0.143996157, 0.511741547),
+    ):  # fmt: skip
+        sequence = mean_sequence(some, alpha=alpha)
+        assert sequence is not None
+        assert (sequence.low, sequence.high) == pytest.approx((low, high))
+    assert mean_sequence(values[:59], alpha=0.05) is None
     assert mean_sequence([0.0, 1.0] * 29, alpha=0.05) is None
     assert mean_sequence([1.0] * 100 + [0.0] * 19, alpha=0.05) is None

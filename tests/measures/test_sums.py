@@ -1,6 +1,6 @@
 """Sums of trials that were made where they ran: a report that adds them up is the one that reads the stories."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,10 @@ import chaoslab as lab
 from chaoslab.analysis.measures import findings, latency, run_report, sums
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.measures.trials import Trial
+from chaoslab.core.events import Budget, Event, PromptFinished, PromptStarted
 from chaoslab.record import pack_sums, packs
 from chaoslab.record.history import History
+from chaoslab.record.lines import Record
 from chaoslab.reports import contents, formats, summary
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.formats import json
@@ -200,6 +202,22 @@ def test_trials_that_cannot_be_summed_up_are_read(tmp_path: Path) -> None:
     folder = run(tmp_path, unlucky, tools=[unspeakable], reads=[], faults=[], trials=20, anyway=True)
     assert not [*folder.glob("*.sums.zst")]
     assert len(RunReport.read(folder).trials) == 20
+
+
+def test_no_sums_are_made_of_what_only_a_history_can_tell() -> None:
+    def numbered(events: list[Event], trial: str | None = "p1.r1", since: int = 1) -> list[Record]:
+        return [Record("", float(n), "run", trial, "info", n, event) for n, event in enumerate(events, since)]
+
+    began = PromptStarted(prompt_index=1, prompt="x")
+    ended = PromptFinished(prompt_index=1, prompt="x", status="ok", answer="y", attempts=1, duration_s=3.0)
+    spent = Budget(limit="calls", spent=2, allowed=1, mode="hard", target="search")
+    whole = [numbered([began, ended]), numbered([began, ended], "p2.r1")]
+    assert sums.made(whole)
+    for other in (
+        [numbered([began, ended], since=2)], [numbered([began, ended], None)], [numbered([began, spent, ended])],
+        [[whole[0][0], replace(whole[1][1], seq=2), replace(whole[1][0], seq=3)]],
+    ):  # fmt: skip
+        assert sums.made(other) is None
 
 
 def test_stories_that_are_left_out_have_no_sums(tmp_path: Path) -> None:

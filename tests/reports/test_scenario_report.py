@@ -166,6 +166,18 @@ def test_the_rulings_are_read_as_they_were_written(tmp_path: Path) -> None:
     assert ruling.state is State.FAILED
 
 
+def test_rulings_are_read_as_far_as_they_can_be(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text(
+        '{"scenario": "s", "asked": ["a", 3], "trials": "2"}\n'
+        '{"trial": 7, "state": "failed", "reasons": ["x\\ny", 1], "again": 5}\n'
+        '{"trial": "p1.r1", "state": "odd"}\n{"state": "passed", "why": "no list"}\n'
+    )
+    assert Rulings.read(tmp_path) == Rulings(
+        scenario="s", asked=("a",), trials=0, by_trial={"7": TrialRuling(State.FAILED, ("x y",))}, state=State.PASSED,
+        why=(), cut_lines=(3,),
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("text", ["", "[]\n", '{"scenario": 1}\n', '{"trial": "p1.r1", "state": {}}\n', "\x00\xff\n"])
 def test_rulings_that_are_none_are_no_ruling(tmp_path: Path, text: str) -> None:
     (tmp_path / FILE).write_text(text)

@@ -1,13 +1,17 @@
 """The cost of a run is told before it starts, and what nobody knows is unknown."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from chaoslab.base.clock import SystemClock
 from chaoslab.cli import main
 from chaoslab.core.events import PromptFinished, PromptStarted, RunStarted, Usage, UsageUnstated
-from chaoslab.execution.estimate import Estimate, pilot
+from chaoslab.execution import estimate
+from chaoslab.execution.estimate import Estimate, Sample, pilot, summed
 from chaoslab.record.rulings import RulingsFile, State, TrialRuling
 from chaoslab.record.runs import Run
 from chaoslab.scenarios.estimate import estimated
@@ -31,6 +35,19 @@ trials: 100
 budget: {dollars: 0.5}
 """
 Said = pytest.CaptureFixture[str]
+FREE = "  model    no tokens and no dollars: no real model is asked"
+
+
+class Stepped(SystemClock):
+    """A clock that moves when it is told."""
+
+    now_s = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def step(self, by_s: float) -> None:
+        self.now_s += by_s
 
 
 def run_of(logs: Path, *, priced: bool = True, unstated: bool = False, world: str = "local") -> None:
@@ -70,7 +87,7 @@ def test_in_virtual_time_a_pilot_tells_the_time_and_nothing_costs_money(
     assert name == "refund: 200 trials"
     assert time.startswith("  time     about ")
     assert time.endswith(" s, by a pilot of 6 trials")
-    assert model == "  model    no tokens and no dollars: no real model is asked"
+    assert model == FREE
     assert not (tmp_path / "logs").exists()
 
 
@@ -114,6 +131,57 @@ def test_the_lab_and_the_levels_of_stress_are_estimated_too(
     told = json.loads(capsys.readouterr().out)
     assert [one["name"] for one in told["estimates"]] == ["refund at level 0", "refund at level 1"]
     assert (told["sum"]["trials"], told["sum"]["dollars"]) == (4, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("sample", "options", "said"),
+    [
+        (None, {}, ["a: 10 trials", "  time     unknown", "  tokens   unknown", "  dollars  unknown"]),
+        (None, {"real": False}, ["a: 10 trials", "  time     unknown", FREE]),
+        (
+            Sample("a log", 4, 2.0, 3.0, 100, 0.5),
+            {"limit_usd": 0.5, "notes": ["Not all."]},
+            ["a: 10 trials", "  time     about 23 s, by a log", "  tokens   about 250",
+             "  dollars  about $1.2; the limit is $0.5", "  Not all."],
+        ),
+        (Sample("a log", 4, 2.0, 3.0, 100, 0.5), {"real": False, "jobs": 2},
+         ["a: 10 trials", "  time     about 13 s, by a log", FREE]),
+        (Sample("a log", 4, 2.0, 3.0, 100), {"trials": 1, "jobs": 2},
+         ["a: 1 trial", "  time     about 5 s, by a log", "  tokens   about 25", "  dollars  unknown"]),
+        (Sample("a log", 1, 0.5, 0.0, None, 7.0), {"trials": 4000},
+         ["a: 4,000 trials", "  time     about 33 min 20 s, by a log", "  tokens   unknown",
+          "  dollars  about $2.8e+04"]),
+    ],
+)  # fmt: skip
+def test_an_estimate_is_told_with_what_is_not_known(
+    sample: Sample | None, options: dict[str, Any], said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    more = {"real": True, **options}
+    assert [*Estimate.of("a", more.pop("trials", 10), sample, **more).lines()] == said
+
+
+def test_a_sum_is_not_known_where_one_is_not() -> None:
+    one, other, unknown = Estimate("a", 1, 1.0, 5, 0.1), Estimate("b", 2, 2.0, 0, 0.0), Estimate("c", 3, None, 1, None)
+    assert summed([one, other]) == Estimate("in all", 3, 3.0, 5, 0.1)
+    assert summed([one, unknown]) == Estimate("in all", 4, None, 6, None)
+    assert "no real model" not in "".join(summed([replace(one, tokens=0), other]).lines())
+
+
+@pytest.mark.parametrize(
+    ("steps_s", "count", "each_s", "once_s"),
+    [
+        ([5], 1, 5, 0), ([5, 1], 2, 1, 4), ([5, 1, 1], 2, 1, 4), ([1, 3], 2, 3, 0), ([1, 3, 1, 1], 3, 2, 0),
+        ([1, 4, 1], 2, 4, 0), ([0.5, *[0.25] * 7], 6, 0.25, 0.25),
+    ],
+)  # fmt: skip
+def test_a_pilot_measures_the_trials_and_what_they_take_once(
+    steps_s: list[float], count: int, each_s: float, once_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Stepped()
+    monkeypatch.setattr(estimate, "system", clock)
+    found = pilot(map(clock.step, steps_s))
+    assert found == Sample(f"a pilot of {count} trial{'s' if count > 1 else ''}", count, each_s, once_s)
 
 
 def test_a_pilot_ends_early_and_parts_the_beginning_from_the_trials() -> None:

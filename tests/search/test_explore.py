@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -287,6 +288,36 @@ def test_the_turns_of_a_conversation_are_written_as_they_are_made() -> None:
     written = text_of(trial, Variation(()), "Turns")
     own = "'Hi.', lab.turn('Pay.', after_s=2.0), lab.turn(reply={'sure': 'Yes.'}), 'Bye.'"
     assert f"twice_if_both_fail, lab.turns({own})" in written
+
+
+class Called:
+    def __call__(self, prompt: str) -> str:
+        return prompt
+
+
+HELD = Called()
+
+
+def test_what_an_agent_was_given_is_written_by_names_that_a_test_can_import() -> None:
+    trial = lab.run(retrying, "go", tools=[pay], faults=[], twin=False)
+    assert trial.asked is not None
+
+    def written(name: str = "x", order: Any = (), **other: Any) -> str:
+        trial.asked = replace(trial.asked, **other)
+        return text_of(trial, Variation((), order), name)
+
+    def inner(prompt: str) -> str:
+        return prompt
+
+    assert "lab.run(lab.fresh(Called), 'go', tools={'pay': pay}" in written(agent=lab.fresh(Called), tools={"pay": pay})
+    assert f"from {__name__} import HELD, pay\n" in written(agent=HELD)
+    assert "lab.run(Called.__call__, 'go'" in written(agent=Called.__call__)
+    assert f"from {__name__} import Called, pay\n" in written()
+    assert ", order={1: ['b', 'a']}, faults=[" in written(order=((1, ("b", "a")),))
+    assert "\ndef test_a_b_c():\n" in written("A: b & C!")
+    for nameless in (Called(), inner):
+        with pytest.raises(ValueError, match="has no name that a test could import: define it in a module"):
+            written(agent=nameless)
 
 
 def test_a_trial_without_its_agent_cannot_be_written_as_a_test() -> None:

@@ -105,3 +105,29 @@ def test_what_a_run_cannot_do_is_refused(tmp_path: Path) -> None:
         )
         with pytest.raises(ValueError, match="has no levers: chaoslab gateway has some, and chaoslab exec with"):
             steer(gate.folder, ["stop"])
+
+
+def test_a_fault_of_the_plan_is_switched_off_and_on_by_its_name(tmp_path: Path) -> None:
+    plan = {"injections": [{"name": "slow"}, {"name": "late=x"}]}
+    run = Run.create(tmp_path, now=NOW)
+    with run.log("info") as info:
+        info.write(RunStarted(seed=1, settings={}, plan=plan, prompts=2, now=NOW, model="m", world="virtual"))
+        for words, said, off in (
+            (["slow=off", "late=x=off"], ["'slow' is off", "'late=x' is off"], ["slow", "late=x"]),
+            (["slow=off"], ["'slow' is off"], ["late=x", "slow"]),
+            (["late=x=on", "pause"], ["'late=x' is on"], ["slow"]),
+        ):
+            told = steer(run.folder, words)
+            assert told[: len(said)] == [f"{each} from the next trial on" for each in said]
+            assert Steering.read(run.folder).off == off
+        assert Steering.read(run.folder).hold
+        for word, why in (
+            ("slw=off", r"'slw' is no fault of the run's plan: did you mean 'slow'\?"),
+            ("slow=maybe", "should be pause"),
+            ("=off", "should be pause"),
+            ("manager=pause", "has no proxy manager: only a lab of real time has one"),
+            ("TOXIC_PROB=2", "should be from 0 to 1"),
+        ):
+            with pytest.raises(ValueError, match=why):
+                steer(run.folder, [word])
+    assert Steering.read(run.folder).off == ["slow"]

@@ -34,6 +34,12 @@ JSON = st.recursive(
         ({"a": [{"x": 1}]}, {"a": [{"x": 2}]}, {"a": [{"x": 3}]},
          [(Kind.STATE, "the state's a[0].x is 3 instead of 2")]),
         (1, 2, 3, [(Kind.STATE, "the state's it is 3 instead of 2")]),
+        ([1], 2, [1, 3], [(Kind.STATE, "the state's it is [1, 3] instead of 2")]),
+        ([1], [2], 3, [(Kind.STATE, "the state's it is 3 instead of [2]")]),
+        ({"k": 1}, 2, {"k": 3}, [(Kind.STATE, 'the state\'s it is {"k": 3} instead of 2')]),
+        ({"k": 1}, {"k": 2}, 3, [(Kind.STATE, 'the state\'s it is 3 instead of {"k": 2}')]),
+        (7, {"k": 2}, {"k": 3}, [(Kind.STATE, "the state's k is 3 instead of 2")]),
+        (7, [2], [3], [(Kind.STATE, "the state's [0] is 3 instead of 2")]),
         ({}, {"k": None}, {}, [(Kind.LOST, "missing: the state's k is nothing as before instead of null")]),
     ],
 )  # fmt: skip

@@ -14,6 +14,7 @@ from chaoslab.analysis.verdict.table import Basis, Outcome
 from chaoslab.core.events import (
     CANCELLED,
     OPEN,
+    UNTOLD,
     AttemptRef,
     CallDisturbed,
     CallFinished,
@@ -98,6 +99,13 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
         "the answer says that something could not be done",
     ),
     ("a failure", [started(FACT), finished("", "failed")], Outcome.FAILED, "model error"),
+    ("an end that is not told", [started(FACT), finished("", UNTOLD)], Outcome.UNKNOWN, "does not tell how it ended"),
+    (
+        "twice, and an end that is not told",
+        [started([], [ANA]), message("ana", "21.4", "a"), message("ana", "21.4", "b"), finished("", UNTOLD)],
+        Outcome.HARM,
+        "twice",
+    ),
     ("silence", [started(FACT), finished("  ")], Outcome.FAILED, "empty"),
     ("a killed run", [started(FACT)], Outcome.UNFINISHED, "the run ended before it did"),
     ("cut off on an armed lane", [started(FACT), ARMED], Outcome.UNFINISHED, "the run ended before it did"),

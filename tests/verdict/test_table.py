@@ -243,6 +243,13 @@ TWICE = ["refund", "refund"]
             [],
             (Said.WRONG, "by says=, refund is false, and the ledger shows it once"),
         ),
+        (
+            {"refund": 1, "mail": 2},
+            None,
+            [*TWICE, "mail"],
+            [],
+            (Said.WRONG, "by says=, refund is 1, and the ledger shows it twice"),
+        ),
         ({"refund": 1}, None, TWICE, ["refund"], (Said.ADMITS, "by says=, refund is 1")),
         ({"refund": 0}, None, TWICE, ["refund"], (Said.ADMITS, "by says=, refund is 0")),
         ({"refund": 2}, None, TWICE, ["refund"], (Said.PASSES_OVER, "by says=, refund is 2")),

@@ -148,9 +148,6 @@ class Durations:
     met: Quantiles = field(default_factory=Quantiles)
     held: Quantiles = field(default_factory=Quantiles)
 
-    def __len__(self) -> int:
-        return len(self.calm) + len(self.met) + len(self.held)
-
     @cached_property
     def both(self) -> tuple[Quantiles, Quantiles]:
         """Those without a fault and with one. A fault's own count too: the caller waits for an answer, or for the end
@@ -208,8 +205,7 @@ class Attempts:
         alike = self._alike
         for _, target, _, duration_s, ok, via, faults, _, _ in found:
             alike[target, faults, ok, via].append(duration_s)
-        if streamed := [one for one in found if one.first_byte_s is not None]:
-            self._count_streams(streamed)
+        self._count_streams(found)
         self._taken(len(found), found[-1].t)
         self._draw(found, list)
 

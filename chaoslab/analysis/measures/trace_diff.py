@@ -106,13 +106,12 @@ def compare(was: Story, now: Story) -> Difference | None:
 def first_unlike(was: Any, now: Any, path: str = "") -> tuple[str, Any, Any] | None:
     """The first field that differs in two JSON values: its path, and both values."""
     if isinstance(was, dict) and isinstance(now, dict):
-        for key in [*was, *(key for key in now if key not in was)]:
+        for key in was | now:
             here = f"{path}.{key}" if path else str(key)
             if key not in was or key not in now:
                 return here, was.get(key), now.get(key)
             if (found := first_unlike(was[key], now[key], here)) is not None:
                 return found
-        return None
     if isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
         return next(
             (

@@ -120,7 +120,7 @@ def json_in(reply: Any) -> Mapping[str, Any]:
     """The JSON object in a model's words; empty if there is none."""
     found = re.search(r"\{.*\}", reply, re.DOTALL) if isinstance(reply, str) else None
     try:
-        data = json.loads(found[0]) if found else None
+        data: dict[str, Any] = json.loads(found[0]) if found else {}
     except (ValueError, RecursionError):
         return {}
-    return data if isinstance(data, dict) else {}
+    return data

@@ -145,9 +145,7 @@ class Persistence(Trigger):
         return not (met.times and self.value == "once")
 
     def lasts(self, occasion: Occasion, met: Met) -> bool:
-        """Tells if the last hit still goes on at this attempt."""
-        if not met.times:
-            return False
+        """Tells if the last hit, which there was, still goes on at this attempt."""
         return occasion.elapsed_s < met.since_s + self.span_s if self.span_s else met.in_a_row < self.hits
 
     def never(self, others: Mapping[str, Trigger]) -> str:

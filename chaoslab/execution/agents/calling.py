@@ -135,7 +135,6 @@ def _content(answer: Any) -> Any:
             return str(answer)
         except BaseException as error:  # noqa: BLE001 - the user's own code
             let_through(error)
-            return answer
     return answer
 
 
