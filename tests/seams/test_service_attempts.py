@@ -355,3 +355,88 @@ def test_a_model_that_is_asked_without_end_is_told_of_once_and_ended(capsys: pyt
     said = "chaoslab: gpt was asked 2 times in one trial: it ends as hung after 4 (model_calls_max)\n"
     assert capsys.readouterr().err == said
     assert ended == ["gpt is asked again and again (4 requests to models in one trial)"] * 2
+
+
+# Connections, which a fault may refuse before there is a request.
+
+
+@pytest.mark.parametrize(
+    ("fault", "step", "error"),
+    [
+        ("refused", "connection", "refused"), ("dns_failure", "lookup", "unresolved"),
+        ("tls_failure", "handshake", "untrusted"),
+    ],
+)  # fmt: skip
+def test_a_refused_connection_is_the_first_attempt_of_the_next_new_request(fault: str, step: Any, error: str) -> None:
+    trial = Trial(inject(fault, "crm", calls=[2]))
+    refused = trial.seam.refusals.refused
+    steps: tuple[Any, ...] = ("lookup", "connection", "handshake")
+    assert [refused("crm", 0.25, each) for each in steps] == [None] * 3
+    assert refused("shop", 0.25, step) is None
+    assert not trial.seam.refusals.will_refuse("crm")
+    first = trial.ask("/1")
+    started = [("200 OK", list(JSON))]
+    assert list(first.answering(started, [BODY])) == [BODY]
+    assert started[0][1][-1] == ("Connection", "close")  # so that it has to connect for the next
+    first.ended(Seen(None, ANSWER, 50))
+    assert trial.seam.refusals.will_refuse("crm")
+    assert [refused("crm", 0.25, each) for each in steps if each != step] == [None] * 2
+    assert trial.seam.refusals.pending("crm") is None
+    told = refused("crm", 0.25, step)
+    assert told is not None
+    pending = trial.seam.refusals.pending("crm")
+    assert pending is not None
+    trial.clock.sleep(0.25)
+    told()
+    assert refused("crm", 0.25, step) is None  # the second attempt goes through
+    second = trial.ask("/2")
+    assert (second.call.request, second.call.attempt, trial.seam.refusals.pending("crm")) == (2, 2, None)
+    trial.answered(second)
+    trial.answered(trial.ask("/3"))
+    found = [(e.request, e.attempt, e.tool, e.error, e.duration_s) for e in trial.of(events.CallFinished)]
+    assert found == [
+        (1, 1, "GET /1", None, 0.25), (2, 1, "connect", error, 0.5), (2, 2, "GET /2", None, 0.75),
+        (3, 1, "GET /3", None, 0.75),
+    ]  # fmt: skip
+    (met,) = trial.of(events.FaultWitnessed)
+    assert (met.request, met.attempt, met.fault) == (2, 1, fault)
+    assert trial.book.calls == 4
+
+
+def test_the_dice_of_a_connection_are_told_with_the_request_that_came_over_it() -> None:
+    trial = Trial(inject("refused", "crm", chance=0.0001), inject("tls_failure", "crm", chance=0.0001))
+    first = trial.ask("/1")
+    trial.clock.sleep(1.0)
+    again = trial.ask("/1")
+    assert sorted(first.rolled) == ["refused on crm", "tls_failure on crm"]
+    assert again.rolled == []  # it came over the same connection
+
+
+def test_requests_of_a_service_that_is_down_are_attempts_of_the_one_at_which_it_went() -> None:
+    trial = Trial(inject("service_down", "crm", calls=[1], down_s=2.0))
+    busy, hit = trial.ask("/0", name="shop"), trial.ask("/1")
+    assert (trial.played(hit), busy.hit) == ("reset", False)
+    told = trial.seam.refusals.refused("crm", 0.25)
+    assert told is not None
+    told()
+    assert trial.seam.refusals.refused("crm", 0.25, "lookup") is None
+    assert trial.seam.refusals.refused("shop", 0.25) is None
+    hit.ended(Seen("reset", None, 0))
+    trial.clock.sleep(2.0)
+    assert trial.seam.refusals.refused("crm", 0.25) is None
+    found = [(e.request, e.attempt, e.tool, e.error) for e in trial.of(events.CallFinished)]
+    assert found == [(1, 2, "connect", "refused"), (1, 1, "GET /1", "reset")]
+    assert [(e.attempt, e.evidence) for e in trial.of(events.FaultWitnessed)] == [
+        (2, "connection refused"), (1, "connection reset, nothing was done"),
+    ]  # fmt: skip
+    assert "crm" in trial.seam.asked_of
+
+
+def test_what_was_under_way_at_a_service_that_dies_met_it() -> None:
+    trial = Trial(inject("service_down", "crm", calls=[2]))
+    under_way, elsewhere, hit = trial.ask("/1"), trial.ask("/1", name="shop"), trial.ask("/2")
+    assert trial.played(hit) == "reset"
+    for each in (under_way, elsewhere):
+        each.ended(Seen("closed", None, 0))
+    met = [(e.target, e.request, e.fault) for e in trial.of(events.FaultWitnessed)]
+    assert met == [("crm", 1, "service_down")]
