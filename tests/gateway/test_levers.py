@@ -19,7 +19,6 @@ from chaoslab.seams.services.line import Seen
 from chaoslab.seams.services.seam import ServiceSeam
 from tests.seams.test_service_attempts import ANSWER, NOW, Hand
 
-
 SLOWLY = inject("latency", "crm", calls=[99], delay_s=1.0)
 
 
