@@ -1,4 +1,4 @@
-"""Routes, proxies and answers of the gateway, without a socket: what is read of an address, and what a client gets."""
+"""Proxies and answers of the gateway, without a socket: which one is on the way, and what a client gets."""
 
 from __future__ import annotations
 
@@ -12,64 +12,12 @@ from urllib.parse import urlsplit
 import pytest
 
 from chaoslab.core.exchange import Failure
-from chaoslab.seams.gateway.routes import Route, is_host, proxy_for, route, routes
-from chaoslab.seams.gateway.upstream import Answer, Said, Upstream, by_way_of, credentials
+from chaoslab.seams.gateway.routes import Route, proxy_for
+from chaoslab.seams.gateway.upstream import Answer, Said, Upstream, by_way_of
 from chaoslab.seams.gateway.upstream import _Protocol as Protocol
 
 CRM = Route("crm", "http", "crm.test", 80)
 NEAR = Route("crm", "http", "127.0.0.1", 9000, "/v1")
-
-
-@pytest.mark.parametrize(
-    ("text", "hosts", "found"),
-    [
-        ("crm=http://127.0.0.1:9000/v1/", False, NEAR), ("crm=http://crm.test", False, CRM),
-        ("crm=https://[::1]:8/a", False, Route("crm", "https", "::1", 8, "/a")),
-        ("api.openai.com", True, Route("api.openai.com", "https", "api.openai.com", 443)),
-        ("crm:65535", True, Route("crm:65535", "http", "crm", 65535)),
-        ("crm:443", True, Route("crm:443", "https", "crm", 443)),
-        ("crm:8080=http://crm.test", True, Route("crm:8080", "http", "crm.test", 80)),
-        ("crm:0", True, "should have a port from 1 to 65535"),
-        ("crm:65536", True, "should have a port from 1 to 65535"),
-        ("crm:65536=http://a", True, "should have a port from 1 to 65535"),
-        ("crm", False, "has no URL: "), ("http://crm", False, "has no name: "),
-        ("crm.test", False, "a host alone needs the proxy"),
-        ("crm.test=http://a", False, "9000; a host needs the proxy"),
-        ("CRM=http://a", False, "has a wrong name"), ("crm=ftp://a", False, "it should begin with http:// or https://"),
-        ("crm=http://a:99999", False, "its port should be from 0 to 65535"),
-        ("crm=http://", False, "a scheme, a host and a path"),
-        ("crm=http://a?b=1", False, "a scheme, a host and a path"),
-        ("crm=http://a#b", False, "a scheme, a host and a path"),
-        ("crm=http://u:secret-word@a", False, "a scheme, a host and a path"),
-    ],
-)  # fmt: skip
-def test_a_route_is_a_name_and_an_address(text: str, hosts: bool, found: Route | str) -> None:
-    if isinstance(found, Route):
-        assert route(text, hosts=hosts) == found
-        return
-    with pytest.raises(ValueError, match=r"^the ") as error:
-        route(text, hosts=hosts)
-    assert found in str(error.value)
-    assert "secret-word" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("name", "host"),
-    [("api.openai.com", True), ("localhost", True), ("crm:8080", True), ("crm", False), ("-a.b", False),
-    ("a.b:123456", False)],
-)  # fmt: skip
-def test_a_name_with_a_dot_or_a_port_is_a_host(name: str, host: bool) -> None:
-    assert is_host(name) is host
-
-
-def test_routes_have_names_of_their_own_and_one_is_needed_without_the_proxy() -> None:
-    assert list(routes(["a=http://x", "b=http://x"])) == ["a", "b"]
-    assert routes([], hosts=True) == {}
-    for wrong in ([], ["a=http://x", "a=http://y"]):
-        with pytest.raises(ValueError, match=r"no route is given|two routes are called a"):
-            routes(wrong)
-    assert (CRM.url, NEAR.url, CRM.near, NEAR.near) == ("http://crm.test", "http://127.0.0.1:9000/v1", False, True)
-    assert Route("x", "https", "::1", 443).url == "https://[::1]"
 
 
 @pytest.mark.parametrize(
@@ -78,7 +26,7 @@ def test_routes_have_names_of_their_own_and_one_is_needed_without_the_proxy() ->
         ({}, "", ""), ({"http_proxy": "http://p:1"}, "http://p:1", ""), ({"HTTPS_PROXY": "p:1"}, "", "http://p:1"),
         ({"all_proxy": "p", "http_proxy": ""}, "http://p", "http://p"),
         ({"ALL_PROXY": "p", "http_proxy": "q"}, "http://q", "http://p"),
-        ({"all_proxy": "p", "no_proxy": "crm.test"}, "", ""),
+        ({"all_proxy": "p", "no_proxy": "crm.test"}, "", ""), ({"ALL_PROXY": "p", "no_proxy": "*"}, "", ""),
         ({"all_proxy": "p", "NO_PROXY": "other"}, "http://p", "http://p"),
         ({"HTTP_PROXY": "p", "http_proxy": ""}, "http://p", ""),
         ({"http_proxy": "p", "HTTP_PROXY": ""}, "http://p", ""),
@@ -92,14 +40,9 @@ def test_the_proxy_of_the_environment_is_on_the_way_to_what_is_not_here(
     assert proxy_for(NEAR, environment) == ""
 
 
-def test_a_proxy_has_a_port_and_the_name_and_word_of_its_address() -> None:
-    with_word = urlsplit("http://ann%40x:w%3Ad@proxy:3128")
-    assert credentials(with_word) == [("Proxy-Authorization", "Basic YW5uQHg6dzpk")]
-    assert credentials(urlsplit("http://ann@proxy")) == [("Proxy-Authorization", "Basic YW5uOg==")]
-    assert credentials(urlsplit("http://proxy")) == []
-    assert by_way_of(CRM, with_word) == ("proxy", 3128)
-    assert by_way_of(CRM, urlsplit("http://proxy")) == ("proxy", 80)
-    assert by_way_of(CRM, urlsplit("")) == ("crm.test", 80)
+def test_a_proxy_on_the_way_is_connected_to_at_its_port() -> None:
+    found = [by_way_of(CRM, urlsplit(way)) for way in ("http://ann:w@proxy:3128", "http://proxy", "")]
+    assert found == [("proxy", 3128), ("proxy", 80), ("crm.test", 80)]
 
 
 class Parted(Answer):
