@@ -267,3 +267,13 @@ def test_a_manager_makes_a_file_anew_that_opens_and_is_broken_inside(tmp_path: P
     with contextlib.closing(Control.fresh(path)) as control:
         assert control._db.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
         assert control.pending(["r1"]) == []
+
+
+def test_a_file_that_another_process_has_just_made_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "state.db"
+    with contextlib.closing(Control(path)) as control:
+        control.open_run("r1", plan={}, targets={})
+        current = iter([False, True])
+        monkeypatch.setattr(Control, "_is_current", lambda _: next(current))
+        Control(path).close()
+        assert control.run_state("r1")[0] == "asked"

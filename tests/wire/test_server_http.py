@@ -12,9 +12,11 @@ from typing import Any, cast
 
 import pytest
 
+from chaoslab.base.dice import Dice
 from chaoslab.wire import lane_names
 from chaoslab.wire.client import ToxiproxyClient, ToxiproxyError
 from chaoslab.wire.server import http, listener
+from chaoslab.wire.server.catalog import Catalog
 from chaoslab.wire.server.errors import BadTarget
 from chaoslab.wire.server.http import Dates, Http
 from chaoslab.wire.server.listener import Dials, Listener
@@ -275,6 +277,25 @@ def test_some_files_are_left_to_the_api(
             patched.setattr(resource, "getrlimit", lambda _: (most, most))
             patched.setattr(listener, "os", SimpleNamespace(dup=dup, close=lambda _: None))
             assert one._files_are_short() is short
+
+    in_a_loop(story)
+
+
+def test_a_lane_that_is_over_is_deleted_once_though_another_client_was_first() -> None:
+    async def story() -> None:
+        catalog = Catalog(Dice(1))
+        for name in ("lane.s.r.1.99", "lane.s.r.2.99", "weather", "lane.s.r.3.101"):
+            await catalog.create(b'{"name": "%b", "upstream": "a:1", "enabled": false}' % name.encode())
+        real = catalog.delete
+
+        async def delete(name: str) -> None:
+            if name == "lane.s.r.1.99":
+                await real(name)
+            await real(name)
+
+        catalog.delete = delete  # type: ignore[method-assign]
+        await catalog.reap(100.0)
+        assert list(catalog.to_json()) == ["lane.s.r.3.101", "weather"]
 
     in_a_loop(story)
 

@@ -188,6 +188,7 @@ def test_calls_of_one_moment_begin_as_it_is_stated_for_it(stated: dict[int, list
         turns.wait("alone")  # which has nobody to take turns with
 
     world = a_world()
+    Turns(world.machine, stated, lambda _: None).wait("who is no thread of it")
     with Patches():
         world.run(main)
     assert (told, order) == ([began], began)
