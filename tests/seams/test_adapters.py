@@ -140,7 +140,7 @@ def theirs(*args: Any) -> Any:
 
 theirs.__module__ = "llama_index.core.tools"
 MODEL = SimpleNamespace(model_fields={"order": 1})
-SCHEMA = {"properties": {"order": {}}}
+SCHEMA: Any = {"properties": {"order": {}}}
 CREW = of("crewai.tools", "BaseTool", name="refund", func=refund, args_schema=MODEL)
 RUN_OF_CREW = of("crewai.tools", "BaseTool", name="r", _run=refund, args_schema=MODEL)
 KEYED = of("ag2.tools", "FunctionTool", name="r", schema=SimpleNamespace(function=SimpleNamespace(parameters=SCHEMA)))
@@ -195,7 +195,9 @@ def test_a_function_that_a_framework_wraps_is_the_user_s() -> None:
         return lambda order: refund(order)
 
     tool = within(functools.wraps(refund)(theirs_of_ag2()), "ag2.tools")
-    assert [each.__name__ for each in adapters.of_tool(tool).functions(tool)] == ["refund"]
+    adapter = adapters.of_tool(tool)
+    assert adapter is not None
+    assert [each.__name__ for each in adapter.functions(tool)] == ["refund"]
     own = type("BaseTool", (), {"__module__": "crewai.tools", "_run": lambda self: self, "func": None, "name": "x"})()
     structured = of("crewai.tools.structured", "CrewStructuredTool", name="r", func=own._run, args_schema=MODEL)
     crew = adapters.of_tool(structured)

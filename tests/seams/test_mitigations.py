@@ -58,7 +58,9 @@ class Client:
             return result
 
         around = self.kind.around(tool, made_later if later else made)
-        self.call = (lambda order: asyncio.run(around(order))) if later else around
+        self.call: Callable[[int], Any] = around
+        if later:
+            self.call = lambda order: asyncio.run(around(order))
 
     def tells(self, *orders: int, errors: str = "") -> list[Any]:
         self.errors = errors.split()

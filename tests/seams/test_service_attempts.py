@@ -235,6 +235,12 @@ def test_what_a_request_did_is_noted_when_its_answer_begins(
     assert attempt.reads < 4_000_000 if status < "4" else attempt.reads > 4_000_000
 
 
+def test_a_trial_has_spent_no_token_and_what_its_run_had_before() -> None:
+    trial = Trial()
+    trial.seam.begin(trial.book, trial.seam.memory, spent_usd=0.5)
+    assert (trial.seam.spent.tokens, trial.seam.spent.cost_usd) == (0.0, 0.5)
+
+
 def test_an_application_that_never_began_did_nothing() -> None:
     trial = Trial()
     attempt = trial.ask(method="POST")

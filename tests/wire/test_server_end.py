@@ -31,7 +31,7 @@ class HandTurns(Turns):
     def __init__(self) -> None:
         super().__init__(lambda: self.time_s, soon_s=0.0)
         self.time_s = 1.0
-        self.asked_s: float | None = None
+        self.asked_s: Any = None
         self.hurries = 0
 
     def call(self, worker: Worker, when: float | None) -> None:  # noqa: ARG002
@@ -252,8 +252,10 @@ def test_a_toxic_s_bytes_leave_when_they_are_due_and_too_many_stop_the_reading()
     both.here.data_received(b"a")
     both.turns.time_s += 0.05
     both.here.data_received(b"b")
-    assert (both.work(), both.writer.written, both.turns.asked_s) == (0, [], pytest.approx(1.1))
-    assert (both.work(1.1), both.writer.written, both.turns.asked_s) == (1, [b"a"], pytest.approx(1.15))
+    assert (both.work(), both.writer.written) == (0, [])
+    assert both.turns.asked_s == pytest.approx(1.1)
+    assert (both.work(1.1), both.writer.written) == (1, [b"a"])
+    assert both.turns.asked_s == pytest.approx(1.15)
     both.work(1.2)
     assert (both.writer.written, both.turns.asked_s) == ([b"a", b"b"], None)
     for _ in range(3):
@@ -386,14 +388,14 @@ def test_pipes_stand_in_the_order_of_their_toxics_and_a_change_or_a_draw_keeps_w
     both.toxic("d", latency=1)
     chain = both.here._chain
     assert chain is not None
-    assert chain.keys == ("a", "b", "c", "d")
+    assert [*chain.keys] == ["a", "b", "c", "d"]
     both.here.data_received(b"x")
     both.here.change(both.made("b", latency=500), Dice(1))
     both.work(1.1)
     assert both.writer.written == []
     both.here.take_out("b", spared=True)
     both.here.take_out("zz")
-    assert (chain.keys, both.here.acts("b")) == (("a", "c", "d"), False)
+    assert ([*chain.keys], both.here.acts("b")) == (["a", "c", "d"], False)
     both.work(1.3)
     assert both.writer.written == [b"x"]
     both.here.data_received(b"y")

@@ -36,7 +36,7 @@ class Program:
         seam: Any = SimpleNamespace(outages=outages, turns=None, book=None, models={})
         self.waited: list[int] = []
         monkeypatch.setattr(client_side, "asked", lambda seam, name, request, line: self._attempt(request))  # noqa: ARG005
-        self.side = ClientSide(end, seam, "shop", lambda *_: None)  # type: ignore[arg-type, return-value]
+        self.side = ClientSide(end, seam, "shop", lambda *_: None)  # type: ignore[arg-type]
         for method in methods:
             self.side.asked(SimpleNamespace(method=method.encode(), target=b"/", headers=[]), b"")  # type: ignore[arg-type]
 
@@ -48,8 +48,13 @@ class Program:
             if request.target == "/broken":
                 raise BrokenFault("it fails")
 
-        attempt = SimpleNamespace(request=request, name="shop", began_s=0.5, waited_s=None, ended=ended)
-        attempt.waited = lambda: (self.waited.append(number), setattr(attempt, "waited_s", 0.2))
+        attempt: Any = SimpleNamespace(request=request, name="shop", began_s=0.5, waited_s=None, ended=ended)
+
+        def waited() -> None:
+            self.waited.append(number)
+            attempt.waited_s = 0.2
+
+        attempt.waited = waited
         return attempt
 
     def takes(self, data: bytes, size: int) -> Any:

@@ -492,7 +492,12 @@ def test_ending_the_main_thread_from_another_is_refused() -> None:
 def test_a_thread_of_python_3_13_is_known_by_a_handle_that_can_be_waited_for() -> None:
     def first() -> list[Any]:
         done = list[float]()
-        handle = threads.start_joinable_thread(lambda: (time.sleep(2), done.append(now())))
+
+        def work() -> None:
+            time.sleep(2)
+            done.append(now())
+
+        handle = threads.start_joinable_thread(work)
         found = [handle.is_done(), handle.ident in (0, threading.get_ident())]
         handle.join(0.5)
         found += [now(), handle.is_done(), done == []]

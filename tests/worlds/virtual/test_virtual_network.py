@@ -707,8 +707,9 @@ def network(*places: tuple[str, int]) -> Network:
 def test_the_gate_of_a_host_is_that_of_https_or_of_another_port_but_not_that_of_http() -> None:
     there = network(("a", 80), ("a", 8080), ("a", 443), ("a", 7), ("b", 80), ("c", 9), ("c", 8))
     gates: dict[Any, Any] = {}
+    held: dict[Any, Any] = there.gates
     for host, port in (("a", 80), ("a", 8080), ("a", 443), ("a", 7), ("b", 80), ("c", 9), ("c", 8)):
-        gates[host, port] = there.gates[there.address_of(host), port] = lambda _, at=(host, port): at  # type: ignore[index, assignment]
+        gates[host, port] = held[there.address_of(host), port] = object()
     assert there.gate_of("a") is gates["a", 443]
     assert there.gate_of("b") is None
     assert there.gate_of("c") is gates["c", 9]
@@ -742,7 +743,7 @@ def test_a_lookup_that_a_fault_fails_takes_a_trip_and_is_told_and_an_address_nee
 
     def first() -> list[Any]:
         address = there.network.listen("shop", 80, nobody)
-        there.network.gates[address] = gate  # type: ignore[assignment]
+        there.network.gates[address] = gate
         began = there.machine.now
         assert socket.getaddrinfo(address[0], 80)[0][4] == address
         assert asked == []
