@@ -113,13 +113,11 @@ class _Answer:
 class ToxiproxyClient:
     """A client of one server, over connections that are kept. Threads may share it."""
 
-    def __init__(
-        self, url: str, *, read_timeout_s: float = READ_TIMEOUT_S, connect_timeout_s: float = CONNECT_TIMEOUT_S
-    ) -> None:
+    def __init__(self, url: str, *, read_timeout_s: float = READ_TIMEOUT_S) -> None:
         """Makes a client of the server at `url`, as in TOXIPROXY_URL: `http://127.0.0.1:8474`, or without the
         scheme."""
         self.url = (url if "://" in url else f"http://{url}").rstrip("/")
-        self._connect_timeout_s, self._read_timeout_s = connect_timeout_s, read_timeout_s
+        self._read_timeout_s = read_timeout_s
         self.waiting = False
         """True while a request waits for its answer. The real server answers none while a proxy that is being deleted
         still dials its upstream, which takes three seconds if a container is gone."""
@@ -129,7 +127,7 @@ class ToxiproxyClient:
         """The connections. They ignore the environment's HTTP proxies, since the server is on loopback."""
         from urllib3 import PoolManager, Timeout
 
-        timeout = Timeout(connect=self._connect_timeout_s, read=self._read_timeout_s)
+        timeout = Timeout(connect=CONNECT_TIMEOUT_S, read=self._read_timeout_s)
         return PoolManager(timeout=timeout, retries=False, maxsize=CONNECTIONS_KEPT)
 
     def __enter__(self) -> ToxiproxyClient:
@@ -179,25 +177,9 @@ class ToxiproxyClient:
         wish = [{"name": p.name, "listen": p.listen, "upstream": p.upstream, "enabled": p.enabled} for p in proxies]
         return tuple(_proxy(data) for data in self._field(self._ask("POST", "/populate", wish), "proxies") or ())
 
-    def reset(self) -> None:
-        """Enables every proxy and removes every toxic."""
-        self._ask("POST", "/reset")
-
-    def toxics(self, proxy: str) -> tuple[ToxicInfo, ...]:
-        return tuple(_toxic(data) for data in self._ask("GET", _path(proxy, "")))
-
     def add_toxic(self, proxy: str, toxic: ToxicInfo) -> ToxicInfo:
         """Adds a toxic. Returns it as the server holds it, defaults filled in."""
         return _toxic(self._ask("POST", _path(proxy, ""), toxic.to_json()))
-
-    def update_toxic(
-        self, proxy: str, name: str, *, attributes: Mapping[str, int] | None = None, toxicity: float | None = None
-    ) -> ToxicInfo:
-        """Changes the attributes that are given and keeps the others. Open connections are affected too."""
-        _check_attributes(attributes or {})
-        wish = {"attributes": None if attributes is None else dict(attributes), "toxicity": toxicity}
-        changed = {key: value for key, value in wish.items() if value is not None}
-        return _toxic(self._ask("PATCH", _path(proxy, name), changed))
 
     def remove_toxic(self, proxy: str, name: str) -> None:
         self._ask("DELETE", _path(proxy, name))

@@ -480,6 +480,13 @@ def test_a_models_route_has_no_effects_and_its_usage_is_counted(tmp_path: Path) 
         (["Crm=http://a"], "the route 'Crm=http://a' has a wrong name: small letters, digits, - and _"),
         (["crm=http://a:99999"], "the route crm goes to 'http://a:99999': its port should be from 0 to 65535"),
         (["crm=http://u:p@a"], "the route crm goes to 'http://***@a': it should be a scheme, a host and a path"),
+        (["crm=http://"], "the route crm goes to 'http://': it should be a scheme, a host and a path"),
+        (["crm=http://a?b=1"], "the route crm goes to 'http://a?b=1': it should be a scheme"),
+        (["crm=http://a#b"], "the route crm goes to 'http://a#b': it should be a scheme"),
+        (
+            ["crm.test"],
+            "the route 'crm.test' has no URL: as in crm=http://127.0.0.1:9000; a host alone needs the proxy",
+        ),
         (["crm=http://a", "crm=http://b"], "two routes are called crm: each needs a name of its own"),
     ],
 )
@@ -490,11 +497,12 @@ def test_a_wrong_route_is_one_line(texts: list[str], line: str) -> None:
 
 
 def test_a_host_has_a_port_that_there_is() -> None:
-    assert [each.port for each in routes(["crm.test:1", "crm.test:65535", "crm.test"], hosts=True).values()] == [
-        1,
-        65535,
-        443,
-    ]
+    named = ["crm.test:1", "crm.test:65535", "crm.test", "b.test:8080=http://crm.test", "c.test=https://[::1]:8/v1/"]
+    assert [(each.url, each.near) for each in routes(named, hosts=True).values()] == [
+        ("http://crm.test:1", False), ("http://crm.test:65535", False), ("https://crm.test", False),
+        ("http://crm.test", False), ("https://[::1]:8/v1", True),
+    ]  # fmt: skip
+    assert routes([], hosts=True) == {}
     for port in (0, 65536):
         with pytest.raises(ValueError, match=rf"^the host crm\.test:{port} should have a port from 1 to 65535$"):
             routes([f"crm.test:{port}"], hosts=True)

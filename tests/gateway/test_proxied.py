@@ -18,7 +18,7 @@ import trustme
 from chaoslab.core.events import CallFinished
 from chaoslab.execution.upstreams import without_proxy
 from chaoslab.seams.gateway import upstream
-from chaoslab.seams.gateway.routes import check_reached, proxy_for, routes
+from chaoslab.seams.gateway.routes import check_reached, routes
 from tests.gateway.parts import history, shop, standing
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -117,11 +117,7 @@ def test_a_proxy_is_sent_the_name_and_the_password_of_its_address(given: str, se
     assert fields == ({} if sent is None else {"Proxy-Authorization": "Basic " + b64encode(sent).decode()})
 
 
-def test_what_is_near_needs_none() -> None:
-    known = routes(["a=https://api.test", "b=http://127.0.0.1:1", "c=http://c.test", "d=https://d.inner.test"])
-    given = {"https_proxy": "http://p:1", "HTTP_PROXY": "p:2", "NO_PROXY": "inner.test"}
-    assert [proxy_for(each, given) for each in known.values()] == ["http://p:1", "", "http://p:2", ""]
-    assert {proxy_for(each, {"ALL_PROXY": "http://p:3", "no_proxy": "*"}) for each in known.values()} == {""}
+def test_a_program_is_told_that_this_machine_needs_none() -> None:
     assert without_proxy({"NO_PROXY": "inner.test"}) == {
         "NO_PROXY": "inner.test,127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost"
     }  # fmt: skip

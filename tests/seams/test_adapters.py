@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import chaoslab as lab
 from chaoslab.core.events import FaultWitnessed
+from chaoslab.seams import adapters
 from tests.plugin_parts import installed
 
 ROOT = Path(lab.__file__).parent
@@ -113,3 +116,95 @@ def test_no_other_module_of_the_lab_knows_the_framework() -> None:
     known: dict[str, Any] = {"seams/adapters/langchain.py": "the adapter", "execution/options.py": "what run takes"}
     known |= {f"seams/adapters/{name}.py": "has a BaseTool of its own" for name in ("autogen", "crewai")}
     assert found == sorted(known)
+
+
+def refund(order: int, amount: float = 1.0, *more: int, **rest: int) -> str:  # noqa: ARG001
+    return f"refunded {order}"
+
+
+def of(module: str, kind: str, **held: Any) -> Any:
+    """An object as a framework that may not be installed here has it."""
+    made = type(kind, (), {"__module__": module})()
+    vars(made).update(held)
+    return made
+
+
+@functools.wraps(refund)
+def around(*args: Any) -> Any:
+    return refund(*args)
+
+
+def theirs(*args: Any) -> Any:
+    return refund(*args)
+
+
+theirs.__module__ = "llama_index.core.tools"
+MODEL = SimpleNamespace(model_fields={"order": 1})
+SCHEMA: Any = {"properties": {"order": {}}}
+CREW = of("crewai.tools", "BaseTool", name="refund", func=refund, args_schema=MODEL)
+RUN_OF_CREW = of("crewai.tools", "BaseTool", name="r", _run=refund, args_schema=MODEL)
+KEYED = of("ag2.tools", "FunctionTool", name="r", schema=SimpleNamespace(function=SimpleNamespace(parameters=SCHEMA)))
+
+
+def within(call: Any, module: str) -> Any:
+    tool = of("ag2.tools", "FunctionTool", **vars(KEYED))
+    tool.model = SimpleNamespace(call=call)
+    call.__module__ = module
+    return tool
+
+
+@pytest.mark.parametrize(
+    ("tool", "name", "functions", "hidden"),
+    [
+        (of("agno.tools", "Function", name="r", entrypoint=around), "r", [refund], set()),
+        (of("strands.tools", "DecoratedFunctionTool", tool_name="s", _tool_func=refund,
+            tool_spec={"inputSchema": {"json": SCHEMA}}), "s", [refund], {"amount"}),
+        (of("dspy.adapters", "Tool", name="d", func=refund, args={"order": 1}), "d", [refund], {"amount"}),
+        (of("google.adk.tools", "FunctionTool", name="g", func=refund, _ignore_params=["order", "more", "rest"]), "g",
+         [refund], {"order"}),
+        (of("smolagents.tools", "FunctionTool", name="t", forward=around, inputs={"amount": 1}), None, None, None),
+        (of("smolagents.tools", "Tool", name="t", forward=around, inputs={"amount": 1}), "t", [refund], {"order"}),
+        (of("autogen_core.tools", "BaseTool", name="a", _func=refund, run=1, schema={"parameters": SCHEMA}), "a",
+         [refund], {"amount"}),
+        (of("autogen_core.tools", "BaseTool", name="a", run=refund, schema={"parameters": SCHEMA}), "a", [refund],
+         {"order", "amount"}),
+        (CREW, "refund", [refund], {"amount"}), (RUN_OF_CREW, "r", [refund], {"amount"}),
+        (within(lambda order: order, "mine"), "r", None, set()),
+        (of("llama_index.core", "FunctionTool", real_fn=refund, _fn=theirs, _async_fn=None,
+            metadata=SimpleNamespace(name="l", fn_schema=MODEL)), "l", [refund], {"amount"}),
+        (of("llama_index.core", "FunctionTool", real_fn=refund, _fn=refund, _async_fn=around,
+            metadata=SimpleNamespace(name="l", fn_schema=None)), "l", [refund, around], set()),
+    ],
+)  # fmt: skip
+def test_a_framework_s_tool_is_read_whether_it_is_installed_or_not(
+    tool: Any, name: str | None, functions: list[Any] | None, hidden: set[str]
+) -> None:
+    adapter = adapters.of_tool(tool)
+    if name is None:
+        assert adapter is None or adapter.tools == "the object"
+        return
+    assert adapter is not None
+    assert adapter.name(tool) == name
+    assert list(adapter.functions(tool)) == ([tool.model.call] if functions is None else functions)
+    assert adapter.hidden(tool) == hidden
+    assert not adapter.is_async_only(tool)
+
+
+def test_a_function_that_a_framework_wraps_is_the_user_s() -> None:
+    def theirs_of_ag2() -> Any:
+        return lambda order: refund(order)
+
+    tool = within(functools.wraps(refund)(theirs_of_ag2()), "ag2.tools")
+    adapter = adapters.of_tool(tool)
+    assert adapter is not None
+    assert [each.__name__ for each in adapter.functions(tool)] == ["refund"]
+    own = type("BaseTool", (), {"__module__": "crewai.tools", "_run": lambda self: self, "func": None, "name": "x"})()
+    structured = of("crewai.tools.structured", "CrewStructuredTool", name="r", func=own._run, args_schema=MODEL)
+    crew = adapters.of_tool(structured)
+    assert crew is not None
+    assert list(crew.functions(structured)) == [own._run]
+    vars(own)["func"] = refund
+    assert list(crew.functions(structured)) == [refund]
+    loop = of("crewai.tools", "BaseTool", name="r", args_schema=MODEL)
+    type(loop)._run = lambda self: self
+    assert list(crew.functions(loop)) == [loop._run]

@@ -17,6 +17,7 @@ from chaoslab.base.clock import system
 from chaoslab.base.identity import Request, Requests, TrialId, digest
 from chaoslab.core import events
 from chaoslab.core.exchange import Call, Reply
+from chaoslab.core.limits import Limits
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.core.service_spec import TROUBLE, ErrorReply
@@ -587,3 +588,73 @@ def test_a_fault_of_no_process_hits_in_a_lab_that_stops_processes(tmp_path: Path
 
     failing = fault("tool_error", status=503)
     assert told(tmp_path, lambda _: said({"temp": 20}), story, failing) == 503
+
+
+EVENTS = b'data: {"choices": [{"delta": {"content": "Hi"}}]}\n\ndata: [DONE]\n\n'
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("faults", [(), (fault("latency", "model", delay_s=0.1, stream="upstream"),)])
+@pytest.mark.parametrize("sent", ["whole", "in parts"])
+def test_a_stream_of_a_recorded_model_is_kept_once_it_was_read(
+    recorded: bool, faults: tuple[Injection, ...], sent: str, tmp_path: Path
+) -> None:
+    asked = {**CHAT, "stream": True}
+
+    async def body() -> Any:
+        yield json.dumps(asked).encode()
+
+    async def story(lab: Bench) -> list[Any]:
+        given: Any = {"json": asked} if sent == "whole" else {"content": body()}
+        async with lab.client.stream("POST", "http://model/chat", **given) as response:
+            assert await response.aread() == EVENTS
+        (end,) = ends(lab)
+        assert (end.ok, end.bytes, end.reply, end.via) == (True, len(EVENTS), "Hi", "lane" if faults else "proxy")
+        return [(e.asked, e.status, e.body, e.failure) for _, e in lab.history().of(events.Replied)]
+
+    reply = Reply(200, {"content-type": "text/event-stream"}, EVENTS)
+    kept = [(digest(asked), 200, EVENTS.decode(), "")] if recorded else []
+    assert told(tmp_path, lambda _: reply, story, *faults, recorded=recorded) == kept
+
+
+def test_a_call_on_the_clean_lane_takes_no_place_among_the_faults_at_once(tmp_path: Path) -> None:
+    def answer(_: Heard) -> Reply:
+        system.sleep(1.0)
+        return said({})
+
+    async def story(lab: Bench) -> list[int]:
+        limited = Plan(1, (fault("tool_error", status=503, calls=(2,)),), limits=(Limits(at_once=1),))
+        lab.seam.change(limited)
+        with lab.seam.trial(TrialId(lab.run.name, 2)):
+
+            async def later() -> int:
+                await system.asleep(0.5)
+                return (await lab.get(wanted(2))).status_code
+
+            first, second = await asyncio.gather(lab.get(wanted(1)), later())
+            return [first.status_code, second]
+
+    assert told(tmp_path, answer, story) == [200, 503]
+
+
+def test_a_call_after_a_change_of_the_plan_tells_the_manager_which_is_in_force(tmp_path: Path) -> None:
+    asked = list[Any]()
+
+    class Listening(VirtualLanes):
+        async def ask(
+            self, call: Call, *, deadline_s: float, occasion: Mapping[str, Any] = FIRST
+        ) -> tuple[int, Answer]:
+            asked.append(dict(occasion))
+            return await super().ask(call, deadline_s=deadline_s, occasion={})
+
+    async def story(lab: Bench) -> None:
+        places = {"weather": ("weather", 80)}
+        lab.seam.lanes = Listening(
+            log=lab.seam.log, plan=lab.seam.plan, network=world().network, clock=system, targets=places
+        )
+        for number in (1, 2, 3):
+            await lab.get(wanted(number))
+            lab.seam.change(lab.seam.plan)
+
+    told(tmp_path, lambda _: said({}), story)
+    assert asked == [{}, {"plan": 2}, {"plan": 3}]

@@ -35,6 +35,10 @@ def graph(query: str, **more: Any) -> Any:
         ("# a comment\nquery @live { ... on Query @x(if: true) { a(x: null) } ...F } fragment F on Query { b }", {},
          "query", "a", {"x": None}),
         ('{ note(text: """two\nlines""") }', {}, "query", "note", {"text": "two\nlines"}),
+        ("{ ... { a { b } } ... @include(if: true) { c } ...F @x d }", {}, "query", "a, c, d", {"a": {}, "c": {},
+         "d": {}}),
+        ("query ($id: ID) { a(id: $id, n: $n) }", {"variables": '{"id": 7}'}, "query", "a", {"id": 7, "n": None}),
+        ("query A { a } query B { b }", {"operationName": "C", "variables": [1]}, "query", "a", {}),
     ],
 )  # fmt: skip
 def test_the_tool_of_an_operation_is_its_field(
@@ -47,6 +51,8 @@ def test_the_tool_of_an_operation_is_its_field(
 @pytest.mark.parametrize(
     "query",
     ["weather in Oslo", "query the weather", "{", "{}", "{ a", "mutation {rate} in DNA", "{ a(b: ) }", 7, None,
+     "query a", "{ a(b 1) }", "{ a(b: {c 1}) }", "fragment { a }", "{ a { b }", "{ ... on }", "{ a(1: 2) }",
+      "{ a(x: ]) }",
      "#" * 5000, "{ a(x: " + "[" * 5000 + " }", 'query { a(x: "open) }', "fragment F on Query { b }"],
 )  # fmt: skip
 def test_other_texts_are_no_operation(query: Any) -> None:
@@ -295,3 +301,68 @@ def test_a_changed_value_of_a_tool_keeps_to_what_the_tool_promises(
     value: Any, was: Any, schema: Any, found: Any
 ) -> None:
     assert mcp.fitted(value, was, schema) == found
+
+
+def test_an_operation_of_several_fields_is_asked_answered_and_refused_by_field() -> None:
+    one, two = graph("{ order { total } }"), graph("{ mine: order { total } cup { size } }")
+    assert two.asked({"x": 1}) == two.body
+    assert (one.made(7), two.made(7)) == ({"data": {"order": 7}}, {"data": {"mine": 7, "cup": 7}})
+    assert [each["path"] for each in two.failed("no")["errors"]] == [["mine"], ["cup"]]
+    assert two.failed("no")["data"] == {"mine": None, "cup": None}
+    nothing: list[Any] = [7, [], {}, {"date": 1}]
+    assert [two.answer(none) for none in nothing] == [None] * 4
+    said = {"data": {"mine": {"total": 3}, "cup": None, "more": 1}, "id": 2}
+    answer = two.answer(said)
+    assert (answer.value, answer.ok, answer.words) == ({"mine": {"total": 3}, "cup": None}, True, "")
+    assert answer.put({"mine": 1}) == {"data": {"mine": 1}, "id": 2}
+    assert one.answer({"data": {"order": 3, "more": 1}}).put(4) == {"data": {"order": 4, "more": 1}}
+    for errors, words in (([{"message": "busy"}], "busy"), (["busy"], "")):
+        answer = two.answer({"data": None, "errors": errors})
+        assert (answer.value, answer.ok, answer.words) == (None, False, words)
+    assert two.answer({"data": {"cup": 1}, "errors": [{"message": "half"}]}).ok
+    assert two.answer({"data": {}, "errors": []}).ok
+
+
+@pytest.mark.parametrize(
+    ("params", "arguments", "asked"),
+    [
+        ({"a": 1}, {"a": 1}, {"a": 2}), ([1], {"params": [1]}, [2]), (None, {}, None),
+    ],
+)  # fmt: skip
+def test_the_arguments_of_json_rpc_go_back_in_their_form(params: Any, arguments: Any, asked: Any) -> None:
+    found = json_rpc.message({"jsonrpc": "2.0", "id": 1, "method": "m", "params": params})
+    assert found is not None
+    assert found.arguments == arguments
+    changed = {"a": 2} if isinstance(params, dict) else {"params": [2]} if params else {}
+    assert found.asked(changed) == {"jsonrpc": "2.0", "id": 1, "method": "m", "params": asked}
+
+
+@pytest.mark.parametrize(
+    ("value", "was", "of", "fitted"),
+    [
+        (True, False, {"anyOf": [{"type": "integer", "minimum": 5}, {"type": "boolean"}]}, True),
+        (3, True, {"anyOf": [{"type": "boolean"}, {"type": "integer"}]}, True),
+        (3, 4, {"anyOf": [{"type": "string"}, {"type": "integer", "minimum": 4}]}, 4),
+        (3, 4, {"oneOf": [{"type": "string"}, {"maximum": 2}]}, 4), (3, 4, {"oneOf": [{"type": "string"}]}, 3),
+        (3, 4, {"const": 4}, 4), (4, 3, {"const": 4}, 4), (3, 4, {"anyOf": []}, 3),
+        ("x", "y", {"pattern": "y"}, "y"), ("x", "yy", {"minLength": 2}, "yy"), ("xx", "yy", {"minLength": 2}, "xx"),
+        ("xxx", "yy", {"maxLength": 2}, "yy"), (2, 3, {"exclusiveMinimum": 2}, 3), (2, 1, {"exclusiveMaximum": 2}, 1),
+        (2, 3, {"minimum": 2}, 2), (2, 1, {"maximum": 2}, 2), ([], [1], {"type": "array", "minItems": 1}, [1]),
+        ([1, 2], [1], {"type": "array", "maxItems": 1}, [1]), (0, "a", {"type": "string"}, "a"),
+        ("", 7, {"type": "integer"}, 0),
+        (None, 7, {"type": ["integer", "null"]}, None), ("", 7, {"type": ["integer", "null"]}, None),
+        ([1, "x"], [3, 4], {"items": {"type": "integer"}}, [1, 4]),
+        ([1, "x"], [3], {"items": {"type": "integer"}}, [1, 3]),
+        ({"a": 1, "b": 2}, {}, {"properties": {"a": {}}, "additionalProperties": False}, {"a": 1}),
+        ({"b": 2}, {"a": 3}, {"properties": {"a": {"type": "integer"}}, "required": ["a"]}, {"b": 2, "a": 0}),
+        ({"b": 2}, {"a": 3}, {"properties": {"a": {"minimum": 1, "type": "integer"}}, "required": ["a"]}, {"b": 2,
+         "a": 3}),
+        ({"b": 2}, {}, {"required": ["a"]}, {"b": 2, "a": None}), ({"b": 2}, {}, {"required": 7}, {"b": 2}),
+        ({"b": 2}, {"b": 1}, {"properties": {"b": {"$ref": "#/$defs/x~1y"}}, "$defs": {"x/y": {"maximum": 1}}},
+         {"b": 1}),
+        (1.5, 2, {"type": "integer"}, 2), (2, 1.5, {"type": "number"}, 2), (2.5, 1, {"$ref": "#/nowhere"}, 2.5),
+    ],
+)  # fmt: skip
+def test_a_value_keeps_to_the_kinds_and_the_bounds_of_its_schema(value: Any, was: Any, of: Any, fitted: Any) -> None:
+    found = schema.fitted(value, was, of)
+    assert (found, type(found)) == (fitted, type(fitted))

@@ -9,6 +9,7 @@ from contextlib import nullcontext
 
 import pytest
 
+from chaoslab.core.events import REPLY_MAX
 from chaoslab.core.exchange import Failure
 from chaoslab.core.fault import Fault
 from chaoslab.core.pipe import Line, Signal, Timed
@@ -163,3 +164,11 @@ def test_calls_that_come_in_pieces_are_put_together_by_their_place() -> None:
     calls = [{"name": "charge", "arguments": '{"a": 1}'}, {"name": "mail", "arguments": ""}]
     assert heard.message == {"content": "Hm. " * 3, "tool_calls": [{"function": call} for call in calls]}
     assert (heard.count, heard.done) == (8, True)
+
+
+def test_of_an_answer_no_more_is_read_than_the_log_keeps_but_its_usage() -> None:
+    heard = Heard()
+    for delta in ({"content": "x" * (REPLY_MAX - 1)}, {"content": "y"}, {"content": "z"}):
+        heard.feed(b"data: " + json.dumps({"choices": [{"delta": delta}]}).encode() + b"\n\n")
+    heard.feed(b'data: {"usage": {"n": 1}}\n\n')
+    assert (heard.message["content"], heard.usage, heard.count) == ("x" * (REPLY_MAX - 1) + "y", {"n": 1}, 4)

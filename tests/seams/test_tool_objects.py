@@ -12,7 +12,8 @@ from pydantic import BaseModel
 
 import chaoslab as lab
 from chaoslab.core.events import CallStarted, FaultWitnessed
-from chaoslab.seams.functions.wrapped import WrappedFunction
+from chaoslab.core.exchange import Reply
+from chaoslab.seams.functions.wrapped import Returned, WrappedFunction
 
 RAN: list[int] = []
 
@@ -272,3 +273,61 @@ def test_a_static_method_has_no_object_to_leave_out() -> None:
 def test_a_function_in_c_without_a_signature_is_told_by_the_places_of_its_arguments() -> None:
     told = WrappedFunction("largest", max, effect=True).arguments((17, 4), {"key": None})
     assert told == {"argument 1": 17, "argument 2": 4, "key": None}
+
+
+def keyed(order: int, amount: float = 1.0, *rest: int, note: str = "", **more: int) -> str:  # noqa: ARG001
+    return ""
+
+
+def plain(order: int, amount: float = 1.0) -> str:  # noqa: ARG001
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("function", "hidden", "args", "kwargs", "arguments", "again"),
+    [
+        (plain, (), (1, 2.0), {}, {"order": 1, "amount": 2.0}, {"order": 9}),
+        (plain, (), (1,), {}, {"order": 1, "amount": 1.0}, {"order": 9}),
+        (plain, (), (1, 2, 3), {"x": 4}, {"argument 1": 1, "argument 2": 2, "argument 3": 3, "x": 4}, {"order": 9}),
+        (plain, ("amount",), (1, 2.0), {}, {"order": 1}, {"order": 9, "amount": 2.0}),
+        (keyed, (),
+        (1, 2.0, 3, 4), {"a": 5}, {"order": 1, "amount": 2.0, "rest": (3, 4), "note": "", "a": 5}, {"order": 9}),
+        (keyed, ("note", "a"),
+        (1,), {"a": 5, "b": 6}, {"order": 1, "amount": 1.0, "b": 6}, {"order": 9, "note": "", "a": 5}),
+    ],
+)  # fmt: skip
+def test_the_arguments_of_a_call_have_their_names_and_hidden_ones_are_passed_along(
+    function: Any, hidden: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any], arguments: Any, again: Any
+) -> None:
+    tool = WrappedFunction("pay", function, effect=True, hidden=frozenset(hidden))
+    assert tool.arguments(args, kwargs) == arguments
+    assert tool.given_again(args, kwargs, {"order": 9}) == again
+
+
+def gives_text() -> str: ...  # type: ignore[empty-body]
+def gives_truth() -> bool: ...  # type: ignore[empty-body]
+def gives_nothing() -> None: ...
+def gives_any(): ...  # type: ignore[no-untyped-def]
+
+
+@pytest.mark.parametrize(
+    ("function", "value", "answer"),
+    [
+        (gives_text, {"ä": 1}, '{"ä": 1}'), (gives_text, "x", "x"), (gives_truth, 0, True), (gives_truth, False, False),
+        (gives_nothing, 3, None), (gives_any, 3, 3), (max, 3, 3),
+    ],
+)  # fmt: skip
+def test_an_answer_of_a_story_has_the_type_that_the_function_is_annotated_with(
+    function: Any, value: Any, answer: Any
+) -> None:
+    assert WrappedFunction("pay", function, effect=True).answered_with(value).native == answer
+
+
+def test_equal_results_are_the_same() -> None:
+    same = [1.0, 2.0]
+    assert Returned(same).same_as(Returned([1.0, 2.0]))
+    nan = float("nan")
+    assert Returned(nan).same_as(Returned(nan))
+    assert not Returned(1).same_as(Returned(2))
+    assert not Returned(1).same_as(None)
+    assert not Returned(1).same_as(Reply(200, {}, b"1"))

@@ -43,8 +43,6 @@ def test_a_proxys_life(client: ToxiproxyClient) -> None:
     assert client.proxies() == {"a": made}
     assert client.update("a", enabled=False).enabled is False
     assert client.update("a", upstream="127.0.0.1:10").upstream == "127.0.0.1:10"
-    client.reset()
-    assert client.get("a").enabled is True
     client.destroy("a")
     assert client.proxies() == {}
 
@@ -53,12 +51,9 @@ def test_a_toxics_life(client: ToxiproxyClient) -> None:
     client.create("a", upstream=NOBODY)
     held = client.add_toxic("a", SLOW)
     assert not SLOW.differs_from(held)
-    assert client.toxics("a") == (held,)
-    changed = client.update_toxic("a", "slow", attributes={"latency": 70}, toxicity=1.0)
-    assert changed == ToxicInfo("slow", "latency", "upstream", 1.0, {"latency": 70, "jitter": 0})
-    assert client.get("a").toxics == (changed,)
+    assert client.get("a").toxics == (held,)
     client.remove_toxic("a", "slow")
-    assert client.toxics("a") == ()
+    assert client.get("a").toxics == ()
 
 
 def test_version(client: ToxiproxyClient) -> None:

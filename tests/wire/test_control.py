@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from chaoslab.core.exchange import Call
+from chaoslab.core.limits import Limits
 from chaoslab.wire.control import Answer, Control, OutageRow, Row, RunRow, explain
 
 CALL = Call("weather", "current_weather", "p1.r1", 3, 2, "id3")
@@ -190,3 +191,89 @@ def test_an_error_of_the_shared_state_has_its_remedy(name: str | None, remedy: s
     if name is not None:
         error.sqlite_errorname = name
     assert explain(Path("state.db"), error) == f"the shared state state.db cannot be used: no use; {remedy}"
+
+
+def test_a_plan_is_changed_in_mid_run_with_its_limits(tmp_path: Path) -> None:
+    with two(tmp_path) as (agent, manager):
+        assert (manager.plan_of("r1"), manager.limits("r1")) == ({}, ())
+        for run in ("r1", "r2"):
+            agent.open_run(run, plan={"seed": 7}, targets={})
+        assert (manager.plan_of("r1"), manager.limits("r1")) == ({"seed": 7}, ())
+        agent.set_plan("r1", {"seed": 8, "limits": [{"faults": 3}]})
+        assert (manager.plan_of("r1")["seed"], manager.limits("r1")) == (8, (Limits(faults=3),))
+        assert manager.plan_of("r2") == {"seed": 7}
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "null", b"\xff"])
+def test_a_garbled_row_is_damage_of_the_database(text: str | bytes, tmp_path: Path) -> None:
+    with two(tmp_path) as (agent, manager):
+        agent.open_run("r1", plan={}, targets={})
+        row = agent.ask("r1", CALL, deadline_s=1)
+        agent._write("UPDATE runs SET plan = ?", (text,))
+        agent._write("UPDATE calls SET answer = ?, state = 'armed'", (text,))
+        for read in (lambda: manager.plan_of("r1"), manager.asked_runs, lambda: agent.answer(row)):
+            with pytest.raises(sqlite3.DatabaseError, match=r"^a row is garbled"):
+                read()
+
+
+def test_a_manager_that_begins_forgets_its_own_runs_with_their_calls_and_no_others(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    with contextlib.closing(Control(path, manager="1")) as one, contextlib.closing(Control(path, manager="2")) as two_:
+        for lab, run in ((one, "r1"), (two_, "r2")):
+            lab.open_run(run, plan={}, targets={})
+            lab.ask(run, CALL, deadline_s=1, occasion={"turn": 2})
+            lab.ask_outage(run, "weather", "killed", for_s=1.0, fault={})
+            lab.end_run(run)
+        assert (one.ended_runs(), two_.ended_runs()) == ({"r1"}, {"r2"})
+        one.forget()
+        assert [(row.run, row.occasion) for row in two_.pending(["r1", "r2"])] == [("r2", {"turn": 2})]
+        assert (one.ended_runs(), two_.ended_runs(), len(two_.outages())) == (set(), {"r2"}, 1)
+
+
+def test_a_file_of_another_version_is_made_anew_and_one_of_this_version_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "state.db"
+    for version, kept in ((3, "asked"), (2, "missing")):
+        with contextlib.closing(Control(path)) as control:
+            control.open_run("r1", plan={}, targets={})
+            control._db.execute(f"PRAGMA user_version = {version}")
+        with contextlib.closing(Control(path)) as control:
+            assert control.run_state("r1")[0] == kept
+
+
+def test_a_state_that_is_gone_or_can_have_no_place_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(sqlite3.OperationalError) as caught:
+        Control(tmp_path / "file" / "state.db")
+    assert explain(Path("x"), caught.value).endswith("; it should be a file in a folder that can be written")
+    path = tmp_path / "state.db"
+    with contextlib.closing(Control(path)) as control:
+        control.check_place()
+        path.rename(tmp_path / "moved")
+        for _ in range(2):  # none there, then another
+            with pytest.raises(sqlite3.OperationalError) as caught:
+                control.check_place()
+            assert "it was deleted or moved in mid-run" in explain(path, caught.value)
+            path.touch()
+
+
+def test_a_manager_makes_a_file_anew_that_opens_and_is_broken_inside(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    with contextlib.closing(Control(path)) as control:
+        for n in range(200):
+            control.ask("r1", Call("weather", "t", "p1.r1", n, 1), deadline_s=1)
+        size = control._db.execute("PRAGMA page_size").fetchone()[0]
+    whole = path.read_bytes()
+    path.write_bytes(whole[: 4 * size] + bytes(2 * size) + whole[6 * size :])
+    with contextlib.closing(Control.fresh(path)) as control:
+        assert control._db.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
+        assert control.pending(["r1"]) == []
+
+
+def test_a_file_that_another_process_has_just_made_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "state.db"
+    with contextlib.closing(Control(path)) as control:
+        control.open_run("r1", plan={}, targets={})
+        current = iter([False, True])
+        monkeypatch.setattr(Control, "_is_current", lambda _: next(current))
+        Control(path).close()
+        assert control.run_state("r1")[0] == "asked"

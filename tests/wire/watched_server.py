@@ -46,7 +46,10 @@ async def main(port: int) -> None:
         print(json.dumps(held()), flush=True)
 
     asyncio.get_running_loop().add_reader(sys.stdin.fileno(), look)
-    await serve(port=port, seed=1, ready=lambda *_: print("ready", flush=True))
+    await serve(
+        host="127.0.0.1", port=port, config=None, seed=1, proxy_metrics=False, runtime_metrics=False,
+        ready=lambda *_: print("ready", flush=True),
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

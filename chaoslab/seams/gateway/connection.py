@@ -95,7 +95,7 @@ class Connection(RequestHandler):
 
     def eof_received(self) -> bool | None:  # type: ignore[override]
         """Keeps the connection for the answers to what was asked."""
-        if self.transport is None or self.ssl_context is not None:  # TLS knows no half of a connection
+        if self.ssl_context is not None:  # TLS knows no half of a connection
             return None
         request, waiter = self._current_request, self._waiter
         idle = not self._request_count if waiter is None else not waiter.done()

@@ -97,7 +97,7 @@ class Enveloped(Served):
         return self if told == self.value else self.with_value(told)
 
 
-def enveloped(served: Served, message: Message, schema: Any = None) -> Served:
+def enveloped(served: Served, message: Message, schema: Any) -> Served:
     """The reply with the tool's own value, if it answers the message; else as it is."""
     for said in json_rpc.values(served.body) if is_stream(served.fields) else (served.value,):
         answer = message.answer(said, schema)

@@ -23,8 +23,8 @@ REAP_S = 1.0
 
 
 async def serve(
-    *, host: str = "127.0.0.1", port: int = 8474, config: Path | None = None, seed: int | None = None,
-    proxy_metrics: bool = False, runtime_metrics: bool = False, ready: Callable[[str, int], None] | None = None,
+    *, host: str, port: int, config: Path | None, seed: int | None, proxy_metrics: bool, runtime_metrics: bool,
+    ready: Callable[[str, int], object],
 ) -> None:  # fmt: skip
     """Serves until cancelled, then closes every connection.
 
@@ -51,8 +51,7 @@ async def serve(
         respond = functools.partial(begin, catalog)
         listeners = await _listen(lambda: Http(respond, connections, dates), host, port)
         try:
-            if ready is not None:
-                ready(*listeners[0].getsockname())
+            ready(*listeners[0].getsockname())
             while True:  # until cancelled
                 await asyncio.sleep(REAP_S)
                 await catalog.reap(system.utc().timestamp())

@@ -120,7 +120,6 @@ class End(asyncio.Protocol):
     def start(self) -> None:
         """Begins to pass data on, since the other end is connected. Early data goes out."""
         early, self._early = self._early or [], None
-        self._early_bytes = 0
         for item in early:
             self._arrive(item)
         self._rewire()

@@ -54,6 +54,8 @@ class Dates:
 class Http(asyncio.Protocol):
     """One client's connection. Its requests are answered one after the other."""
 
+    _transport: asyncio.Transport
+
     def __init__(self, answer: Answer, connections: set[Http], dates: Dates) -> None:
         self._answer = answer
         self._connections = connections
@@ -64,7 +66,6 @@ class Http(asyncio.Protocol):
         self._body = bytearray()
         self._looked = 0  # bytes of the buffer that were searched for the end of a head
         self._task: asyncio.Task[None] | None = None
-        self._transport: asyncio.Transport | None = None
         self._ended = False  # the client has ended its stream
         self._draining: asyncio.TimerHandle | None = None
         self._drained = 0
@@ -98,19 +99,16 @@ class Http(asyncio.Protocol):
     def abort(self) -> None:
         if self._task is not None and self._task is not asyncio.current_task():
             self._task.cancel()
-        if self._transport is not None:
-            self._transport.abort()
+        self._transport.abort()
 
     def _hang_up(self) -> None:
-        if self._transport is not None:
-            self._transport.close()
+        self._transport.close()
 
     def _go_on(self) -> None:
         """Answers the requests in the buffer, a few in each turn of the loop."""
         try:
             for _ in range(AT_ONCE):
-                busy = self._task is not None or self._draining is not None
-                if busy or self._transport is None or self._transport.is_closing():
+                if self._task is not None or self._draining is not None or self._transport.is_closing():
                     return
                 request = self._read_plain() if self._h11 is None else self._read()
                 if request is None:
@@ -219,7 +217,7 @@ class Http(asyncio.Protocol):
             raise
         if isinstance(answer, Response):
             self._reply(request, answer)
-        elif self._transport is not None:
+        else:
             self._transport.pause_reading()
             self._task = asyncio.get_running_loop().create_task(self._reply_later(request, answer))
 
@@ -230,7 +228,7 @@ class Http(asyncio.Protocol):
             self.abort()
             raise
         self._task = None
-        if self._transport is not None and not self._transport.is_closing():
+        if not self._transport.is_closing():
             self._transport.resume_reading()
             self._reply(request, response)
             self._go_on()
@@ -263,7 +261,6 @@ class Http(asyncio.Protocol):
     def _refuse(self, refusal: Refused) -> None:
         """Sends the refusal if that is still possible, and hangs up once the client has read it. A socket that is
         closed with unread data resets, and may discard the refusal. So the rest is read and dropped."""
-        assert self._transport is not None
         line = f"{refusal.status} {phrase(refusal.status)}{refusal.more}"
         if self._h11 is None or self._h11.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             head = f"HTTP/1.1 {line}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
@@ -276,7 +273,7 @@ class Http(asyncio.Protocol):
             self._draining = asyncio.get_running_loop().call_later(DRAIN_S, self._hang_up)
 
     def _write(self, data: bytes | None) -> None:
-        if data and self._transport is not None:
+        if data:
             self._transport.write(data)
 
 

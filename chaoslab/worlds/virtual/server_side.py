@@ -31,7 +31,7 @@ class ServerSide:
     """The server's side of one connection; requests are answered one after the other. From the first exchange that is
     not plain (see `plain.py`), h11 reads and spells all."""
 
-    def __init__(self, app: Wsgi, end: End, name: str, client: ClientSide | None = None) -> None:
+    def __init__(self, app: Wsgi, end: End, name: str, client: ClientSide | None) -> None:
         self._machine, self._app, self._end, self._name = end.machine, app, end, name
         self._client = client
         self._made: h11.Connection | None = None

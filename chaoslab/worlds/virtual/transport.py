@@ -62,7 +62,7 @@ class VirtualTransport(asyncio.Transport):
             try:
                 data = self._end.take()
             except OSError as error:
-                self._give_up(error)
+                self._cut_off(error)
                 return
             if data:
                 protocol.data_received(data)
@@ -86,10 +86,6 @@ class VirtualTransport(asyncio.Transport):
     def _cut_off(self, error: OSError) -> None:
         self._closing = True
         self._hang_up(error)
-
-    def _give_up(self, error: OSError) -> None:
-        if not self._closing:
-            self._cut_off(error)
 
     def _hang_up(self, error: OSError | None) -> None:
         if self._face.rude:
@@ -116,7 +112,7 @@ class VirtualTransport(asyncio.Transport):
         try:
             self._end.write(bytes(data))
         except OSError as error:
-            self._give_up(error)
+            self._cut_off(error)
             return
         if self._end.full and not self._full:
             self._full = True
@@ -189,7 +185,7 @@ class VirtualServer(asyncio.AbstractServer):
         host: str,
         port: int,
         factory: Callable[[], asyncio.BaseProtocol],
-        context: Any = None,
+        context: Any,
     ) -> None:
         self._loop, self._network = loop, network
         self.address = network.listen(host, port, lambda end: loop.tell(loop.accept, factory, end, context))

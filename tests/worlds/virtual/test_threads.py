@@ -487,3 +487,35 @@ def test_ending_the_main_thread_from_another_is_refused() -> None:
 
     with Patches(), pytest.raises(Unsupported, match=r"interrupt_main \(in test_threads\.py"):
         a_world().run(story)
+
+
+def test_a_thread_of_python_3_13_is_known_by_a_handle_that_can_be_waited_for() -> None:
+    def first() -> list[Any]:
+        done = list[float]()
+
+        def work() -> None:
+            time.sleep(2)
+            done.append(now())
+
+        handle = threads.start_joinable_thread(work)
+        found = [handle.is_done(), handle.ident in (0, threading.get_ident())]
+        handle.join(0.5)
+        found += [now(), handle.is_done(), done == []]
+        handle.join()
+        found += [now(), handle.is_done(), handle.is_done()]
+        handle.join()
+        handle._set_done()  # once more is nothing
+        handle.join(1.0)
+        made = threads.thread_handle()
+        made.join()
+        found += [now(), type(made), made.ident, threads.make_thread_handle(7).ident]
+        own = threads.Handle()
+        assert threads.start_joinable_thread(int, handle=own) is own
+        thread = threading.Thread(target=int)
+        of_thread = threads.start_joinable_thread(thread.run, handle=object())
+        found += [vars(thread)["_handle"] is of_thread]
+        of_thread.join()
+        return found
+
+    handle = threads.Handle
+    assert a_world().run(first) == [False, False, 0.5, False, True, 2, True, True, 2, handle, 0, 7, True]

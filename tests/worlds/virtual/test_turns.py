@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,9 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.core.events import CallsOrdered
+from chaoslab.worlds.virtual.patches import Patches
+from chaoslab.worlds.virtual.turns import Turns
+from tests.worlds.virtual.machine_parts import a_world
 
 began: list[int] = []
 
@@ -155,3 +159,36 @@ def test_a_trial_begins_at_the_moment_that_is_given(now: str | None, told: list[
 def test_what_cannot_be_meant_is_refused_in_one_line(options: dict[str, Any], line: str) -> None:
     with pytest.raises((ValueError, TypeError), match=line):
         lab.run(clocks, "x", **options)
+
+
+@pytest.mark.parametrize(
+    ("stated", "began"),
+    [
+        ({}, ["a 1", "b", "a 2"]), ({1: ["b", "a 2", "a 1"]}, ["b", "a 2", "a 1"]), ({1: ["a 2"]}, ["a 2", "a 1", "b"]),
+        ({2: ["b"]}, ["a 1", "b", "a 2"]), ({1: ["b", "c", "a 1"]}, ["b", "a 1", "a 2"]),
+    ],
+)  # fmt: skip
+def test_calls_of_one_moment_begin_as_it_is_stated_for_it(stated: dict[int, list[str]], began: list[str]) -> None:
+    told, order = list[list[str]](), list[str]()
+
+    def main() -> None:
+        turns = Turns(world.machine, stated, lambda names: told.append(list(names)))
+
+        def call(name: str, number: str) -> None:
+            turns.wait(name)
+            order.append(number)
+
+        threads = [
+            threading.Thread(target=call, args=each) for each in (("a", "a 1"), ("b", "b"), ("a", "a 2"))
+        ]  # fmt: skip
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        turns.wait("alone")  # which has nobody to take turns with
+
+    world = a_world()
+    Turns(world.machine, stated, lambda _: None).wait("who is no thread of it")
+    with Patches():
+        world.run(main)
+    assert (told, order) == ([began], began)

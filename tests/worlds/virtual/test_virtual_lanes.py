@@ -24,6 +24,9 @@ from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.seams.http.seam import HttpSeam
 from chaoslab.seams.http.tags import EXTENSION, RequestTag, Target, TrialState
+from chaoslab.wire.control import Answer
+from chaoslab.wire.lanes import Health, LabDown
+from chaoslab.worlds.virtual.context import world
 from chaoslab.worlds.virtual.lanes import VirtualLanes
 from chaoslab.worlds.virtual.machine import STARTS_S
 from chaoslab.worlds.virtual.network import TRIP_S
@@ -305,3 +308,21 @@ def reckoned_s(fault: events.FaultScheduled | None) -> float:
         return CLEAN_S
     after_s: dict[str, float] = {"refused": 2 * T, "reset_peer": 4 * T + 0.25}
     return after_s[fault.fault] if fault.fault in after_s else LANE_S + float(fault.params["delay_s"])
+
+
+def test_lanes_are_well_until_somebody_gives_them_up(tmp_path: Path) -> None:
+    async def story(lanes: VirtualLanes) -> None:
+        answer = Answer("clear")
+        assert await lanes.check() == Health()
+        assert not await lanes.cut(answer)
+        with pytest.raises(LabDown, match="its disk is full"):
+            lanes.give_up("its disk is full")
+        with pytest.raises(LabDown, match="its disk is full"):
+            await lanes.check()
+
+    async def main() -> None:
+        with Run.create(tmp_path, now="2026-06-01T00:00:00Z").log("info") as log:
+            await story(VirtualLanes(log=log, plan=Plan(1), network=world().network, clock=system, targets={}))
+
+    with Patches():
+        World(1, now=datetime(2026, 6, 1, tzinfo=UTC)).run_async(main)

@@ -17,7 +17,7 @@ import pytest
 from chaoslab.worlds.virtual import sockets
 from chaoslab.worlds.virtual.context import Unsupported
 from chaoslab.worlds.virtual.machine import STARTS_S
-from chaoslab.worlds.virtual.network import TRIP_S, WINDOW_BYTES, End
+from chaoslab.worlds.virtual.network import TRIP_S, WINDOW_BYTES, End, Network
 from chaoslab.worlds.virtual.sockets import VirtualSocket
 from chaoslab.worlds.virtual.world import World
 from tests.worlds.virtual.patch_parts import in_place
@@ -695,3 +695,63 @@ def test_a_socket_tells_if_it_blocks_and_makes_files_with_and_without_a_buffer()
         sock.close()
     assert told == [True, False, True, True]
     assert kinds == [socket.SocketIO, io.BufferedReader, io.TextIOWrapper]
+
+
+def network(*places: tuple[str, int]) -> Network:
+    made = new_world().network
+    for host, port in places:
+        made.listen(host, port, nobody)
+    return made
+
+
+def test_the_gate_of_a_host_is_that_of_https_or_of_another_port_but_not_that_of_http() -> None:
+    there = network(("a", 80), ("a", 8080), ("a", 443), ("a", 7), ("b", 80), ("c", 9), ("c", 8))
+    gates: dict[Any, Any] = {}
+    held: dict[Any, Any] = there.gates
+    for host, port in (("a", 80), ("a", 8080), ("a", 443), ("a", 7), ("b", 80), ("c", 9), ("c", 8)):
+        gates[host, port] = held[there.address_of(host), port] = object()
+    assert there.gate_of("a") is gates["a", 443]
+    assert there.gate_of("b") is None
+    assert there.gate_of("c") is gates["c", 9]
+    assert there.gate_of("nobody") is None
+
+
+def test_a_network_may_listen_as_another_does_and_knows_names_and_addresses() -> None:
+    first, second = network(("a", 80)), network(("b", 81))
+    address = first.listen("10.1.2.3", 5, nobody)
+    second.listens_like(first)
+    assert (second.listens(address), second.knows("10.1.2.3"), second.knows("10.1.2.4")) == (True, True, False)
+    assert first.heard == {("10.77.0.2", 80), ("10.1.2.3", 5)}
+    assert second.heard == {("10.77.0.2", 81), ("10.77.0.2", 80), ("10.1.2.3", 5)}
+    assert (first.knows("a"), first.knows("b"), first.knows("localhost"), first.knows("127.0.0.1")) == (
+        True,
+        False,
+        True,
+        True,
+    )
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_a_lookup_that_a_fault_fails_takes_a_trip_and_is_told_and_an_address_needs_none(hidden: bool) -> None:
+    told, asked = list[str](), list[str]()
+
+    def gate(step: str) -> Any:
+        asked.append(step)
+        return (lambda: told.append(step)) if hidden else None
+
+    there = new_world()
+
+    def first() -> list[Any]:
+        address = there.network.listen("shop", 80, nobody)
+        there.network.gates[address] = gate
+        began = there.machine.now
+        assert socket.getaddrinfo(address[0], 80)[0][4] == address
+        assert asked == []
+        try:
+            found: Any = socket.getaddrinfo("shop", 80)[0][4] == address
+        except socket.gaierror as error:
+            found = error.errno, error.strerror
+        return [found, asked, told, round((there.machine.now - began) / TRIP_S)]
+
+    failed = [(socket.EAI_NONAME, "Name or service not known"), ["lookup"], ["lookup"], 1]
+    assert there.run(first) == (failed if hidden else [True, ["lookup"], [], 0])

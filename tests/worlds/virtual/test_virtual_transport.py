@@ -8,10 +8,12 @@ import socket
 import struct
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from chaoslab.worlds.virtual.transport import VirtualTransport
 from chaoslab.worlds.virtual.world import World
 from tests.worlds.virtual.patch_parts import in_place
 
@@ -399,3 +401,37 @@ def test_a_drain_waits_as_long_as_the_reader_does() -> None:
         return round(waited_s), got[0]
 
     assert virtually(main) == (30, BULK)
+
+
+def test_a_writer_goes_on_once_there_is_room_and_a_closed_transport_hangs_up_then() -> None:
+    told = list[str]()
+    says: Any = lambda word: lambda *_: told.append(word)  # noqa: E731
+    end: Any = SimpleNamespace(
+        address=("a", 1), peer_address=("b", 2), full=True, write=says("sent"), close=says("closed")
+    )
+    protocol: Any = SimpleNamespace(
+        pause_writing=says("pause"), resume_writing=says("resume"), connection_lost=says("lost")
+    )
+    loop: Any = SimpleNamespace(
+        tell=lambda call, *args: call(*args), call_soon=lambda call, *args: call(*args), is_closed=lambda: False
+    )
+    transport = VirtualTransport(loop, end, protocol, SimpleNamespace(rude=False, close=says("face")))
+    for _ in range(2):
+        transport.write(b"x")
+        transport.drained()
+    assert told == ["sent", "pause", "sent"]
+    end.full = False
+    transport.drained()
+    transport.drained()
+    assert told[3:] == ["resume"]
+    end.full = True
+    transport.write(b"x")
+    transport.close()
+    transport.write(b"x")
+    assert told[4:] == ["sent", "pause"]
+    end.full = False
+    for _ in range(2):
+        transport.drained()
+    transport.abort()
+    assert told[6:] == ["resume", "closed", "lost", "face"]
+    assert end.receiver is None

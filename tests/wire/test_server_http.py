@@ -1,0 +1,326 @@
+"""A client's connection of the API, told by hand what comes: its answers, its refusals and its end,
+without a socket."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+from collections.abc import Callable, Coroutine
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from chaoslab.base.dice import Dice
+from chaoslab.wire import lane_names
+from chaoslab.wire.client import ToxiproxyClient, ToxiproxyError
+from chaoslab.wire.server import http, listener
+from chaoslab.wire.server.catalog import Catalog
+from chaoslab.wire.server.errors import BadTarget
+from chaoslab.wire.server.http import Dates, Http
+from chaoslab.wire.server.listener import Dials, Listener
+from chaoslab.wire.server.rest import Request, Response
+
+GET = b"GET /version HTTP/1.1\r\nHost: x\r\n\r\n"
+ODD = GET.replace(b"Host", b"X-Y: z\r\nExpect: 100-continue\r\nHost")
+"""A request that h11 reads."""
+
+
+class Wire:
+    """A transport that notes what it is told."""
+
+    def __init__(self) -> None:
+        self.written, self.told = b"", list[str]()
+
+    def write(self, data: bytes) -> None:
+        self.written += data
+
+    def is_closing(self) -> bool:
+        return bool({"close", "abort"} & set(self.told))
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda: self.told.append(name)
+
+
+class Line:
+    """A connection whose requests are answered by `answer`, by default with their path."""
+
+    def __init__(self, answer: Callable[[Request], Any] | None = None) -> None:
+        self.asked = list[Request]()
+        self.wire = Wire()
+        self.all: set[Http] = set()
+        self.http = Http(self._answer, self.all, Dates())
+        self.answer = answer or (lambda request: Response(200, request.path.encode(), "text/plain"))
+        self.http.connection_made(cast(asyncio.Transport, self.wire))
+
+    def _answer(self, request: Request) -> Any:
+        self.asked.append(request)
+        return self.answer(request)
+
+    @property
+    def statuses(self) -> list[int]:
+        return [int(part[:3]) for part in self.wire.written.decode().split("HTTP/1.1 ")[1:]]
+
+
+def in_a_loop(story: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    asyncio.run(story())
+
+
+async def turns(count: int = 6) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("request_", [GET, ODD])
+def test_requests_that_came_together_are_answered_in_order_some_in_each_turn(request_: bytes) -> None:
+    async def story() -> None:
+        line = Line()
+        line.http.data_received(request_ * 20)
+        assert len(line.asked) <= 8
+        await turns(9)
+        assert [status for status in line.statuses if status != 100] == [200] * 20
+        assert line.wire.told == []
+        line.http.eof_received()
+        assert line.wire.told == ["close"]
+        assert line.all == {line.http}
+        line.http.connection_lost(None)
+        assert line.all == set()
+
+    in_a_loop(story)
+
+
+@pytest.mark.parametrize(
+    ("sent", "statuses", "told"),
+    [
+        (b"", [], ["close"]), (GET, [200], ["close"]), (GET[:-2], [400], ["close"]),
+        (GET + GET[:20], [200, 400], ["close"]),
+        (ODD[:-2], [400], ["close"]), (ODD, [200], ["close"]),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{}", [400], ["close"]),
+        (GET.replace(b"1.1", b"1.0"), [200], ["close"]), (ODD.replace(b"100-continue", b"rain"), [417], ["close"]),
+        (GET.replace(b"/version", b"http://x/a%zz"), [400], ["close"]),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nX: y\r\n\r\n{}" + GET, [200, 200], ["close"]),
+    ],
+)  # fmt: skip
+def test_a_client_that_ends_its_stream_has_its_answers_and_is_left(
+    sent: bytes, statuses: list[int], told: list[str]
+) -> None:
+    async def story() -> None:
+        line = Line()
+        line.http.data_received(sent)
+        assert line.http.eof_received() is True
+        await turns()
+        assert [status for status in line.statuses if status != 100] == statuses
+        assert line.wire.told[-1:] == told
+
+    in_a_loop(story)
+
+
+def test_a_refusal_is_written_once_and_the_rest_is_dropped_up_to_a_limit_or_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http, "DRAIN_BYTES_MAX", 100)
+
+    async def story(ends: str) -> None:
+        line = Line()
+        line.http.data_received(b"\x00\r\n\r\n" + GET)
+        assert (line.statuses, line.wire.told, line.asked) == ([400], ["write_eof"], [])
+        line.http.data_received(GET + bytes(100 - len(GET)))
+        assert (line.statuses, line.wire.told) == ([400], ["write_eof"])
+        if ends == "more":
+            line.http.data_received(b"x")
+        elif ends == "eof":
+            line.http.eof_received()
+        elif ends == "time":
+            while len(line.wire.told) == 1:
+                await asyncio.sleep(0)
+        else:
+            line.http.connection_lost(None)
+            await turns()
+        assert line.wire.told == ["write_eof", *([] if ends == "lost" else ["close"])]
+
+    for ends in ("more", "eof", "time", "lost"):
+        monkeypatch.setattr(http, "DRAIN_S", 0.0 if ends in ("time", "lost") else 60.0)
+        asyncio.run(story(ends))
+
+
+def test_an_answer_that_must_wait_holds_up_those_behind_it_and_a_bug_ends_the_connection() -> None:
+    async def story() -> None:
+        gate = asyncio.Event()
+
+        async def later(request: Request) -> Response:
+            await gate.wait()
+            if request.path == "/bug":
+                raise ZeroDivisionError
+            return Response(200, b"late", "text/plain")
+
+        line = Line(later)
+        line.http.data_received(GET + GET)
+        await turns()
+        assert (len(line.asked), line.statuses, line.wire.told) == (1, [], ["pause_reading"])
+        gate.set()
+        await turns()
+        assert (len(line.asked), line.statuses) == (2, [200, 200])
+        assert line.wire.told == ["pause_reading", "resume_reading"] * 2
+        failed = list[Any]()
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: failed.append(context["exception"]))
+        line.http.data_received(GET.replace(b"/version", b"/bug"))
+        await turns()
+        assert line.wire.told[-1] == "abort"
+        gate.clear()
+        waits, gone = Line(later), Line(later)
+        for each in (waits, gone):
+            each.http.data_received(GET)
+            await turns()
+        waits.http.abort()
+        gone.wire.told.append("close")
+        gate.set()
+        await turns()
+        assert (waits.statuses, waits.wire.told) == ([], ["pause_reading", "abort", "abort"])
+        assert (gone.statuses, gone.wire.told) == ([], ["pause_reading", "close"])
+        del line
+        import gc
+
+        gc.collect()
+        assert [type(each) for each in failed] == [ZeroDivisionError]
+
+    in_a_loop(story)
+
+
+def test_a_bug_in_an_answer_at_once_ends_the_connection_and_is_raised() -> None:
+    async def story() -> None:
+        def bug(request: Request) -> Any:
+            raise BadTarget(request.target) if request.path == "/bad" else ZeroDivisionError
+
+        line = Line(bug)
+        line.http.data_received(GET.replace(b"/version", b"/bad"))
+        assert (line.statuses, line.wire.told) == ([400], ["write_eof"])
+        line = Line(bug)
+        with pytest.raises(ZeroDivisionError):
+            line.http.data_received(GET)
+        assert (line.statuses, line.wire.told) == ([], ["abort"])
+
+    in_a_loop(story)
+
+
+# The listening socket.
+
+
+class Ear:
+    """A listening socket whose next connections are these, or fail so."""
+
+    def __init__(self, *comes: int | socket.socket) -> None:
+        self.comes = list(comes)
+
+    def fileno(self) -> int:
+        return 0
+
+    def close(self) -> None: ...
+
+    def accept(self) -> tuple[Any, Any]:
+        come = self.comes.pop(0) if self.comes else errno.EAGAIN
+        if isinstance(come, int):
+            raise OSError(come, "no") if come != errno.EAGAIN else BlockingIOError(come, "no")
+        return come, None
+
+
+@pytest.mark.parametrize("error", [errno.EAGAIN, errno.ECONNABORTED, errno.EMFILE, errno.ENOBUFS, errno.EPERM])
+def test_a_listener_waits_while_the_system_is_short_of_something(error: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Listener, "_said", False)
+
+    async def story() -> None:
+        told = list[str]()
+        loop = asyncio.get_running_loop()
+        monkeypatch.setattr(loop, "add_reader", lambda *_: told.append("on"))
+        monkeypatch.setattr(loop, "remove_reader", lambda *_: told.append("off"))
+        monkeypatch.setattr(listener, "PAUSE_S", 0.0)
+        one = Listener(cast(Any, Ear(error)), asyncio.Protocol)
+        monkeypatch.setattr(one, "_files_are_short", lambda: False)
+        if error == errno.EPERM:
+            with pytest.raises(OSError, match="no"):
+                one._accept()
+            return
+        one._accept()
+        short = error in (errno.EMFILE, errno.ENOBUFS)
+        assert told == (["on", "off"] if short else ["on"])
+        while short and len(told) < 3:
+            await asyncio.sleep(0)
+        assert told == (["on", "off", "on"] if short else ["on"])
+
+    in_a_loop(story)
+
+
+@pytest.mark.parametrize(
+    ("most", "next_file", "dials", "short"),
+    [
+        (1024, 991, 0, False), (1024, 992, 0, True), (1024, 981, 10, False), (1024, 982, 10, True),
+        (40, 29, 0, False), (40, 30, 0, True), (-1, 10**6, 0, False), (1024, None, 0, True),
+    ],
+)  # fmt: skip
+def test_some_files_are_left_to_the_api(
+    most: int, next_file: int | None, dials: int, short: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import resource
+
+    def dup(_: int) -> int:
+        if next_file is None:
+            raise OSError(errno.EMFILE, "no")
+        return next_file
+
+    async def story() -> None:
+        loop = asyncio.get_running_loop()
+        monkeypatch.setattr(loop, "add_reader", lambda *_: None)
+        counted = Dials()
+        counted.count = dials
+        one = Listener(cast(Any, Ear()), asyncio.Protocol, dials=counted)
+        with monkeypatch.context() as patched:
+            patched.setattr(resource, "getrlimit", lambda _: (most, most))
+            patched.setattr(listener, "os", SimpleNamespace(dup=dup, close=lambda _: None))
+            assert one._files_are_short() is short
+
+    in_a_loop(story)
+
+
+def test_a_lane_that_is_over_is_deleted_once_though_another_client_was_first() -> None:
+    async def story() -> None:
+        catalog = Catalog(Dice(1))
+        for name in ("lane.s.r.1.99", "lane.s.r.2.99", "weather", "lane.s.r.3.101"):
+            await catalog.create(b'{"name": "%b", "upstream": "a:1", "enabled": false}' % name.encode())
+        real = catalog.delete
+
+        async def delete(name: str) -> None:
+            if name == "lane.s.r.1.99":
+                await real(name)
+            await real(name)
+
+        catalog.delete = delete  # type: ignore[method-assign]
+        await catalog.reap(100.0)
+        assert list(catalog.to_json()) == ["lane.s.r.3.101", "weather"]
+
+    in_a_loop(story)
+
+
+def test_all_lanes_are_deleted_and_no_other_proxy() -> None:
+    held = ["lane.search.run.1.99", "weather", "lane.search.run.2.100", "lane.x", "lane.s.r.3.999"]
+
+    class Proxies:
+        def __init__(self, status: int | None) -> None:
+            self.status, self.gone = status, list[str]()
+
+        def proxies(self) -> list[str]:
+            return held
+
+        def destroy(self, name: str) -> None:
+            self.gone.append(name)
+            if self.status is not None:
+                raise ToxiproxyError("no", status=self.status)
+
+    for status in (None, 404):  # the latter: its call was over meanwhile
+        there = Proxies(status)
+        assert lane_names.delete_all(cast(ToxiproxyClient, there)) == 3
+        assert there.gone == [held[0], held[2], held[4]]
+    for status in (403, 405, 500):
+        with pytest.raises(ToxiproxyError):
+            lane_names.delete_all(cast(ToxiproxyClient, Proxies(status)))
+    assert [lane_names.is_over(name, 100.0) for name in held] == [True, False, False, False, False]
+    assert lane_names.is_over(lane_names.lane("a.b", "run", 7, 99), 100.0)
