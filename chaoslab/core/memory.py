@@ -48,6 +48,7 @@ class _Asked:
     def __init__(self, injections: Candidates, met: dict[str, Met]) -> None:
         self.injections = injections
         self._met = [met.get(name) or met.setdefault(name, Met(name)) for name in injections.names]
+        self.calm: Decisions
         self.calm, results = injections.calm or (NOBODY, [_NONE] * len(injections))
         self.usual = [*zip(self._met, injections.asks, results, strict=True)]
 

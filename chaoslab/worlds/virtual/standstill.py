@@ -99,7 +99,8 @@ class Steps:
     """The step counters of one machine."""
 
     def __init__(self, of: Machine, calls_max: int) -> None:
-        self._machine = machine = weakref.proxy(of)  # else only the collector would take the machine apart
+        machine: Machine = weakref.proxy(of)  # else only the collector would take the machine apart
+        self._machine = machine
         self.calls, self.requests = Pace(machine, calls_max), Pace(machine, calls_max, near_s=NEAR_S)
         self.looks, self.locks = Pace(machine, LOOKS_MAX), Pace(machine, LOOKS_MAX)
         self.tries, self.turns = Pace(machine, TURNS_MAX), Pace(machine, TURNS_MAX)
