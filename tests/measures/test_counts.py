@@ -1,6 +1,7 @@
 """Successes, faults, latency, throughput and usage are counted as stated, and no data is None."""
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import httpx
@@ -87,7 +88,7 @@ def test_prompts_that_ended_are_had_by_their_places() -> None:
     found = Ended()
     for batch in (lines[:2], lines[2:]):
         found.take(History(batch))
-    whole = [Response(f"p{n}.r1", n, 3.0) for n in (1, 2, 3)]
+    whole: Sequence[Response] = [Response(f"p{n}.r1", n, 3.0) for n in (1, 2, 3)]
     responses = found.found
     assert (responses, len(responses), responses[0], responses[-1]) == (whole, 3, whole[0], whole[2])
     assert (responses[1:], repr(responses)) == (whole[1:], repr(whole))
@@ -186,8 +187,9 @@ def test_what_the_lab_did_to_its_own_experiment_is_neither_a_failure_nor_a_laten
 def test_calls_without_a_fault_that_took_far_longer_than_the_first_ones_are_told() -> None:
     usual = [call(number, duration_s=0.01) for number in range(1, 25)]
     slow = [call(25, duration_s=1.5), call(26, duration_s=0.2), call(27, duration_s=2.0, ok=False, error="timed_out")]
+    met = FaultWitnessed(**fault_at("latency", "wire", "search", 1, 28, "id"))
     taken = Attempts()
-    taken.take(history(*usual, *slow))
+    taken.take(history(*usual, *slow, call(28, duration_s=3.0), met))
     said = "1 call to search took up to 1.500 s without a fault, where its first 20 took 0.010 s in the median"
     assert [each.said for each in late(taken)] == [said]
 

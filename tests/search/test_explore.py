@@ -300,10 +300,11 @@ HELD = Called()
 
 def test_what_an_agent_was_given_is_written_by_names_that_a_test_can_import() -> None:
     trial = lab.run(retrying, "go", tools=[pay], faults=[], twin=False)
-    assert trial.asked is not None
+    asked = trial.asked
+    assert asked is not None
 
     def written(name: str = "x", order: Any = (), **other: Any) -> str:
-        trial.asked = replace(trial.asked, **other)
+        trial.asked = replace(asked, **other)
         return text_of(trial, Variation((), order), name)
 
     def inner(prompt: str) -> str:
@@ -311,8 +312,9 @@ def test_what_an_agent_was_given_is_written_by_names_that_a_test_can_import() ->
 
     assert "lab.run(lab.fresh(Called), 'go', tools={'pay': pay}" in written(agent=lab.fresh(Called), tools={"pay": pay})
     assert f"from {__name__} import HELD, pay\n" in written(agent=HELD)
-    assert "lab.run(Called.__call__, 'go'" in written(agent=Called.__call__)
-    assert f"from {__name__} import Called, pay\n" in written()
+    method = written(agent=Called.__call__)
+    assert "lab.run(Called.__call__, 'go'" in method
+    assert f"from {__name__} import Called, pay\n" in method
     assert ", order={1: ['b', 'a']}, faults=[" in written(order=((1, ("b", "a")),))
     assert "\ndef test_a_b_c():\n" in written("A: b & C!")
     for nameless in (Called(), inner):
