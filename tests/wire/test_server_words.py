@@ -7,12 +7,25 @@ import re
 import pytest
 
 from chaoslab.wire.server.address import split_address
-from chaoslab.wire.server.decode import depth
+from chaoslab.wire.server.decode import depth, read_json
+from chaoslab.wire.server.errors import ApiError
 from chaoslab.wire.server.spelling import dump, float32, sample
 
 
 def test_depth_is_that_of_brackets_outside_of_strings() -> None:
     assert [depth(text) for text in (b"1", b"[[]]", b"[[],[{}]]", b'["[[[[\\"[[",[]]', b"[" * 9)] == [0, 2, 3, 2, 9]
+
+
+@pytest.mark.parametrize("text", [b"1.", b"1.x", b"1e", b"1E+", b"[1.]", b"-", b"NaN", b"Infinity", b"[" * 20_000])
+def test_a_number_that_breaks_off_and_words_for_none_are_no_json(text: bytes) -> None:
+    with pytest.raises(ApiError) as error:
+        read_json(text)
+    assert (error.value.status, error.value.message[:18]) == (400, "bad request body: ")
+
+
+@pytest.mark.parametrize(("text", "value"), [(b"1.5e3 x", "1.5e3"), (b" 1 .", "1"), (b'"1"e', "1"), (b"true.", True)])
+def test_what_comes_behind_a_value_is_none_of_it(text: bytes, value: object) -> None:
+    assert read_json(text) == value
 
 
 @pytest.mark.parametrize(

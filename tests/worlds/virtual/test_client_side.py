@@ -125,6 +125,21 @@ def test_a_stream_is_told_with_its_times_and_a_wait_for_more(monkeypatch: pytest
     assert seen.streamed.ended == "timed_out"
 
 
+def test_a_stream_without_a_length_began_with_its_first_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = Program(monkeypatch, "GET")
+    for now_s, part in (
+        (1.0, EVENTS.replace(b"Transfer-Encoding: chunked\r\n", b"")),
+        (2.0, b"data: a\n\n"),
+        (4.0, b"x"),
+    ):
+        program.machine.now = now_s
+        program.side.took(part)
+    program.side.over("closed")
+    ((_, seen),) = program.seen
+    assert seen.streamed is not None
+    assert (seen.streamed.first_byte_s, seen.streamed.last_byte_s, seen.streamed.size) == (1.5, 3.5, 10)
+
+
 @pytest.mark.parametrize(("now_s", "left", "waited"), [(1.0, False, False), (2.0, False, True), (2.0, True, False)])
 def test_one_who_leaves_waited_if_time_passed_and_nothing_was_there(
     now_s: float, left: bool, waited: bool, monkeypatch: pytest.MonkeyPatch
