@@ -1,20 +1,26 @@
 # One recipe for every part of the lab: PART is the folder to run, ALSO another that it needs, both packages of chaoslab (setup.py), EXTRA their dependencies in pyproject.toml.
 # Images share the layers above their ARG, and a change of the code leaves those of the dependencies alone.
 ARG PYTHON_IMAGE=python:3.13-slim
-FROM $PYTHON_IMAGE
+FROM $PYTHON_IMAGE AS python
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PYTHONSAFEPATH=1 PYTHONPATH=/lab PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
 WORKDIR /lab
 COPY pyproject.toml containers/install.py containers/lock.txt ./
 RUN python install.py
+
+# Compiled once for all images. Whoever owns ./logs reads the code, whatever umask the clone was made with.
+FROM python AS code
+COPY chaoslab chaoslab
+RUN chmod -R a+rX chaoslab && python -m compileall -q chaoslab
+
+FROM python
 ARG EXTRA=""
 RUN test -z "$EXTRA" || python install.py $EXTRA
 COPY containers/as-owner containers/healthy ./
-COPY chaoslab chaoslab
+COPY --from=code /lab/chaoslab chaoslab
 # Where no other package is needed, ALSO is a file that does no harm, and goes again.
 ARG ALSO=pyproject.toml
 COPY ${ALSO} chaoslab/${ALSO}
 ARG PART
 COPY ${PART} chaoslab/${PART}
-# Whoever owns ./logs reads the code, whatever umask the clone was made with.
-RUN rm -f chaoslab/pyproject.toml && chmod -R a+rX . && python -m compileall -q chaoslab && mkdir -p logs state charts data && ln -s /lab/data /data
+RUN rm -f chaoslab/pyproject.toml && find . ! -perm -a+r -exec chmod a+rX {} + && python -m compileall -q chaoslab && mkdir -p logs state charts data && ln -s /lab/data /data
 ENTRYPOINT ["/lab/as-owner", "python", "-m"]

@@ -9,6 +9,7 @@ that some packages bring along are left out.
 
 from __future__ import annotations
 
+import compileall
 import json
 import re
 import shutil
@@ -38,11 +39,13 @@ def main(asked: list[str]) -> None:
         str(LOCK),
         "--ignore-installed",
     )  # pip cannot take away what a distribution's own Python has
-    found = installed("--no-cache-dir", *exact, *(wanted or project["dependencies"]))
+    found = installed("--no-cache-dir", "--no-compile", *exact, *(wanted or project["dependencies"]))
     if unlocked := set(found).difference(LOCK.read_text(encoding="utf-8").splitlines()):
         raise SystemExit(f"{LOCK.name} lacks {', '.join(sorted(unlocked))}: write it anew, see {Path(__file__).name}")
-    for folder in list(Path(sysconfig.get_path("purelib")).glob("*/**/tests")):
+    site = Path(sysconfig.get_path("purelib"))
+    for folder in list(site.glob("*/**/tests")):
         shutil.rmtree(folder, ignore_errors=True)
+    compileall.compile_dir(site, quiet=2)  # a part cannot write there, and would compile at each start
 
 
 def installed(*arguments: str) -> list[str]:

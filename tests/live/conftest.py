@@ -1,7 +1,7 @@
 """Containers for the tests of this folder: built once, taken down at the end.
 
-Each worker of the test run has a copy of the lab and containers of its own, of the same images. Where there is no
-engine, each test says so and is skipped.
+Each worker of the test run has a copy of the lab and containers of its own, of the same images by names of its own.
+Where there is no engine, each test says so and is skipped.
 """
 
 from __future__ import annotations
@@ -54,14 +54,21 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     ports = _free_ports()
     stack = Stack(folder, f"chaoslabtest{os.getpid()}", client, next(ports), next(ports))
     try:
-        with open(tmp_path_factory.getbasetemp().parent / "building", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # the second to build finds the layers of the first
-            # Without BuildKit, Compose builds all images at the same time and each makes the layers that it finds
-            # missing: one goes first, so that the others find those that they share.
-            build = stack.compose("build", "--quiet", "search")
-            if build.returncode == 0:
-                build = stack.compose("build", "--quiet")
-        assert build.returncode == 0, build.stderr[-3000:]
+        with open(tmp_path_factory.getbasetemp().parent / "built", "a+") as first:
+            fcntl.flock(first, fcntl.LOCK_EX)
+            first.seek(0)
+            if project := first.read():  # another worker has built them, for a project of that name
+                for image in client.images.list(filters={"reference": f"{project}-*"}):
+                    for name in image.tags:
+                        image.tag(name.replace(project, stack.project, 1))
+            else:
+                # Without BuildKit, Compose builds all images at the same time and each makes the layers that it finds
+                # missing: one goes first, so that the others find those that they share.
+                build = stack.compose("build", "--quiet", "search")
+                if build.returncode == 0:
+                    build = stack.compose("build", "--quiet")
+                assert build.returncode == 0, build.stderr[-3000:]
+                first.write(stack.project)
         yield stack
     finally:
         stack.compose("down", "--volumes", "--rmi", "local", "--timeout", "5")
