@@ -1,7 +1,6 @@
 """Successes, faults, latency, throughput and usage are counted as stated, and no data is None."""
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 import httpx
@@ -15,7 +14,6 @@ from chaoslab.analysis.measures.faults import uninjected
 from chaoslab.analysis.measures.incidents import Ending, incidents
 from chaoslab.analysis.measures.latency import Attempts, attempts, late, latency
 from chaoslab.analysis.measures.quantiles import Quantiles, percentile
-from chaoslab.analysis.measures.response import Ended, Response
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.measures.success import success
 from chaoslab.analysis.measures.usage import usage
@@ -79,20 +77,6 @@ def test_rates_are_of_all_and_correct_is_of_the_judged() -> None:
 def test_where_nothing_was_stated_failures_have_a_rate_and_correct_has_none() -> None:
     found = success(["correct", "failed"], judgeable=False)
     assert (found.correct, found.by_outcome["failed"].value) == (None, 0.5)
-
-
-def test_prompts_that_ended_are_had_by_their_places() -> None:
-    began = PromptStarted(prompt_index=1, prompt="x")
-    ended = PromptFinished(prompt_index=1, prompt="x", status="ok", answer="y", attempts=1, duration_s=3.0)
-    lines = [Record("", 1.0 * n, "run", f"p{n}.r1", "info", n, each) for n in (1, 2, 3) for each in (began, ended)]
-    found = Ended()
-    for batch in (lines[:2], lines[2:]):
-        found.take(History(batch))
-    whole: Sequence[Response] = [Response(f"p{n}.r1", n, 3.0) for n in (1, 2, 3)]
-    responses = found.found
-    assert (responses, len(responses), responses[0], responses[-1]) == (whole, 3, whole[0], whole[2])
-    assert (responses[1:], repr(responses)) == (whole[1:], repr(whole))
-    assert responses != whole[1:]
 
 
 def test_where_nothing_was_judged_there_is_no_rate() -> None:
