@@ -14,7 +14,7 @@ import httpx
 from chaoslab.agent import assembly, display, model, prompts
 from chaoslab.agent import config as configuration
 from chaoslab.agent.config import Config
-from chaoslab.agent.session import Progress, Session, TwinOf
+from chaoslab.agent.session import Session, SessionProgress, TwinOf
 from chaoslab.agent.tools import Toolbox, discover
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.commandline import INTERRUPTED, LAB_DOWN, interrupted, refuse
@@ -133,7 +133,7 @@ async def _main(
         await _open(run, control, plan.to_json(), targets, clock, lambda: _health(plain, manager))
         lanes = Lanes(state, run.name, clock=clock, healthy=lambda: _health(plain, manager), poll_s=config.poll_s)
         stack.callback(lanes.close)
-        progress = Progress(chosen.trials_of(len(asked)))
+        progress = SessionProgress(chosen.trials_of(len(asked)))
         processes = None
         if plan.of_process:
             requests = stack.enter_context(contextlib.closing(OutageRequests(state, run.name, clock=clock)))

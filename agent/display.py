@@ -9,7 +9,7 @@ from pathlib import Path
 from chaoslab.base.commandline import Steering
 from chaoslab.base.terminal import clean
 from chaoslab.record.follow import Follower
-from chaoslab.reports.live import Watched
+from chaoslab.reports.live import LiveRun
 
 
 class Plain:
@@ -20,7 +20,7 @@ class Plain:
 
     async def watch(self, interval_s: float) -> None:
         """Prints until cancelled, and then the remaining lines."""
-        watched = Watched()
+        watched = LiveRun()
         with Follower(self._folder) as follower:
             try:
                 while True:
@@ -31,7 +31,7 @@ class Plain:
                 watched.take(follower.new())
                 self._say(watched, all_of_them=True)
 
-    def _say(self, watched: Watched, *, all_of_them: bool = False) -> None:
+    def _say(self, watched: LiveRun, *, all_of_them: bool = False) -> None:
         for line in watched.ended(all_of_them=all_of_them):
             try:
                 print(line, flush=True)
@@ -51,7 +51,7 @@ class Live:
         from rich.live import Live as Screen
         from rich.text import Text
 
-        watched = Watched()
+        watched = LiveRun()
         console = Console(file=Steering(sys.stdout))  # type: ignore[arg-type]  # it has all that a stream has
         with (
             Follower(self._folder) as follower,

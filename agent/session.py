@@ -23,7 +23,7 @@ from chaoslab.core.plan import Plan
 from chaoslab.record.gaps import counted
 from chaoslab.record.log import Log
 from chaoslab.record.runs import Run
-from chaoslab.record.steering import LOOK_S, Steering
+from chaoslab.record.steering import LOOK_S, RunSteering
 from chaoslab.seams.http.seam import HttpSeam
 from chaoslab.seams.http.tags import TrialState
 
@@ -43,7 +43,7 @@ class Graph(Protocol):
 
 
 @dataclass
-class Progress:
+class SessionProgress:
     """The progress of a run. `prompts`: their number in all. `processed`: those that have ended. `succeeded`: those
     with an answer."""
 
@@ -65,7 +65,7 @@ class Session:
     info: Log
     agent_log: Log
     clock: Clock
-    progress: Progress
+    progress: SessionProgress
     began_s: float = field(init=False)
     _attempts: int = field(default=0, init=False)
     _looked_up: dict[str, Any] = field(default_factory=dict, init=False)
@@ -96,7 +96,7 @@ class Session:
     async def _steered(self, trial: TrialId) -> None:
         """Does what is asked of the run before its next trial: it waits, ends as by Ctrl-C, takes other chances, or
         switches faults off or on."""
-        while (asked := Steering.read(self.run_of.folder)).hold and not asked.stop:
+        while (asked := RunSteering.read(self.run_of.folder)).hold and not asked.stop:
             await self.clock.asleep(LOOK_S)
         if asked.stop:
             raise asyncio.CancelledError
@@ -148,7 +148,7 @@ class Session:
         self.info.write(started, trial=trial.key)
         with self.seam.trial(trial) as episode:
             if (conversation := prompt.conversation) is None:
-                outcome = await self._tries(self.asked(prompt.prompt, now), trial, episode)
+                outcome = await self._tries(self.graph_input(prompt.prompt, now), trial, episode)
             else:
                 outcome = await self._talk(conversation, trial, episode, now)
         self._finished(trial, prompt, outcome, began_s)
@@ -161,7 +161,7 @@ class Session:
             self.info.write(event, trial=trial.key)
 
         talk = Talk(conversation, note, episode.requests, episode.memory, self.clock)
-        state, most = self.asked("", now), 0
+        state, most = self.graph_input("", now), 0
         state["messages"].pop()
         while (words := talk.next()) is not None:
             if talk.wait_s:
@@ -236,7 +236,7 @@ class Session:
     async def _value(self, fact: Lookup, trial: TrialId, now: datetime) -> Any:
         return at(await self.toolbox.truth(fact.tool, dated(fact.arguments, now), trial), fact.path)
 
-    def asked(self, prompt: str, now: datetime) -> dict[str, Any]:
+    def graph_input(self, prompt: str, now: datetime) -> dict[str, Any]:
         """The input of the agent's graph."""
         system = SYSTEM.format(day=now.strftime("%A %Y-%m-%d"), time=now.strftime("%H:%M"))
         return {"messages": [("system", system), ("user", prompt)]}

@@ -13,9 +13,9 @@ import sys
 import time
 from collections.abc import Callable
 
+from chaoslab.analysis.answers._facts import shows
 from chaoslab.analysis.answers.admit import read
 from chaoslab.analysis.answers.compare import compare
-from chaoslab.analysis.answers.facts import shows
 from chaoslab.analysis.answers.values import READ_MAX
 
 TWIN = (

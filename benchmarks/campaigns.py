@@ -41,7 +41,7 @@ from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import HITS, Choice, Injection, Plan
 from chaoslab.proxy_manager.arming import Places
 from chaoslab.proxy_manager.manager import Manager
-from chaoslab.record.rulings import RulingsFile, State, TrialRuling
+from chaoslab.record.rulings import RulingsFile, RulingState, TrialRuling
 from chaoslab.record.runs import Run
 from chaoslab.seams.gateway.routes import routes
 from chaoslab.surfaces.gateway import gateway, plan_of
@@ -130,7 +130,7 @@ def breach(kind: str, folder: Path) -> None:
     elif kind != "window":
         run = Run.create(logs, now=iso(NOW), name="n")
         if kind == "harm":
-            RulingsFile(run.folder, "refund", [], 1).add("p1.r1", TrialRuling(State.FAILED, ("harm: twice",)))
+            RulingsFile(run.folder, "refund", [], 1).add("p1.r1", TrialRuling(RulingState.FAILED, ("harm: twice",)))
         with run.log("info") as log:
             at = AttemptRef(trial="p1.r1", target="crm", request=1, attempt=1, request_id="")
             failed = CallFinished(at=at, tool="crm", ok=False, duration_s=9.0)

@@ -21,7 +21,7 @@ import chaoslab as lab
 from chaoslab.base.identity import digest
 from chaoslab.execution.agents.functions import name_of
 from chaoslab.execution.explore import shrunk_in
-from chaoslab.record.rulings import State
+from chaoslab.record.rulings import RulingState
 from chaoslab.scenarios.exploring import explore, opened
 from chaoslab.scenarios.load import load
 from chaoslab.scenarios.running import run
@@ -324,7 +324,7 @@ def of_scenarios() -> Iterator[Row]:
     for file in files:
         name = file.name.removesuffix(".chaos.yaml")
         (scenario,) = load(file, changed=[f"fresh={name}:naive"])
-        failed = [each for each in run(scenario, apart=True) if each.state is State.FAILED]
+        failed = [each for each in run(scenario, apart=True) if each.state is RulingState.FAILED]
         kinds = set()
         with opened(scenario) as made:
             shrunk = []

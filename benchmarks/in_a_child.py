@@ -14,14 +14,16 @@ import time
 
 from function_seam import agent, book, lookup, message, rate, refund, stock
 
-from chaoslab.execution.options import Asked
+from chaoslab.execution.options import RunArguments
 from chaoslab.execution.trial import numbered
 
 GOAL = 0.95
 
 
 def rate_of(trials: int, *, apart: bool) -> float:
-    asked = Asked(agent, "Refund order 17", tools=[refund, book, message], reads=[lookup, stock, rate], timeout_s=10)
+    asked = RunArguments(
+        agent, "Refund order 17", tools=[refund, book, message], reads=[lookup, stock, rate], timeout_s=10
+    )
     began = time.perf_counter()
     assert all(trial.ok for trial in numbered(asked, range(trials), apart=apart))
     return trials / (time.perf_counter() - began)

@@ -24,15 +24,15 @@ from typing import Any
 import chaoslab as lab
 from chaoslab.core.events import CallStarted, Effect
 from chaoslab.execution.explore import AskedExplore
-from chaoslab.execution.exploring import Session, session
+from chaoslab.execution.exploring import SearchSession, session
+from chaoslab.memory._reading import Facts, experiment_of
 from chaoslab.memory.planning import injection_of
-from chaoslab.memory.reading import Facts, experiment_of
 from chaoslab.memory.store import Memory
+from chaoslab.search.planning._risk import risk_of
 from chaoslab.search.planning.cells import Cell
-from chaoslab.search.planning.evidence import Evidence, Experiment, Target
+from chaoslab.search.planning.evidence import Evidence, Experiment, TargetKnowledge
 from chaoslab.search.planning.posterior import Posteriors
 from chaoslab.search.planning.proposals import propose
-from chaoslab.search.planning.risk import risk_of
 from chaoslab.search.variation import Tried, Variation
 
 AGENTS, OTHERS = 20, 60
@@ -161,11 +161,11 @@ def row(subject: str, cell: Cell, tried: Tried) -> Experiment:
     return experiment_of(subject, cell, [facts], "virtual")
 
 
-def calls(trials: Session, subject: str) -> dict[tuple[str, str], Target]:
+def calls(trials: SearchSession, subject: str) -> dict[tuple[str, str], TargetKnowledge]:
     ((_, calm),) = trials.tried([Variation()], "calm")
     effects = [event.target for _, event in calm.history.of(Effect)]
     there = {event.target for _, event in calm.history.of(CallStarted)}
-    return {(subject, name): Target(1, 1, effects.count(name), 0) for name in there}
+    return {(subject, name): TargetKnowledge(1, 1, effects.count(name), 0) for name in there}
 
 
 @cache

@@ -20,15 +20,15 @@ from chaoslab.base.clock import system
 from chaoslab.config import settings
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Reply
-from chaoslab.core.pipe import Line, Pipe, Pipeline, Signal, Timed
-from chaoslab.core.stream import Events, Watched
+from chaoslab.core.pipe import Pipe, Pipeline, ServedLine, Signal, Timed
+from chaoslab.core.stream import Events, WatchedPipe
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.faults.stream.cut import Cut
 from chaoslab.faults.stream.slow_chunks import SlowChunks
 from chaoslab.faults.stream.stall import Stall
-from chaoslab.lab import virtual_lab as lab
+from chaoslab.lab import _virtual_lab as lab
 from chaoslab.lab.launch import spec_of
-from chaoslab.seams.http.streamed import Body
+from chaoslab.seams.http._streamed import Body
 
 EVENT = b'data: {"id": "c", "choices": [{"index": 0, "delta": {"content": " word"}, "finish_reason": null}]}\n\n'
 STREAM = {"content-type": "text/event-stream"}
@@ -62,7 +62,7 @@ def pipes() -> dict[str, Callable[[], Pipe]]:
         return pipe
 
     return {
-        "no effect": lambda: Watched(Line(lambda timed, start: (Timed(start, timed.item),), room_bytes=0)),
+        "no effect": lambda: WatchedPipe(ServedLine(lambda timed, start: (Timed(start, timed.item),), room_bytes=0)),
         "cut": lambda: of(Cut(10**9)),
         "stall": lambda: of(Stall(1, 0.5)),
         "slow_chunks": lambda: of(SlowChunks(0.01)),

@@ -26,7 +26,7 @@ from chaoslab.config import settings
 from chaoslab.config.topology import MODEL
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.execution.workers import executor
-from chaoslab.lab import virtual_lab as lab
+from chaoslab.lab import _virtual_lab as lab
 from chaoslab.lab.launch import spec_of
 from chaoslab.record.log import MemoryLog
 from chaoslab.seams.http.seam import HttpSeam
@@ -131,7 +131,7 @@ class Mocked:
     async def trial(self, number: int, answers: dict[str, list[Any]]) -> None:
         trial = nth(self.run, number, len(PROMPTS))
         self.mock.begin(answers)
-        state = self.session.asked(PROMPTS[trial.prompt - 1]["prompt"], datetime(2026, 6, 1, 9, tzinfo=UTC))
+        state = self.session.graph_input(PROMPTS[trial.prompt - 1]["prompt"], datetime(2026, 6, 1, 9, tzinfo=UTC))
         with self.seam.trial(trial):
             await self.graph.ainvoke(state, {"recursion_limit": 30})
 

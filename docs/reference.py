@@ -22,13 +22,13 @@ from chaoslab import cli
 from chaoslab.analysis import assertions as assertion
 from chaoslab.base import registry
 from chaoslab.base.commandline import Parser
+from chaoslab.campaigns import _spec as campaign
 from chaoslab.campaigns import bounds
-from chaoslab.campaigns import spec as campaign
 from chaoslab.config.settings import table
 from chaoslab.core import events, triggers
 from chaoslab.execution.options import RunOptions
 from chaoslab.reports import frames, loaded
-from chaoslab.reports.columns import COLUMNS
+from chaoslab.reports._columns import COLUMNS
 from chaoslab.reports.fault_pages import traits, within
 from chaoslab.reports.formats import json as json_format
 from chaoslab.scenarios import spec
@@ -308,7 +308,7 @@ def _triggers() -> str:
         trigger = triggers.load(name)
         rows.append((f"`{name}`", _cell(trigger.should_be), _doc(trigger).replace("\n", " ")))
     texts.append(_table(("trigger", "takes", "meaning"), rows))
-    condition = importlib.import_module("chaoslab.core.condition").__doc__ or ""
+    condition = importlib.import_module("chaoslab.core._condition").__doc__ or ""
     texts.append(f"## Conditions\n\n`when` takes a condition. Its grammar:\n\n```text\n{condition.strip()}\n```\n")
     return "\n".join(texts)
 

@@ -21,7 +21,7 @@ from chaoslab.config.settings import Settings
 from chaoslab.config.topology import SERVICES
 from chaoslab.core.service_spec import TROUBLE, ServiceSpec
 from chaoslab.flask_tools.ledger import Folders, Ledger, Mismatch, Runs, Unwritten, Worked
-from chaoslab.flask_tools.plain_requests import Asked, plain_first
+from chaoslab.flask_tools.plain_requests import PlainRequest, plain_first
 from chaoslab.flask_tools.service_module import Answer, Done, Refusal, Route, ServiceRequest
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def app_of(desk: ServiceModule, runs: Runs) -> Flask:
             for message in desk.warnings:
                 ledger.warn(message, trial)
 
-    def answer(route: Route, asked: Asked) -> Worked:
+    def answer(route: Route, asked: PlainRequest) -> Worked:
         try:
             trial = TrialId.parse(asked.trial)
         except ValueError as error:
@@ -125,12 +125,12 @@ def app_of(desk: ServiceModule, runs: Runs) -> Flask:
         def viewed(**parts: str) -> Response:
             said, fields = request.headers, list(request.args.items(multi=True))
             trial, key = said.get("X-Trial"), said.get("Idempotency-Key")
-            asked = Asked(request.method, request.path, trial, key, fields, request.get_data, parts)
+            asked = PlainRequest(request.method, request.path, trial, key, fields, request.get_data, parts)
             return _response(answer(route, asked))
 
         return viewed
 
-    def directly(route: Route, asked: Asked) -> Worked:
+    def directly(route: Route, asked: PlainRequest) -> Worked:
         """The answer to a plain request, with the errors that Flask hands to the functions below."""
         try:
             worked = answer(route, asked)

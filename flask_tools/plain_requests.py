@@ -17,7 +17,7 @@ Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 @dataclass(frozen=True)
-class Asked:
+class PlainRequest:
     """A request to a route. `trial` and `key`: its headers X-Trial and Idempotency-Key. `body` reads its bytes.
     `parts`: the named parts of its path."""
 
@@ -31,7 +31,7 @@ class Asked:
 
 
 def plain_first(
-    flask: Wsgi, routes: Mapping[tuple[str, str], Callable[[Asked], Worked]], *, body_max: int,
+    flask: Wsgi, routes: Mapping[tuple[str, str], Callable[[PlainRequest], Worked]], *, body_max: int,
     all_to_flask: Callable[[], bool], refuse: Callable[[str], Worked],
 ) -> Wsgi:  # fmt: skip
     """An application that answers plain requests by `routes` (method and path) itself, and has `flask` answer the
@@ -70,6 +70,6 @@ def plain_first(
             return flask({**environ, "wsgi.input": io.BytesIO(body)}, start_response)
         fields = parse_qsl(query, keep_blank_values=True, errors="werkzeug.url_quote") if query else ()
         trial, key = environ.get("HTTP_X_TRIAL"), environ.get("HTTP_IDEMPOTENCY_KEY")
-        return answered(work(Asked(method, path, trial, key, fields, lambda: body, {})), start_response)
+        return answered(work(PlainRequest(method, path, trial, key, fields, lambda: body, {})), start_response)
 
     return app

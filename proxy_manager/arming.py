@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from chaoslab.base.clock import Clock
 from chaoslab.core.chain import ActiveFault
-from chaoslab.proxy_manager.experiment import Experiment, Lane, StandingLane
+from chaoslab.proxy_manager.experiment import ArmedLane, OpenRun, StandingLane
 from chaoslab.wire import lane_names
 from chaoslab.wire.client import ToxiproxyClient, ToxiproxyDown, ToxiproxyError
-from chaoslab.wire.control import Row
+from chaoslab.wire.control import CallRow
 from chaoslab.wire.fault_lifecycle import REFUSED, is_refused, standing_key, toxics_of
 
 LEASE_S = 60
@@ -34,7 +34,7 @@ class Arming:
         self._toxiproxy, self._places, self._clock = toxiproxy, places, clock
         self.trouble = ""
 
-    def arm(self, experiment: Experiment, row: Row, active: Sequence[ActiveFault]) -> tuple[Lane, int]:
+    def arm(self, experiment: OpenRun, row: CallRow, active: Sequence[ActiveFault]) -> tuple[ArmedLane, int]:
         """Makes a proxy for this call alone with its toxics, and reads it back; returns the lane and its port. Calls
         that meet faults which go on for a time share a proxy, which stays."""
         lease_s = min([LEASE_S, *(math.ceil(each.lease_s) for each in experiment.plan.limits if each.lease)])
@@ -42,10 +42,10 @@ class Arming:
         if is_refused(active):
             if self._toxiproxy.get(REFUSED).enabled:
                 raise ToxiproxyError(f"the proxy '{REFUSED}' has been enabled by somebody else", status=None)
-            return Lane(active, REFUSED, row, until_s), self._places.refused_port
+            return ArmedLane(active, REFUSED, row, until_s), self._places.refused_port
         key = standing_key(active, row.call)
         if key and (standing := self._standing(experiment, key, row)) is not None:
-            return Lane(active, standing.proxy, row, until_s, stands=True), standing.port
+            return ArmedLane(active, standing.proxy, row, until_s, stands=True), standing.port
         toxics = toxics_of(active)
         experiment.count += 1
         expires = math.ceil(self._clock.utc().timestamp() + row.deadline_s) + lease_s
@@ -56,9 +56,9 @@ class Arming:
         port = int(armed.listen.rpartition(":")[2])
         if key:
             experiment.standing[key] = StandingLane(name, port, row.call.trial, until_s)
-        return Lane(active, name, row, until_s, stands=bool(key)), port
+        return ArmedLane(active, name, row, until_s, stands=bool(key)), port
 
-    def _standing(self, experiment: Experiment, key: str, row: Row) -> StandingLane | None:
+    def _standing(self, experiment: OpenRun, key: str, row: CallRow) -> StandingLane | None:
         """The proxy that stands under this key, read back; None if there is none whose lease is long enough."""
         found = experiment.standing.get(key)
         if found is None or found.until_s < self._clock.monotonic() + row.deadline_s:
@@ -72,7 +72,7 @@ class Arming:
             return None
         return found
 
-    def end_standing(self, experiment: Experiment, *, trial: str | None = None) -> None:
+    def end_standing(self, experiment: OpenRun, *, trial: str | None = None) -> None:
         """Deletes the proxies that stayed for several calls and that none uses now: those with an expired lease, and
         those of other trials than `trial`, if it is given."""
         used = {lane.proxy for lane in experiment.lanes.values()}

@@ -17,7 +17,7 @@ RETRY_S = 0.02
 T_ = TypeVar("T_")
 
 
-class Taken(ToxiproxyError):
+class NameTaken(ToxiproxyError):
     """A proxy of that name belongs to another lab; waiting would not help."""
 
     def __init__(self, url: str, there: ProxyInfo, do: str) -> None:
@@ -28,7 +28,7 @@ class Taken(ToxiproxyError):
 
 
 @dataclass(frozen=True)
-class Outage:
+class RepairedLoss:
     """A loss of proxies that has been repaired. `missing`: their names. `held`: the names of all that Toxiproxy still
     had."""
 
@@ -39,7 +39,7 @@ class Outage:
     held: frozenset[str]
 
 
-class Standing:
+class StandingProxies:
     """The wanted proxies on one Toxiproxy, for one thread. `recovering` and `epoch` may be read from any thread."""
 
     def __init__(self, toxiproxy: ToxiproxyClient, *, clock: Clock, stopping: Flag) -> None:
@@ -63,7 +63,7 @@ class Standing:
                 there = held.get(proxy.name)
                 mine = self._wanted.get(proxy.name, proxy)
                 if there is not None and (_port(there) != _port(proxy) or mine.upstream != proxy.upstream):
-                    raise Taken(
+                    raise NameTaken(
                         self._toxiproxy.url, there, f"end that lab, or delete '{proxy.name}' if it was left behind"
                     )
             new = [proxy for proxy in proxies if proxy.name not in held or proxy.name not in self._wanted]
@@ -86,7 +86,7 @@ class Standing:
         except ToxiproxyDown:
             return
 
-    def look(self) -> Outage | None:
+    def look(self) -> RepairedLoss | None:
         """Checks the proxies and makes the missing ones. Returns the outage, or None if all were there. Raises
         ToxiproxyError: they could not be made within `RECOVER_S`, or one belongs to another lab; `gone` has the reason
         until it is repaired."""
@@ -97,7 +97,7 @@ class Standing:
             held = self._toxiproxy.proxies()
             for name, proxy in self._wanted.items():
                 if name in held and not _same(held[name], proxy):
-                    raise Taken(self._toxiproxy.url, held[name], f"it was this run's, for {proxy.upstream}")
+                    raise NameTaken(self._toxiproxy.url, held[name], f"it was this run's, for {proxy.upstream}")
             there = [(held[name], proxy) for name, proxy in self._wanted.items() if name in held]
             foreign = {f"{toxic.type} on {proxy.name}": proxy.name for proxy, _ in there for toxic in proxy.toxics}
             off = [proxy.name for proxy, wanted in there if wanted.enabled and not proxy.enabled]
@@ -111,7 +111,7 @@ class Standing:
 
         for_s = RECOVER_S if self._wanted and not self.gone else 0.0
         try:
-            held = self._retry_until(mend, for_s=for_s, mends=lambda error: not isinstance(error, Taken))
+            held = self._retry_until(mend, for_s=for_s, mends=lambda error: not isinstance(error, NameTaken))
         except ToxiproxyError as error:
             if isinstance(error, ToxiproxyDown) and self._wanted:
                 self.gone = f"Toxiproxy at {self._toxiproxy.url} is gone: it did not answer for {RECOVER_S:g} s"
@@ -124,7 +124,7 @@ class Standing:
         self.epoch += 1
         all_of_them = missing >= self._wanted.keys()
         what = "Toxiproxy was restarted" if all_of_them else f"{', '.join(sorted(missing))} had been taken down"
-        return Outage(what, since, round(self._clock.monotonic() - began_s, 6), frozenset(missing), held)
+        return RepairedLoss(what, since, round(self._clock.monotonic() - began_s, 6), frozenset(missing), held)
 
     def _retry_until(self, make: Callable[[], T_], *, for_s: float, mends: Callable[[ToxiproxyError], bool]) -> T_:
         """Calls `make`, and repeats it for up to `for_s` seconds while it fails with an error that time mends."""

@@ -8,18 +8,18 @@ from chaoslab.core.chain import ActiveFault
 from chaoslab.core.limits import Guard
 from chaoslab.core.plan import Plan
 from chaoslab.record.log import Log
-from chaoslab.wire.control import Row
+from chaoslab.wire.control import CallRow
 from chaoslab.wire.fault_lifecycle import REFUSED
 
 
 @dataclass
-class Lane:
+class ArmedLane:
     """The armed faults of one call and the proxy that carries them. `lost`: the proxy disappeared before the call was
     over. `stands`: the proxy stays for further calls."""
 
     active: Sequence[ActiveFault]
     proxy: str
-    row: Row
+    row: CallRow
     until_s: float
     """The end of its lease by the monotonic clock, since the wall clock may be set meanwhile."""
     lost: bool = False
@@ -47,7 +47,7 @@ class StandingLane:
 
 
 @dataclass
-class Experiment:
+class OpenRun:
     """An open run: its plan, its log, each target's upstream, the lanes in force by the row of their call, and the
     proxies that stay for several calls by their key (`fault_lifecycle.standing_key`)."""
 
@@ -57,7 +57,7 @@ class Experiment:
     targets: dict[str, str]
     lever: Path
     """The file that pauses the manager for this run by being there."""
-    lanes: dict[int, Lane] = field(default_factory=dict)
+    lanes: dict[int, ArmedLane] = field(default_factory=dict)
     count: int = 0
     plans: int = 1
     """The number of the plan that is in force: the agent may put another in its place."""

@@ -23,15 +23,15 @@ from chaoslab.core.memory import telling
 from chaoslab.core.occasion import Occasion
 from chaoslab.core.plan import Plan
 from chaoslab.proxy_manager.arming import Arming, Places
-from chaoslab.proxy_manager.clean_proxies import Outage, Standing
-from chaoslab.proxy_manager.experiment import Experiment, Lane
+from chaoslab.proxy_manager.clean_proxies import RepairedLoss, StandingProxies
+from chaoslab.proxy_manager.experiment import ArmedLane, OpenRun
 from chaoslab.proxy_manager.figures import Figures
 from chaoslab.record.log import LogLost
 from chaoslab.record.runs import Run
 from chaoslab.record.steering import PAUSED
 from chaoslab.wire import fault_lifecycle
 from chaoslab.wire.client import ProxyInfo, ToxiproxyClient, ToxiproxyDown, ToxiproxyError
-from chaoslab.wire.control import Answer, Control, Row, RunRow, explain
+from chaoslab.wire.control import CallRow, Control, ManagerAnswer, RunRow, explain
 from chaoslab.wire.fault_lifecycle import REFUSED
 from chaoslab.wire.lanes import Health
 from chaoslab.wire.left_alone import LeftAlone
@@ -55,7 +55,7 @@ class Manager:
     ) -> None:
         self._name = name
         self._state, self._logs, self._toxiproxy, self.places, self._clock = state, logs, toxiproxy, places, clock
-        self._runs: dict[str, Experiment] = {}
+        self._runs: dict[str, OpenRun] = {}
         self._counts: Counter[tuple[str, str]] = Counter()
         self._asked = 0
         self._figures = Figures(logs)
@@ -64,12 +64,12 @@ class Manager:
         self.stopping = Flag()
         self.began = threading.Event()
         self._arming = Arming(toxiproxy, places=places, clock=clock)
-        self._standing = Standing(toxiproxy, clock=clock, stopping=self.stopping)
+        self._standing = StandingProxies(toxiproxy, clock=clock, stopping=self.stopping)
         self._wants_reconciled: list[threading.Event] = []
         self._held: set[int] = set()
         self._foreign: dict[str, tuple[str, datetime]] = {}
         """The changes by somebody else to the clean proxies: the target, and when they were found."""
-        self._lately: list[tuple[Experiment, Row]] = []
+        self._lately: list[tuple[OpenRun, CallRow]] = []
         """The calls sent over clean proxies since these were last looked at."""
         self.tell: Callable[[str], None] = lambda _: None
         """Called with a line of information for a person who follows the manager."""
@@ -193,7 +193,7 @@ class Manager:
                 self._give_up(control, experiment, row, str(lost))
         return bool(rows)
 
-    def _give_up(self, control: Control, experiment: Experiment, row: Row, why: str) -> None:
+    def _give_up(self, control: Control, experiment: OpenRun, row: CallRow, why: str) -> None:
         """Undoes a step that could not be logged, or whose fault is broken: the lane goes, call and run fail."""
         with self._lock:
             lane = experiment.lanes.pop(row.id, None)
@@ -201,7 +201,7 @@ class Manager:
             self._arming.destroy(lane.proxy)
         control.set_run(experiment.run, "failed", error=why)
         if row.state == "asked":
-            control.reply(row.id, Answer("failed", error=why))
+            control.reply(row.id, ManagerAnswer("failed", error=why))
         else:
             control.healed(row.id)
 
@@ -228,7 +228,7 @@ class Manager:
             return
         with self._lock:
             lever = run.folder.absolute() / PAUSED
-            made = self._runs[opened.run] = Experiment(opened.run, plan, log, dict(opened.targets), lever)
+            made = self._runs[opened.run] = OpenRun(opened.run, plan, log, dict(opened.targets), lever)
             made.guard = Guard((*plan.limits, Limits(lever=str(lever))), clock=self._clock)
             made.guard.tell = telling(lambda held: log.write(held, trial=held.at.trial))
             made.guard.others = lambda: sum(len(lane.active) for lane in made.lanes.values())
@@ -289,7 +289,7 @@ class Manager:
             with contextlib.suppress(LogLost):  # the run's next call will report it
                 experiment.log.write(event)
 
-    def _disturbed(self, experiment: Experiment, outage: Outage) -> None:
+    def _disturbed(self, experiment: OpenRun, outage: RepairedLoss) -> None:
         lost = [
             lane
             for lane in experiment.lanes.values()
@@ -307,14 +307,14 @@ class Manager:
                 )
             )
 
-    def _mark(self, experiment: Experiment, row: Row, why: str) -> None:
+    def _mark(self, experiment: OpenRun, row: CallRow, why: str) -> None:
         call = row.call
         event = events.CallDisturbed(at=call.at, tool=call.tool, why=why)
         experiment.log.write(event, trial=call.trial)
 
     # One call.
 
-    def _answer(self, control: Control, experiment: Experiment, row: Row) -> None:
+    def _answer(self, control: Control, experiment: OpenRun, row: CallRow) -> None:
         self._asked += 1
         if experiment.log.lost is not None:
             raise experiment.log.lost
@@ -328,18 +328,18 @@ class Manager:
             active, rolled = plan.hits_on_the_wire(row.call, asked, experiment.guard)
             experiment.guard.over(row.call.target, row.call.request, row.call.attempt)  # its lane counts from now on
         if self._standing.gone:
-            control.reply(row.id, Answer("failed", rolled=rolled, error=self._standing.gone))
+            control.reply(row.id, ManagerAnswer("failed", rolled=rolled, error=self._standing.gone))
         elif not active:
             for what, (target, since) in self._foreign.items():
                 if target == row.call.target:
                     self._mark(experiment, row, f"{what} since {since:%H:%M:%S} is not from this lab")
             self._lately.append((experiment, row))
-            self._reply(control, experiment, row, Answer("clear", rolled=rolled))
+            self._reply(control, experiment, row, ManagerAnswer("clear", rolled=rolled))
         else:
             self._answer_armed(control, experiment, row, active, rolled)
 
     def _answer_armed(
-        self, control: Control, experiment: Experiment, row: Row, active: list[ActiveFault], rolled: list[str]
+        self, control: Control, experiment: OpenRun, row: CallRow, active: list[ActiveFault], rolled: list[str]
     ) -> None:
         self._arming.end_standing(experiment, trial=row.call.trial)
         for each in active:
@@ -357,23 +357,25 @@ class Manager:
                     continue
                 why = f"a fault could not be armed: {error}"  # /health may tell the caller before its row does
                 self._arming.trouble = "" if isinstance(error, ToxiproxyDown) else why
-                control.reply(row.id, Answer("failed", rolled=rolled, error=self._standing.gone or why))
+                control.reply(row.id, ManagerAnswer("failed", rolled=rolled, error=self._standing.gone or why))
                 return
         took_s = round(self._clock.monotonic() - began_s, 6)
         with self._lock:
             experiment.lanes[row.id] = lane
         for event in fault_lifecycle.armed(active, row.call, lane=lane.proxy, took_s=took_s):
             self._write(experiment, row, event)
-        self._reply(control, experiment, row, Answer("armed", self.places.dial, port, rolled, stands=lane.stands))
+        self._reply(
+            control, experiment, row, ManagerAnswer("armed", self.places.dial, port, rolled, stands=lane.stands)
+        )
 
-    def _reply(self, control: Control, experiment: Experiment, row: Row, answer: Answer) -> None:
+    def _reply(self, control: Control, experiment: OpenRun, row: CallRow, answer: ManagerAnswer) -> None:
         held = row.id in self._held
         if held:
             self._held.discard(row.id)
             self._mark(experiment, row, "it had to wait until the clean proxies stood again")
         control.reply(row.id, replace(answer, epoch=self._standing.epoch, held=held))
 
-    def _heal(self, control: Control, experiment: Experiment, row: Row) -> None:
+    def _heal(self, control: Control, experiment: OpenRun, row: CallRow) -> None:
         """Ends a call: takes its lane down, and logs if its fault was witnessed."""
         lane = experiment.lanes.get(row.id)
         if lane is not None:
@@ -392,7 +394,7 @@ class Manager:
                 del experiment.lanes[row.id]
         control.healed(row.id)
 
-    def _take_down(self, control: Control, lane: Lane) -> None:
+    def _take_down(self, control: Control, lane: ArmedLane) -> None:
         """Deletes the lane; an error shows that it was lost before."""
         for _ in range(2):
             if lane.lost:
@@ -430,7 +432,7 @@ class Manager:
                         self._write(experiment, lane.row, gone)
             self._arming.end_standing(experiment)
 
-    def _tell_of_lever(self, experiment: Experiment) -> None:
+    def _tell_of_lever(self, experiment: OpenRun) -> None:
         """Logs that somebody has paused the manager, or lets it go on."""
         if (said := levers.pulled(experiment.lever)) != experiment.paused:
             now = "makes no fault" if said else "makes faults again"
@@ -440,7 +442,7 @@ class Manager:
             with contextlib.suppress(LogLost):  # the run's next call will report it
                 experiment.log.write(events.LabWarning(message=message))
 
-    def _end_limited(self, experiment: Experiment) -> None:
+    def _end_limited(self, experiment: OpenRun) -> None:
         """Deletes the lanes of a run whose limits end its faults now. Calls that are under way there are marked when
         they end."""
         why = experiment.guard.ended() or ("the proxy manager is paused" if self.paused.is_set() else "")
@@ -483,7 +485,7 @@ class Manager:
         except ToxiproxyError as error:
             self._arming.trouble = str(error)
 
-    def _write(self, experiment: Experiment, row: Row, event: Any) -> None:
+    def _write(self, experiment: OpenRun, row: CallRow, event: Any) -> None:
         experiment.log.write(event, trial=row.call.trial)
         with self._lock:
             self._counts[(event.fault, event.kind.removeprefix("fault_"))] += 1

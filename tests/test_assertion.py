@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.assertions import Assertion, ByFunction, Miss, Seen, load
+from chaoslab.analysis.assertions import Assertion, ByFunction, FinishedTrial, Miss, load
 from chaoslab.base.registry import names
 
 
@@ -18,9 +18,9 @@ def twice(prompt: str) -> str:
     return f"It costs {price(prompt)}."
 
 
-def seen() -> Seen:
+def seen() -> FinishedTrial:
     trial = lab.run(twice, "tea", reads=[price])
-    return Seen(trial.history, trial.key, trial.verdict)
+    return FinishedTrial(trial.history, trial.key, trial.verdict)
 
 
 def test_an_assertion_is_found_by_name_and_spelt_as_it_was_stated() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.assertions import Seen, stated
+from chaoslab.analysis.assertions import FinishedTrial, stated
 from chaoslab.base.registry import names
 from tests.verdict.trials import TRIAL, effect, history
 
@@ -96,16 +96,18 @@ MADE: dict[str, Callable[[], lab.Trial]] = {
     "cut": lambda: asked(lab.offline_model(), faults=[lab.inject("finish_length", "api.openai.com")]),
     "unpriced": lambda: asked(lab.offline_model(), twin=False, facts=["42"]),
 }
-made: dict[str, Seen] = {}
+made: dict[str, FinishedTrial] = {}
 
 
-def seen(name: str, turn: int | None = None) -> Seen:
+def seen(name: str, turn: int | None = None) -> FinishedTrial:
     """The trial of this name, made once."""
     if name not in made:
         done = MADE[name]()
-        made[name] = Seen(done.history, done.key, done.verdict, None if done.twin is None else done.twin.history)
+        made[name] = FinishedTrial(
+            done.history, done.key, done.verdict, None if done.twin is None else done.twin.history
+        )
     whole = made[name]
-    return Seen(whole.history, whole.trial, whole.verdict, whole.twin, turn)
+    return FinishedTrial(whole.history, whole.trial, whole.verdict, whole.twin, turn)
 
 
 E = lab.expect
@@ -248,7 +250,7 @@ def test_a_miss_names_the_lines_that_show_it() -> None:
 def test_effects_are_alike_but_for_their_id_and_their_key(
     one: dict[str, Any], other: dict[str, Any], alike: bool
 ) -> None:
-    both = Seen(history(effect("refund", **one), effect("refund", **other)), TRIAL, seen("calm").verdict, None)
+    both = FinishedTrial(history(effect("refund", **one), effect("refund", **other)), TRIAL, seen("calm").verdict, None)
     assert (E.no_duplicate_effects().check(both) is not None) is alike
 
 
@@ -274,7 +276,7 @@ def test_what_nobody_asked_for_and_what_nobody_met() -> None:
         FaultScheduled(fault="latency", injection="i", at=at),
     ]
     records = [Record("", float(n), "run", "p1.r1", "info", n, event) for n, event in enumerate(events, 1)]
-    alone = Seen(History(records), "p1.r1", seen("calm").verdict)
+    alone = FinishedTrial(History(records), "p1.r1", seen("calm").verdict)
     for assertion, said, line in (
         (E.no_effect_without_request(), "payment, and shop was not called", 2),
         (E.every_fault_witnessed(), "latency was scheduled at shop 1.1 and not witnessed", 3),
@@ -337,8 +339,8 @@ def test_a_fault_on_a_lane_to_a_process_that_is_down_was_ended_by_its_outage() -
     ]
     records = [Record("", float(n), "run", "p1.r1", "info", n, event) for n, event in enumerate(events, 1)]
     verdict = seen("calm").verdict
-    assert E.every_fault_witnessed().check(Seen(History(records), "p1.r1", verdict)) is None
-    undone = Seen(History(records[:3]), "p1.r1", verdict)
+    assert E.every_fault_witnessed().check(FinishedTrial(History(records), "p1.r1", verdict)) is None
+    undone = FinishedTrial(History(records[:3]), "p1.r1", verdict)
     assert E.every_fault_witnessed().check(undone) is not None
 
 
@@ -360,6 +362,6 @@ def test_a_first_fault_that_did_no_harm_hides_no_later_one() -> None:
         (1, "latency", True), (2, "timeout", False)
     ]  # fmt: skip
     assert trial.recovery["stock"].fault == "timeout"
-    missed = E.recovered_within(60).check(Seen(trial.history, trial.key, trial.verdict))
+    missed = E.recovered_within(60).check(FinishedTrial(trial.history, trial.key, trial.verdict))
     assert missed is not None
     assert missed.text == "request 2 to stock never recovered from timeout"

@@ -63,7 +63,7 @@ def over(*faults: tuple[str, dict[str, Any]], status: int = 200, deadline_s: flo
     attempt = Own(TrialMemory(plan, "p1.r1"), lambda: Reply(status, JSON, b'{"results": [1, 2, 3]}'), deadline_s)
     reply, failure = None, None
     try:
-        reply = at_once(attempt.told())
+        reply = at_once(attempt.finished())
     except Failure as error:
         failure = error
     attempt.observed(reply, failure)
@@ -102,7 +102,7 @@ def test_a_wait_that_takes_all_that_is_left_ends_by_the_deadline(delay_s: float,
 def test_an_exchange_is_true_if_neither_its_call_nor_its_reply_was_changed(changed: dict[str, Any], true: bool) -> None:
     stale = Injection("stale", (Choice("stale"),), ("search",))  # which looks back
     attempt = Own(TrialMemory(Plan(7, (stale,)), "p1.r1"), lambda: Reply(200, JSON, b"[1]"), 2.0)
-    reply = at_once(attempt.told())
+    reply = at_once(attempt.finished())
     attempt.faults.active.append(ActiveFault("another", "latency", Latency(), **changed))
     attempt.observed(reply, None)
     assert [exchange.true for exchange in attempt._memory.earlier] == [true]

@@ -15,20 +15,20 @@ import yaml
 from chaoslab.analysis.measures.intervals import rate
 from chaoslab.base import levers
 from chaoslab.base.clock import iso
-from chaoslab.campaigns.bounds import Bound, Condition, number
-from chaoslab.campaigns.child import Process, words_of
-from chaoslab.campaigns.gauge import Gauge
+from chaoslab.campaigns._child import Process, words_of
+from chaoslab.campaigns._gauge import Gauge
+from chaoslab.campaigns._schedule import following
+from chaoslab.campaigns.bounds import Bound, StopBound, number
 from chaoslab.campaigns.journal import Journal, read
-from chaoslab.campaigns.load import Campaign, Unit, load
+from chaoslab.campaigns.load import Campaign, RoundUnit, load
 from chaoslab.campaigns.report import text, trend
-from chaoslab.campaigns.running import Runner, Running, act
-from chaoslab.campaigns.schedule import following
+from chaoslab.campaigns.running import AlreadyRunning, Runner, act
 from chaoslab.cli import _parser, main
 from chaoslab.core.events import AttemptRef, CallFinished, Event, RunStarted, Usage
 from chaoslab.core.limits import Guard, Limits
-from chaoslab.record.rulings import RulingsFile, State, TrialRuling
+from chaoslab.record.rulings import RulingsFile, RulingState, TrialRuling
 from chaoslab.record.runs import Run
-from chaoslab.record.steering import Steering
+from chaoslab.record.steering import RunSteering
 from chaoslab.scenarios.load import ScenarioErrors
 from tests.seams.lab_parts import eventually
 
@@ -156,12 +156,12 @@ def test_numbers_have_units(given: str, found: float) -> None:
 )
 def test_a_wrong_condition_says_what_would_be_right(given: str, says: str) -> None:
     with pytest.raises(ValueError, match=says):
-        Condition.of(given)
+        StopBound.of(given)
 
 
 def test_conditions_and_bounds_read_as_they_are_written() -> None:
-    assert str(Condition.of("error_rate > 20% over 1min")) == "error_rate > 0.2 over 60 s"
-    assert Condition.of("slo_burn >= 2").bound.holds(2.0)
+    assert str(StopBound.of("error_rate > 20% over 1min")) == "error_rate > 0.2 over 60 s"
+    assert StopBound.of("slo_burn >= 2").bound.holds(2.0)
     within = Bound.of("100", "10%")
     assert [within.holds(value) for value in (89, 90, 110, 111)] == [False, True, True, False]
     assert Bound.of("200").holds(200.0)
@@ -300,7 +300,7 @@ def test_a_paused_campaign_begins_no_step_and_its_runs_no_trial(tmp_path: Path) 
         return lambda: act(folder, word, "lunch")
 
     def looks(when: str) -> Callable[[], object]:
-        return lambda: seen.append((when, Steering.read(run.folder).hold))
+        return lambda: seen.append((when, RunSteering.read(run.folder).hold))
 
     with run.log("info") as log:  # it is being written
         log.write(RunStarted(seed=1, settings={}, plan={"injections": []}, prompts=1, now=iso(NOW), model="m"))
@@ -364,7 +364,7 @@ BREACHES: dict[str, tuple[dict[str, Any], Callable[[Path], Callable[[], object]]
     "harm": (
         {"stop": ["harm > 0"], "steps": [{"scenario": "refund.chaos.yml"}]},
         lambda folder: lambda: Log(folder / "campaigns/shop").rulings.add(
-            "p1.r1", TrialRuling(State.FAILED, ("harm: charged twice",))
+            "p1.r1", TrialRuling(RulingState.FAILED, ("harm: charged twice",))
         ),
         "breached", "stop condition harm > 0: it is 1",
     ),
@@ -472,7 +472,7 @@ def test_two_processes_do_not_run_one_campaign(tmp_path: Path) -> None:
     clock = Time()
     levers.renew(made_.folder / "lease.1", clock=clock)
     again, _ = runner(tmp_path, [], clock=clock)
-    with pytest.raises(Running, match=f"it is running \\(process {os.getppid()}\\): chaoslab campaign stop"):
+    with pytest.raises(AlreadyRunning, match=f"it is running \\(process {os.getppid()}\\): chaoslab campaign stop"):
         again.run()
     assert "its faults end now" in act(again.folder, "stop", "enough")
     assert levers.pulled(again.folder / "stop") == "enough"
@@ -495,7 +495,7 @@ def test_rounds_share_a_budget_of_trials_and_show_a_trend(tmp_path: Path) -> Non
         def rule() -> None:
             log = Log(made_.folder)
             for n in range(20):
-                state = State.FAILED if n < failed else State.PASSED
+                state = RulingState.FAILED if n < failed else RulingState.PASSED
                 log.rulings.add(f"p{n}.r1", TrialRuling(state, ("wrong: no",) if n < failed else ()))
 
         return Step(rule)
@@ -505,7 +505,7 @@ def test_rounds_share_a_budget_of_trials_and_show_a_trend(tmp_path: Path) -> Non
     )
     fails = iter([0, 18, 18])
 
-    def begin(_: Unit, trials: int | None) -> Step:
+    def begin(_: RoundUnit, trials: int | None) -> Step:
         asked.append(trials)
         return start(next(fails))
 
@@ -527,7 +527,7 @@ def test_a_budget_is_shared_by_the_scenarios_of_a_folder_and_raises_no_number(tm
         made_, _ = runner(tmp_path, [], steps=[step], budget={"trials": budget})
         given: list[int | None] = []
 
-        def begin(_: Unit, number_: int | None, given: list[int | None] = given) -> Step:
+        def begin(_: RoundUnit, number_: int | None, given: list[int | None] = given) -> Step:
             given.append(number_)
             return Step()
 

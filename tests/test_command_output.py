@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from chaoslab import __version__
-from chaoslab.analysis.measures.delivery import Cell, Delivered
+from chaoslab.analysis.measures.delivery import DeliveryCell, DeliveryCounts
 from chaoslab.base import version
 from chaoslab.cli import COMMANDS, _parser, main
 from chaoslab.config.settings import Settings
 from chaoslab.core.events import PromptFinished, PromptStarted, RunStarted
 from chaoslab.record.runs import Run
 from chaoslab.reports import fault_check
-from chaoslab.reports.progress import Progress
+from chaoslab.reports.progress import WorkProgress
 from tests.cli_parts import chaoslab
 
 
@@ -126,9 +126,9 @@ def test_faults(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_fault_that_is_not_delivered_has_a_reason() -> None:
-    cell = Cell("latency", "function", 0.5, 100)
-    well, lost = Delivered(cell, 100, 50, 50, 50), Delivered(cell, 100, 50, 50, 49)
-    refused = Delivered(cell, refusal="no such thing")
+    cell = DeliveryCell("latency", "function", 0.5, 100)
+    well, lost = DeliveryCounts(cell, 100, 50, 50, 50), DeliveryCounts(cell, 100, 50, 50, 49)
+    refused = DeliveryCounts(cell, refusal="no such thing")
     found = fault_check.plain([well, lost, refused])
     assert [each["wrong"] for each in found] == [None, "1 of 50 were not witnessed", None]
     assert [each["interval"] is None for each in found] == [False, False, True]
@@ -151,7 +151,7 @@ def test_a_dry_run_lists_hits(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("quiet", [True, False])
 def test_quiet_progress_says_nothing(quiet: bool, capsys: pytest.CaptureFixture[str]) -> None:
-    with Progress(1, quiet=quiet):
+    with WorkProgress(1, quiet=quiet):
         pass
     said = capsys.readouterr()
     assert bool(said.out + said.err) is not quiet

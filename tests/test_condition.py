@@ -17,7 +17,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from chaoslab.core.condition import Condition, parse
+from chaoslab.core._condition import Condition, parse
 
 NAN = math.nan
 

@@ -16,8 +16,8 @@ PACKAGES = ("chaoslab", "agent", "flask_tools", "proxy_manager")
 FILES = sorted(path.relative_to(ROOT) for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 SERVING = Path("flask_tools/serving.py")
 """Its classes are waitress's, with a change; it is itself imported where it is used."""
-SPECS = {Path("chaoslab") / name for name in ("scenarios/spec.py", "scenarios/drawn_spec.py", "campaigns/spec.py")}
-LATE = {SERVING, Path("chaoslab/lab/virtual_lab.py"), *SPECS}
+SPECS = {Path("chaoslab") / name for name in ("scenarios/spec.py", "scenarios/drawn_spec.py", "campaigns/_spec.py")}
+LATE = {SERVING, Path("chaoslab/lab/_virtual_lab.py"), *SPECS}
 LIGHT = [path for path in FILES if path.parts[0] in ("chaoslab", "flask_tools") and path not in LATE]
 HEAVY = {
     "docker", "flask", "langchain", "langchain_core", "langchain_groq", "matplotlib", "numpy", "pandas", "pydantic",

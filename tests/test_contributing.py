@@ -37,7 +37,7 @@ print(len(lab.load(odd.folder).chart("slowest_call").axes[0].patches), "bar")
 print(cli.main(["latest"]) == 0, slow_success.slow_success.__name__)
 """
 SAID = r"odd: 1 3\nLateStart\(wait=5\)\np1\.r1 \w+\n1 bar\n[\d-]+\nTrue slow_success\n"
-PALETTE = "chaoslab/reports/charts/palette.py"
+PALETTE = "chaoslab/reports/charts/_palette.py"
 NEEDED = (
     "chaoslab",
     "agent",

@@ -25,7 +25,7 @@ from chaoslab.record.follow import SILENCE_S, Follower
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.record.runs import Run
-from chaoslab.reports.live import Watched
+from chaoslab.reports.live import LiveRun
 
 NOW = "2026-06-01T09:00:00Z"
 AT = AttemptRef(trial="p1.r1", target="search", request=1, attempt=1, request_id="id")
@@ -62,7 +62,7 @@ def test_a_reader_that_is_behind_sees_what_other_parts_wrote_before_a_trial_ende
             manager.write(HEALED, trial=f"p{number}.r1")
             info.write(answered(number), trial=f"p{number}.r1")
         info.write(ENDED)
-    watched, lines = Watched(), list[str]()
+    watched, lines = LiveRun(), list[str]()
     for record in History.follow(run.folder):
         watched.take([record])
         lines += watched.ended()
@@ -160,8 +160,8 @@ def test_it_reads_what_another_thread_writes_meanwhile(tmp_path: Path) -> None:
     assert [record.seq for record in found] == list(range(1, 401))
 
 
-def watched(*events: Event) -> Watched:
-    seen = Watched()
+def watched(*events: Event) -> LiveRun:
+    seen = LiveRun()
     seen.take(Record("", 0.0, "run", "p1.r1", "info", n, event) for n, event in enumerate(events))
     return seen
 

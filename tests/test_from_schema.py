@@ -12,14 +12,14 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.cli import main
-from chaoslab.seams.services.app import Request
+from chaoslab.seams.services.app import AppRequest
 from chaoslab.surfaces.otel.masking import Personal
 from chaoslab.surfaces.projects import Project
 from chaoslab.surfaces.schemas import mcp_tools
+from chaoslab.surfaces.schemas._state import CallRefused
 from chaoslab.surfaces.schemas.mcp_tools import api_of, listed_by
 from chaoslab.surfaces.schemas.openapi import api_in
 from chaoslab.surfaces.schemas.stand_ins import Service
-from chaoslab.surfaces.schemas.state import Refused
 from chaoslab.surfaces.schemas.writing import project_of
 
 DOCUMENTS = Path(__file__).with_name("openapi")
@@ -85,7 +85,7 @@ def asked(app: Callable[[Any], Any], method: str, path: str, body: Any = None, *
     path, _, query = path.partition("?")
     data = json.dumps(body).encode() if body is not None else b""
     fields = dict(each.split("=") for each in query.split("&") if each)
-    status, said, _ = app(Request(method, path, fields, headers, data))
+    status, said, _ = app(AppRequest(method, path, fields, headers, data))
     return status, None if said is None else json.loads(said)
 
 
@@ -118,9 +118,9 @@ def test_what_is_created_is_kept_changed_and_removed() -> None:
     assert [*service.state()] == ["/orders"]
     assert service.call("cancelOrder", {"orderId": "ord_102"}) is None
     for gone in ("getOrder", "cancelOrder"):
-        with pytest.raises(Refused, match="404 there is no 'ord_102'"):
+        with pytest.raises(CallRefused, match="404 there is no 'ord_102'"):
             service.call(gone, {"orderId": "ord_102"})
-    with pytest.raises(Refused, match="404"):
+    with pytest.raises(CallRefused, match="404"):
         service.call("refundOrder", {"orderId": "ord_102", "amount": 1})
     assert service.state() == {}
     assert service.call("createOrder", {"productId": 7, "quantity": 1})["id"] == "ord_103"  # no id is given twice

@@ -20,7 +20,7 @@ def told(folder: Path) -> list[str]:
     """All that the readers of a run say of its end."""
     story = show.render(History.read(folder)).splitlines()[-1].split(":", 1)[1].strip()
     report = RunReport.read(folder)
-    listed = " ".join(runs.of(folder).told().split())
+    listed = " ".join(runs.of(folder).in_words().split())
     return [
         story,
         *(verdict.why for verdict in report.verdicts.values()),

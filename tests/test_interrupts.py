@@ -30,18 +30,18 @@ def test_a_signal_is_kept_until_it_may_be_heard(number: signal.Signals) -> None:
     with Interrupts(patience_s=DEADLINE_S) as interrupts:
         signal.raise_signal(number)
         written = "whole"
-        with pytest.raises(KeyboardInterrupt), interrupts.heard():
+        with pytest.raises(KeyboardInterrupt), interrupts.interruptible():
             written = "half"
     assert written == "whole"
 
 
 def test_within_what_may_be_left_it_is_heard_at_once_and_only_once() -> None:
     with Interrupts() as interrupts:
-        with pytest.raises(KeyboardInterrupt), interrupts.heard():
+        with pytest.raises(KeyboardInterrupt), interrupts.interruptible():
             signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGTERM)
-        with interrupts.heard():
+        with interrupts.interruptible():
             pass  # what winds up is not interrupted again
 
 
@@ -54,10 +54,10 @@ def test_one_that_comes_again_a_moment_later_is_the_same(monkeypatch: pytest.Mon
         signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr("chaoslab.base.interrupts.select.select", moment)
-    with pytest.raises(KeyboardInterrupt), Interrupts() as heard, heard.heard():
+    with pytest.raises(KeyboardInterrupt), Interrupts() as heard, heard.interruptible():
         signal.raise_signal(signal.SIGINT)
     assert again == [interrupts.LATE_S]
-    with Interrupts() as calm, calm.heard():
+    with Interrupts() as calm, calm.interruptible():
         pass
     assert again == [interrupts.LATE_S], "nothing is waited for where none came"
 
@@ -125,7 +125,7 @@ def test_an_import_with_nothing_behind_it_loses_none(imported: Callable[..., dic
 
 
 def test_an_import_without_end_is_interrupted_all_the_same(imported: Callable[..., dict[str, object]]) -> None:
-    with Interrupts(patience_s=0.05) as interrupts, pytest.raises(KeyboardInterrupt), interrupts.heard():
+    with Interrupts(patience_s=0.05) as interrupts, pytest.raises(KeyboardInterrupt), interrupts.interruptible():
         imported(STRIKES, f"threading.Event().wait({DEADLINE_S})", "raise AssertionError('it was lost')")
 
 
@@ -283,7 +283,11 @@ def test_a_signal_that_was_held_back_comes_once_it_can_be_heard(number: signal.S
     before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
         signal.raise_signal(number)
-        with Interrupts(patience_s=DEADLINE_S) as interrupts, pytest.raises(KeyboardInterrupt), interrupts.heard():
+        with (
+            Interrupts(patience_s=DEADLINE_S) as interrupts,
+            pytest.raises(KeyboardInterrupt),
+            interrupts.interruptible(),
+        ):
             pass
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.assertions import Seen
+from chaoslab.analysis.assertions import FinishedTrial
 from chaoslab.analysis.opinion import Unjudged
 from chaoslab.execution.asking import ask
-from chaoslab.record.rulings import State
-from chaoslab.scenarios.running import Book, Rules, ruled
+from chaoslab.record.rulings import RulingState
+from chaoslab.scenarios.running import Book, TrialRules, ruled
 
 YES, NO = '{"holds": true, "why": "It says when."}', 'Well: {"holds": false, "why": "It names no day."}'
 
@@ -62,12 +62,12 @@ def trial(**more: Any) -> lab.Trial:
 
 
 def test_a_verdict_holds_or_is_a_miss_with_the_judges_words(judge: type[Judge]) -> None:
-    rules = Rules(expect=[STATED])
+    rules = TrialRules(expect=[STATED])
     done = trial()
-    assert ruled(rules, 1, done).state is State.PASSED
+    assert ruled(rules, 1, done).state is RulingState.PASSED
     judge.says = NO
     ruling = ruled(rules, 1, done)
-    assert ruling.state is State.FAILED
+    assert ruling.state is RulingState.FAILED
     assert "the judge a-judge says no: It names no day." in ruling.reasons[0]
     path, key, body = judge.asked[0]
     assert (path, key, body["model"], body["temperature"]) == ("/v1/chat/completions", "Bearer k", "a-judge", 0)
@@ -81,7 +81,7 @@ def test_a_verdict_holds_or_is_a_miss_with_the_judges_words(judge: type[Judge]) 
 def test_of_a_turn_the_judge_gets_the_words_of_that_turn(judge: type[Judge]) -> None:
     done = lab.run(lambda prompt: f"{prompt} On Monday.", lab.turns("Hello?", "Where is it?"), twin=False, facts=["M"])
     for turn in (1, 2):
-        assert STATED.check(Seen(done.history, done.key, done.verdict, turn=turn, ask=ask)) is None
+        assert STATED.check(FinishedTrial(done.history, done.key, done.verdict, turn=turn, ask=ask)) is None
     asked = [json.loads(body["messages"][1]["content"])["prompt"] for _, _, body in judge.asked]
     assert asked == ["Hello?", "Where is it?"]
 
@@ -97,8 +97,8 @@ def test_of_a_turn_the_judge_gets_the_words_of_that_turn(judge: type[Judge]) -> 
 )
 def test_without_a_verdict_the_trial_is_invalid(judge: type[Judge], says: Any, status: int, why: str) -> None:
     judge.says, judge.status = says, status
-    ruling = ruled(Rules(expect=[STATED]), 1, trial())
-    assert ruling.state is State.INVALID
+    ruling = ruled(TrialRules(expect=[STATED]), 1, trial())
+    assert ruling.state is RulingState.INVALID
     assert why in ruling.why
 
 
@@ -113,15 +113,15 @@ def test_without_a_verdict_the_trial_is_invalid(judge: type[Judge], says: Any, s
 def test_a_judge_that_is_not_there_is_named(url: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUDGE_URL", url)
     monkeypatch.setenv("JUDGE_MODEL", "m")
-    ruling = ruled(Rules(expect=[STATED]), 1, trial())
-    assert ruling.state is State.INVALID
+    ruling = ruled(TrialRules(expect=[STATED]), 1, trial())
+    assert ruling.state is RulingState.INVALID
     assert why in ruling.why
     assert "\n" not in ruling.why
 
 
 def test_no_answer_is_a_miss_and_nobody_is_asked(judge: type[Judge]) -> None:
     done = lab.run(lambda _: 1 / 0, "x", twin=False, facts=["1"])
-    found = STATED.check(Seen(done.history, done.key, done.verdict, ask=ask))
+    found = STATED.check(FinishedTrial(done.history, done.key, done.verdict, ask=ask))
     assert found is not None
     assert found.text == "there is no answer"
     assert judge.asked == []
@@ -129,8 +129,8 @@ def test_no_answer_is_a_miss_and_nobody_is_asked(judge: type[Judge]) -> None:
 
 def test_prompt_and_verdict_are_written_down(judge: type[Judge], tmp_path: Path) -> None:
     judge.says = NO
-    ruling = ruled(Rules(expect=[STATED]), 1, trial(logs=tmp_path))
-    Book("a scenario", Rules(), 1).add(ruling, "")
+    ruling = ruled(TrialRules(expect=[STATED]), 1, trial(logs=tmp_path))
+    Book("a scenario", TrialRules(), 1).add(ruling, "")
     (text,) = (tmp_path / "latest" / "judge.jsonl").read_text().splitlines()
     said = json.loads(text)
     assert (said["trial"], said["holds"], said["reply"], said["model"]) == ("p1.r1", False, NO, "a-judge")
@@ -141,10 +141,10 @@ def test_it_raises_where_no_ruling_is_made(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.delenv("JUDGE_URL", raising=False)
     done = trial()
     with pytest.raises(Unjudged, match="needs JUDGE_URL"):
-        STATED.check(Seen(done.history, done.key, done.verdict, ask=ask))
+        STATED.check(FinishedTrial(done.history, done.key, done.verdict, ask=ask))
 
 
 def test_an_assertion_asks_nobody_by_itself() -> None:
     done = trial()
     with pytest.raises(Unjudged, match="nobody can be asked here"):
-        STATED.check(Seen(done.history, done.key, done.verdict))
+        STATED.check(FinishedTrial(done.history, done.key, done.verdict))

@@ -6,14 +6,14 @@ from math import isnan
 
 import pytest
 
-from chaoslab.record.legacy_logs import Entry, Part, answered, apart, asked, lasted, text
+from chaoslab.record.legacy_logs import LegacyRecord, LegacyRun, answered, apart, lasted, prompts_of, text
 
 NOON_S = 1_780_315_200.0
 """2026-06-01T12:00:00Z."""
 
 
-def attempt(prompt: str, number: int | None = None) -> Entry:
-    return Entry("attempt", None, {"prompt": prompt} | ({} if number is None else {"prompt_attempt_no": number}))
+def attempt(prompt: str, number: int | None = None) -> LegacyRecord:
+    return LegacyRecord("attempt", None, {"prompt": prompt} | ({} if number is None else {"prompt_attempt_no": number}))
 
 
 @pytest.mark.parametrize(
@@ -34,16 +34,18 @@ def test_a_run_begins_where_the_first_prompt_is_tried_for_the_first_time(
 @pytest.mark.parametrize(("ahead_h", "shift_h"), [(2, 2), (5.5, 5.5), (-9.5, -9.5), (14, 14), (14.5, 0), (-30, 0)])
 def test_times_are_moved_by_a_time_zone_and_by_no_more(ahead_h: float, shift_h: float) -> None:
     """A time that is further away than any zone is that of another clock."""
-    entry = Entry("tool", NOON_S + ahead_h * 3600, {"network_end": "2026-06-01T12:00:00+00:00"})
+    entry = LegacyRecord("tool", NOON_S + ahead_h * 3600, {"network_end": "2026-06-01T12:00:00+00:00"})
     (part,) = apart([entry])
     assert part.shift_s == shift_h * 3600
 
 
 def test_a_new_run_begins_behind_the_last_record_that_was_cut_or_else_after_the_longest_pause() -> None:
-    def entries(*cut: int) -> list[Entry]:
+    def entries(*cut: int) -> list[LegacyRecord]:
         numbers = [(0, 1), (1, None), (2, None), (9, None), (10, None), (11, 1)]
         return [
-            Entry("tool" if n is None else "processed", NOON_S + s, {"processed_count": n} if n else {}, place in cut)
+            LegacyRecord(
+                "tool" if n is None else "processed", NOON_S + s, {"processed_count": n} if n else {}, place in cut
+            )
             for place, (s, n) in enumerate(numbers)
         ]
 
@@ -73,22 +75,24 @@ def test_a_duration_is_read_in_all_its_spellings(value: object, lasts_s: float |
     ],
 )  # fmt: skip
 def test_an_attempt_ended_with_an_answer_or_without(status: object, response: object, right: bool) -> None:
-    assert answered(Entry("attempt", None, {"status": status, "response": response})) is right
+    assert answered(LegacyRecord("attempt", None, {"status": status, "response": response})) is right
 
 
 def test_a_field_that_should_be_text_is_text() -> None:
     assert [text(value) for value in ("a", None, {"é": 1}, 2)] == ["a", "", '{"é": 1}', "2"]
 
 
-def tried(prompt: str, start_s: float | None = None, end_s: float | None = None, duration: object = None) -> Entry:
+def tried(
+    prompt: str, start_s: float | None = None, end_s: float | None = None, duration: object = None
+) -> LegacyRecord:
     told = {"start_time": start_s, "end_time": end_s, "duration": duration}
-    return Entry(
+    return LegacyRecord(
         "attempt", None, {"prompt": prompt} | {name: value for name, value in told.items() if value is not None}
     )
 
 
-def processed(at_s: float | None = None, index: int | None = None) -> Entry:
-    return Entry("processed", at_s, {} if index is None else {"prompt_index": index})
+def processed(at_s: float | None = None, index: int | None = None) -> LegacyRecord:
+    return LegacyRecord("processed", at_s, {} if index is None else {"prompt_index": index})
 
 
 AT = NOON_S
@@ -120,9 +124,9 @@ AT = NOON_S
     ],
 )
 def test_prompts_are_told_by_their_marks_and_their_attempts(
-    info: list[Entry], attempts: list[Entry], found: list[tuple[str, str, float, float]]
+    info: list[LegacyRecord], attempts: list[LegacyRecord], found: list[tuple[str, str, float, float]]
 ) -> None:
-    prompts = asked(Part(info, attempts))
+    prompts = prompts_of(LegacyRun(info, attempts))
     assert [(one.trial, one.text, one.since_s - AT, one.until_s - AT) for one in prompts] == found
 
 
@@ -135,7 +139,7 @@ def test_prompts_are_told_by_their_marks_and_their_attempts(
     ],
 )  # fmt: skip
 def test_a_prompt_took_as_long_as_its_times_tell_or_else_its_durations(
-    attempts: list[Entry], took_s: float | None
+    attempts: list[LegacyRecord], took_s: float | None
 ) -> None:
-    (one,) = asked(Part([], attempts))
+    (one,) = prompts_of(LegacyRun([], attempts))
     assert one.took_s == took_s or (took_s is None and isnan(one.took_s))

@@ -31,7 +31,7 @@ from chaoslab.record.log import LogLost
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams.functions.seam import FunctionSeam
 from chaoslab.seams.functions.wrapped import WrappedFunction
-from chaoslab.seams.gateway.routes import Route
+from chaoslab.seams.gateway.routes import GatewayRoute
 from chaoslab.wire.lane_names import is_over
 from tests.gateway.parts import history, shop, standing
 from tests.proxy_manager.manager_parts import CALL, Bench, always, eventually, with_lab
@@ -502,4 +502,4 @@ def test_limits_allow_loopback_and_the_hosts_that_they_name(
     plan = Plan(1, (Injection("late", (Choice("latency", 1.0, {}),), (target,)),), limits)
     told = pytest.raises(ValueError, match=f"'late' would hit {host}, and limits allow") if refused else nullcontext()
     with told:
-        check_hosts(plan, {"shop": Route("shop", "https", host, 443)})
+        check_hosts(plan, {"shop": GatewayRoute("shop", "https", host, 443)})

@@ -185,7 +185,7 @@ def test_a_gap_touches_whom_it_stands_beside_and_whose_time_it_meets(
     touching: dict[str, set[str]] = {}
     for trial, (begin, end) in spans.items():
         over = min((other for other, _ in spans.values() if other >= end), default=inf)
-        met = {g.told for g in lost if trial in g.beside or (begin < g.until and g.since < over)}
+        met = {g.in_words for g in lost if trial in g.beside or (begin < g.until and g.since < over)}
         touching |= {trial: met} if met else {}
     found = torn(lost, spans)
     assert list(found) == list(touching)

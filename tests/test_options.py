@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.execution.checked import NAMED, NOT_NAMED
+from chaoslab.execution._checked import NAMED, NOT_NAMED
 from chaoslab.execution.options import RunOptions, key_of, keys
 from chaoslab.scenarios.running import imported
 from chaoslab.scenarios.spec import ScenarioSpec

@@ -17,10 +17,10 @@ from opentelemetry.trace import Span, Status, StatusCode, Tracer
 import chaoslab as lab
 from chaoslab.cli import main
 from chaoslab.surfaces.otel import reading
-from chaoslab.surfaces.otel.calls import NONE, Found, found_in
+from chaoslab.surfaces.otel._stand_ins import Replies
+from chaoslab.surfaces.otel.calls import NONE, Episodes, found_in
 from chaoslab.surfaces.otel.masking import Personal
 from chaoslab.surfaces.otel.reading import TraceError, spans_in
-from chaoslab.surfaces.otel.stand_ins import Replies
 from chaoslab.surfaces.otel.writing import project_of
 from tests.otel_parts import receiving
 from tests.test_otel_out import ran
@@ -165,7 +165,7 @@ LANGFUSE = {"id": "t1", "name": "agent", "observations": [
 ]}  # fmt: skip
 
 
-def found(document: Any, folder: Path) -> Found:
+def found(document: Any, folder: Path) -> Episodes:
     path = folder / "traces.json"
     path.write_text(json.dumps(document))
     return found_in(spans_in(path, []))

@@ -18,7 +18,7 @@ import chaoslab as lab
 from chaoslab.base.clock import SystemClock
 from chaoslab.cli import main
 from chaoslab.record import runs
-from chaoslab.surfaces.otel import conventions
+from chaoslab.surfaces.otel import _conventions as conventions
 from chaoslab.surfaces.otel.collector import Collector, endpoint, headers, stated
 from chaoslab.surfaces.otel.live import followed
 from tests.otel_parts import Receiver, has, receiving

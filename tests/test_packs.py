@@ -17,16 +17,16 @@ from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.base import extras
 from chaoslab.cli import main
 from chaoslab.core.events import CallStarted, StoryLeftOut
-from chaoslab.execution.judged import JudgedRun
+from chaoslab.execution._judged import JudgedRun
 from chaoslab.execution.pipeline import Steered
 from chaoslab.execution.workers import block_of
-from chaoslab.memory import reading
+from chaoslab.memory import _reading as reading
 from chaoslab.record import packed_log, packs
 from chaoslab.record.follow import Follower
 from chaoslab.record.history import History
 from chaoslab.record.lines import lines_of
 from chaoslab.record.log import LogLost
-from chaoslab.reports.columns import COLUMNS
+from chaoslab.reports._columns import COLUMNS
 from chaoslab.worlds.virtual import run_writer
 
 TRIALS = 40

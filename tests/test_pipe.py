@@ -7,24 +7,24 @@ from collections.abc import Iterator
 
 import pytest
 
-from chaoslab.core.pipe import WALK_MIN, Line, Paced, Pipe, Pipeline, Signal, Timed
+from chaoslab.core.pipe import WALK_MIN, Paced, Pipe, Pipeline, ServedLine, Signal, Timed
 
 
-def late(delay_s: float, *, since: float = -math.inf) -> Line:
+def late(delay_s: float, *, since: float = -math.inf) -> ServedLine:
     def law(timed: Timed, start: float) -> Iterator[Timed]:
         yield Timed(max(start, timed.at + delay_s), timed.item)
 
-    return Line(law, since=since)
+    return ServedLine(law, since=since)
 
 
-def halves(pause_s: float) -> Line:
+def halves(pause_s: float) -> ServedLine:
     def law(timed: Timed, start: float) -> Iterator[Timed]:
         assert isinstance(timed.item, bytes)
         middle = len(timed.item) // 2
         yield Timed(start, timed.item[:middle])
         yield Timed(start + pause_s, timed.item[middle:])
 
-    return Line(law)
+    return ServedLine(law)
 
 
 def run_out(pipe: Pipe, *, step_s: float | None = None) -> list[Timed]:
@@ -101,7 +101,7 @@ def test_data_that_waited_passes_a_straight_successor_at_the_moment_of_the_chang
     chain = chain_of(late(10.0))
     for at in (0.0, 1.0):
         chain.feed(Timed(at, b"x"))
-    chain.replace("pipe 0", Line(lambda timed, start: (Timed(start, timed.item),), since=5.0, straight=True), 5.0)
+    chain.replace("pipe 0", ServedLine(lambda timed, start: (Timed(start, timed.item),), since=5.0, straight=True), 5.0)
     assert run_out(chain) == [Timed(5.0, b"x"), Timed(5.0, b"x")]
 
 
@@ -135,7 +135,7 @@ def test_nothing_comes_after_a_reset() -> None:
     def law(timed: Timed, start: float) -> Iterator[Timed]:  # noqa: ARG001
         yield Timed(start, Signal.RESET)
 
-    line = Line(law)
+    line = ServedLine(law)
     line.feed(Timed(0.0, b"a"))
     line.feed(Timed(0.0, b"b"))
     assert line.poll(1.0) == [Timed(0.0, Signal.RESET)]
@@ -149,7 +149,7 @@ def test_what_a_law_cuts_off_is_not_held() -> None:
         assert isinstance(timed.item, bytes)
         yield Timed(start, timed.item[:1])
 
-    line = Line(law)
+    line = ServedLine(law)
     line.feed(Timed(0.0, b"abc"))
     line.feed(Timed(0.0, b"def"))
     assert line.poll(0.0) == [Timed(0.0, b"a"), Timed(0.0, b"d")]
@@ -159,13 +159,13 @@ def test_what_a_law_cuts_off_is_not_held() -> None:
 
 @pytest.mark.parametrize("most", [1, 3, 64])
 def test_a_chain_gives_no_more_than_it_is_asked_for_and_in_the_end_the_same(most: int) -> None:
-    def crumbs() -> Line:
+    def crumbs() -> ServedLine:
         def law(timed: Timed, start: float) -> Iterator[Timed]:
             assert isinstance(timed.item, bytes)
             for begin in range(len(timed.item)):
                 yield Timed(start, timed.item[begin : begin + 1])
 
-        return Line(law)
+        return ServedLine(law)
 
     data = bytes(range(250))
     chain = chain_of(crumbs(), late(1.0), late(0.5))
@@ -182,13 +182,13 @@ def test_a_chain_gives_no_more_than_it_is_asked_for_and_in_the_end_the_same(most
 def test_what_a_first_pipe_cuts_does_not_pile_up_before_the_second() -> None:
     """Two pipes that cut, a little at a time: the second is through with a piece before the first cuts the next."""
 
-    def cut(size: int) -> Line:
+    def cut(size: int) -> ServedLine:
         def law(timed: Timed, start: float) -> Iterator[Timed]:
             assert isinstance(timed.item, bytes)
             for begin in range(0, len(timed.item), size):
                 yield Timed(start, timed.item[begin : begin + size])
 
-        return Line(law)
+        return ServedLine(law)
 
     chain = chain_of(cut(10), cut(1))
     chain.feed(Timed(0.0, bytes(100_000)))
@@ -201,12 +201,12 @@ def test_what_a_first_pipe_cuts_does_not_pile_up_before_the_second() -> None:
 
 
 def test_pipes_that_let_bytes_pass_at_once_are_not_even_asked_but_see_the_end() -> None:
-    def straight(end_late_s: float) -> Line:
+    def straight(end_late_s: float) -> ServedLine:
         def law(timed: Timed, start: float) -> Iterator[Timed]:
             assert isinstance(timed.item, Signal), "bytes were fed to it"
             yield Timed(start + end_late_s, timed.item)
 
-        return Line(law, straight=True)
+        return ServedLine(law, straight=True)
 
     chain = chain_of(straight(1.0), late(0.25), straight(2.0))
     chain.feed(Timed(0.0, b"a"))

@@ -22,7 +22,7 @@ from chaoslab.base import secrets
 from chaoslab.base.secrets import Masker, is_secret, of_headers, set_names
 from chaoslab.base.terminal import clean
 from chaoslab.core.events import Event
-from chaoslab.seams.services.app import Request
+from chaoslab.seams.services.app import AppRequest
 from tests import warm
 from tests.gateway.parts import standing
 
@@ -214,7 +214,7 @@ def test_one_in_the_cut_off_part_of_a_body_is_masked_where_it_comes_again(tmp_pa
     assert written(tmp_path).count("GET /orders/***") >= 4
 
 
-def shop(request: Request) -> Any:
+def shop(request: AppRequest) -> Any:
     turn = int(request.query.get("turn", 0))
     said = json.loads(echo(turn)) | {"access_token": PLANTED["in a reply"]}
     return 200 if turn % 3 else 402, said, {"Set-Cookie": f"s0={PLANTED[f'set-cookie {turn % 3}']}; Path=/"}

@@ -14,7 +14,7 @@ from chaoslab.analysis.verdict.judge import verdicts
 from chaoslab.analysis.verdict.opinions import questions
 from chaoslab.analysis.verdict.table import Basis, Said
 from chaoslab.record.history import History
-from chaoslab.record.spoken import LABELS, OPINIONS, Kept, Spoken, keep
+from chaoslab.record.spoken import LABELS, OPINIONS, KeptReplies, Spoken, keep
 from tests.judge_parts import written
 
 
@@ -78,7 +78,7 @@ def test_a_model_is_trusted_only_above_the_share_and_with_the_labels_that_were_t
         keep(folder, OPINIONS, key=asked[trial].key, said="admits it", model=model)
     keep(folder, LABELS, trial="p1.r2", said="wrong")
     run = History.read(folder).run
-    given = Kept.read(folder).given(run)
+    given = KeptReplies.read(folder).given(run)
     keep(folder, OPINIONS, model="m", certain_above=0.9, low=low, agreed=1, labels=1, given=given)
     outcomes, _ = both(folder)
     assert outcomes["p1.r1"] == ("degraded" if low > 0.9 else "≈ degraded")
@@ -173,9 +173,9 @@ def test_nothing_is_kept_of_what_is_not_known(tmp_path: Path) -> None:
     keep(tmp_path, OPINIONS, key="k", said="right", model="m", error="", tokens_in=0, cost_usd=None, certain=False)
     told: dict[str, Any] = json.loads((tmp_path / OPINIONS).read_text())
     assert told == {"key": "k", "said": "right", "model": "m", "tokens_in": 0}
-    assert Kept.read(tmp_path).replies["k"].cost_usd is None
+    assert KeptReplies.read(tmp_path).replies["k"].cost_usd is None
 
 
 def test_silence_is_false() -> None:
     assert not Spoken()
-    assert not Kept().spoken("run")
+    assert not KeptReplies().spoken("run")

@@ -12,9 +12,9 @@ from chaoslab.core.chain import ActiveFault
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Flow, Reply
 from chaoslab.core.fault import BrokenFault, Fault
-from chaoslab.core.frames import Frames, frame
-from chaoslab.core.pipe import Line, Signal, Timed
-from chaoslab.core.stream import EVENT_MAX, Events, Piped, Watched, is_done
+from chaoslab.core.frames import FrameCutter, frame
+from chaoslab.core.pipe import ServedLine, Signal, Timed
+from chaoslab.core.stream import EVENT_MAX, Events, Piped, WatchedPipe, is_done
 from tests.faults.fault_parts import Target, meet
 from tests.seams.stream_parts import STREAM, Timetable, event
 
@@ -62,9 +62,9 @@ def test_done_is_an_event_of_its_own(said: bytes, done: bool) -> None:
     assert is_done(said) is done
 
 
-def watched(pipe: Line, *items: bytes | Signal, until: float = 9.0) -> list[str]:
+def watched(pipe: ServedLine, *items: bytes | Signal, until: float = 9.0) -> list[str]:
     found: list[str] = []
-    watch = Watched(pipe)
+    watch = WatchedPipe(pipe)
     watch.on_change = lambda: found.append("changed")
     for moment, item in enumerate(items):
         watch.feed(Timed(float(moment), item))
@@ -74,7 +74,7 @@ def watched(pipe: Line, *items: bytes | Signal, until: float = 9.0) -> list[str]
 
 
 def test_a_pipe_that_lets_all_pass_at_once_has_changed_nothing() -> None:
-    assert watched(Line(lambda timed, start: (Timed(start, timed.item),)), b"1", b"2", Signal.END) == []
+    assert watched(ServedLine(lambda timed, start: (Timed(start, timed.item),)), b"1", b"2", Signal.END) == []
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_a_pipe_that_lets_all_pass_at_once_has_changed_nothing() -> None:
     ids=["late", "never", "another", "cut in two", "and something more", "ended"],
 )
 def test_any_difference_is_told_once(law: object) -> None:
-    assert watched(Line(law), b"one", b"two") == ["changed"]  # type: ignore[arg-type]
+    assert watched(ServedLine(law), b"one", b"two") == ["changed"]  # type: ignore[arg-type]
 
 
 class Through(Fault):
@@ -103,10 +103,10 @@ class Through(Fault):
 
     def flow(self, call: Call, context: TrialContext) -> Flow:  # noqa: ARG002
         reply: Reply = yield call
-        return reply.through(Line(self.law))  # type: ignore[arg-type]
+        return reply.through(ServedLine(self.law))  # type: ignore[arg-type]
 
 
-def piped(law: object) -> tuple[Watched, ActiveFault]:
+def piped(law: object) -> tuple[WatchedPipe, ActiveFault]:
     met = meet(Through(law), Target(reply=Reply(200, STREAM, stream=Timetable([]))))
     assert met.reply is not None
     (pipe,) = met.reply.pipes
@@ -143,7 +143,10 @@ def test_another_head_is_a_change_at_once() -> None:
 
 def test_streams_are_alike_if_they_are_one() -> None:
     source = Timetable([])
-    one, piped_one = Reply(200, STREAM, stream=source), Reply(200, STREAM, stream=source).through(Line(lambda *_: ()))
+    one, piped_one = (
+        Reply(200, STREAM, stream=source),
+        Reply(200, STREAM, stream=source).through(ServedLine(lambda *_: ())),
+    )
     assert one.same_as(piped_one)
     assert not piped_one.same_as(one), "its pipe is gone"
     assert not one.same_as(Reply(200, STREAM, stream=Timetable([])))
@@ -156,11 +159,11 @@ def test_a_body_has_room_again_once_a_pipe_has_cut_an_event_and_the_next_one_hol
     def kept(timed: Timed, start: float) -> list[Timed]:
         return [Timed(start, timed.item)] if isinstance(timed.item, Signal) else []
 
-    body = Piped([Watched(Line(law, room_bytes=0)) for law in (halved, kept)], 0.0)
+    body = Piped([WatchedPipe(ServedLine(law, room_bytes=0)) for law in (halved, kept)], 0.0)
     body.feed(b"data: 1\n\n", 0.0)
     assert (body.poll(0.0), body.room) == (None, True)
 
 
 def test_a_frame_that_says_it_is_shorter_than_its_length_is_its_length() -> None:
     whole = frame("chunk", {"a": 1})
-    assert Frames().feed(b"\0\0\0\1" + whole) == [b"\0\0\0\1", whole]
+    assert FrameCutter().feed(b"\0\0\0\1" + whole) == [b"\0\0\0\1", whole]

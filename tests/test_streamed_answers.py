@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chaoslab.core import changed_answer
-from chaoslab.core.answers import FunctionCall, Said
+from chaoslab.core.answers import AnswerContent, FunctionCall
 from chaoslab.core.fault import Fault
 from chaoslab.core.stream import EMPTY, Events, data_of, is_done, json_of, spelt_event
 from chaoslab.faults.model.confabulation import Confabulation
@@ -29,7 +29,7 @@ REFUSAL = Refusal().text
 EVIDENCE = "an answer that the model did not give reached the caller"
 
 
-def plain(said: Said) -> tuple[str, list[tuple[str, Any]]]:
+def plain(said: AnswerContent) -> tuple[str, list[tuple[str, Any]]]:
     return said.text, [(call.name, call.values) for call in said.calls]
 
 
@@ -48,7 +48,7 @@ def test_another_content_is_told_in_the_formats_own_events(
     name: str, was: str, calls: list[dict[str, Any]], now: str, made: list[dict[str, Any]]
 ) -> None:
     came = [json_of(each) for each in streamed(name, was, *calls, usage=True) if data_of(each)]
-    told = Said(now, tuple(FunctionCall(f"tool_{n}", json.dumps(each)) for n, each in enumerate(made)))
+    told = AnswerContent(now, tuple(FunctionCall(f"tool_{n}", json.dumps(each)) for n, each in enumerate(made)))
     there = [spelt_event(each) for each in FORMATS[name][0].answers.retold(came, told)]
     assert plain(spoken(name, there)) == plain(told)
     kinds = {frozenset(json_of(each)) for each in there}

@@ -15,7 +15,7 @@ from chaoslab.config.scenario import from_settings
 from chaoslab.config.settings import SettingError
 from chaoslab.core.events import PromptFinished, PromptStarted, RunFinished
 from chaoslab.lab import launch
-from chaoslab.lab.sweep import Stopped, grid, sweep
+from chaoslab.lab.sweep import CellStopped, grid, sweep
 from chaoslab.record.runs import Run
 
 ASKED = load(FILE)[:2]
@@ -92,7 +92,7 @@ def test_a_sweep_goes_on_from_where_it_stopped_and_does_again_what_has_changed(t
     found = sweep(cells, asked, lab, logs=tmp_path)
     assert [next(found).kept for _ in range(2)] == [False, False]
     lab.code = 130
-    with pytest.raises(Stopped, match=r"stopped at TOXIC_PROB=0\.4 ERROR_PROB=0, 2 done before it"):
+    with pytest.raises(CellStopped, match=r"stopped at TOXIC_PROB=0\.4 ERROR_PROB=0, 2 done before it"):
         next(found)
     lab.code = 0
     again = list(sweep(cells, asked, lab, logs=tmp_path))

@@ -27,7 +27,7 @@ import chaoslab as lab
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.judge import judge
 from chaoslab.core.events import CallStarted, FaultsOff, PromptAttempt
-from chaoslab.execution.agents import calling
+from chaoslab.execution.agents import _calling as calling
 from chaoslab.execution.workers import WorkerLost
 from chaoslab.reports import show, summary
 from chaoslab.reports.folder import read

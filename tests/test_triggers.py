@@ -20,7 +20,7 @@ from chaoslab.core.events import CallFinished, FaultScheduled, FaultWitnessed
 from chaoslab.core.exchange import Call
 from chaoslab.core.inject import check
 from chaoslab.core.memory import TrialMemory
-from chaoslab.core.occasion import Met, Occasion
+from chaoslab.core.occasion import HitsSoFar, Occasion
 from chaoslab.core.plan import HITS, Candidates, Choice, Injection, Plan
 
 Step = tuple[str, int, int, float, Any]
@@ -240,7 +240,7 @@ def test_candidates_know_what_their_triggers_read(
 
 def test_an_occasion_goes_to_another_process_with_what_its_triggers_read() -> None:
     call = Call("shop", "buy", "p1.r1", 3, 2)
-    hits = {name: Met(name, 2, 1.5, 1, ("shop", 1, 1)) for name in ("it", "other")}
+    hits = {name: HitsSoFar(name, 2, 1.5, 1, ("shop", 1, 1)) for name in ("it", "other")}
     occasion = Occasion(7, "p1.r1", "shop", "buy", 3, 2, 2, 1, 2.5, {"amount": 4}, hits, {"x-t": "a"}, 1)
     reach = Plan(7, (one(when="amount > 3", max_times=9),)).candidates("shop")
     told = json.loads(json.dumps(occasion.to_json(reach)))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from chaoslab.analysis.assertions import SAID, Assertion, Miss, Seen
+from chaoslab.analysis.assertions import SAID, Assertion, FinishedTrial, Miss
 from chaoslab.analysis.opinion import Unjudged
 from chaoslab.base.jsonable import describe_error, line, shown
 from chaoslab.core.events import CallStarted, PromptStarted, TurnStarted
@@ -42,7 +42,7 @@ class ByMetric(Assertion):
 
     metric: Any
 
-    def check(self, seen: Seen) -> Miss | None:
+    def check(self, seen: FinishedTrial) -> Miss | None:
         """As `Assertion.check`. Raises Unjudged: the metric raises something, or gives no score."""
         metric = self.metric
         try:
@@ -67,7 +67,7 @@ class ByMetric(Assertion):
         return self.name
 
 
-def _case(metric: Any, seen: Seen) -> Any:
+def _case(metric: Any, seen: FinishedTrial) -> Any:
     began = next((event for _, event in seen.of(PromptStarted)), None)
     turn = next((event for _, event in seen.of(TurnStarted) if event.turn == seen.turn), None)
     asked = turn or began

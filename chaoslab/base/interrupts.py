@@ -72,7 +72,7 @@ class Interrupts:
         self._set_timer = signal.setitimer  # kept, since a virtual world has none and a signal may come there
 
     @contextmanager
-    def heard(self) -> Iterator[None]:
+    def interruptible(self) -> Iterator[None]:
         """A context in which a signal raises KeyboardInterrupt, at any moment outside an import."""
         self._raised = False
         with self._listening(self._raise):
@@ -167,7 +167,7 @@ def heard_outside_imports() -> Iterator[None]:
     if not hasattr(signal, "setitimer"):
         yield
         return
-    with Interrupts() as interrupts, interrupts.heard():
+    with Interrupts() as interrupts, interrupts.interruptible():
         yield
     if interrupts._came:  # in the last moment
         raise KeyboardInterrupt

@@ -121,7 +121,7 @@ def _each(inner: Allowed, *, values: bool) -> Check | None:
     return each
 
 
-class Row(NamedTuple):
+class FieldShape(NamedTuple):
     """One field: the values that it may hold, and its default."""
 
     name: str
@@ -139,7 +139,7 @@ class Shape:
     others."""
 
     kind: type
-    rows: tuple[Row, ...]
+    rows: tuple[FieldShape, ...]
     inner: tuple[tuple[str, Shape], ...] = ()
 
     @classmethod
@@ -186,13 +186,13 @@ class Shape:
         )
 
 
-def _row(name: str, annotation: Any, *, required: bool, default: Callable[[], Any] = lambda: None) -> Row:
+def _row(name: str, annotation: Any, *, required: bool, default: Callable[[], Any] = lambda: None) -> FieldShape:
     types, bounds, check = allowed(annotation)
     low, high = (bounds.low, bounds.high) if bounds else (None, 0.0)
-    return Row(name, types, low, high, check, required, default)
+    return FieldShape(name, types, low, high, check, required, default)
 
 
-def _of_field(field: Field[Any], annotation: Any) -> Row:
+def _of_field(field: Field[Any], annotation: Any) -> FieldShape:
     if field.default_factory is not MISSING:
         return _row(field.name, annotation, required=False, default=field.default_factory)
     if field.default is not MISSING:

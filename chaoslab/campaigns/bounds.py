@@ -70,7 +70,7 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class Condition:
+class StopBound:
     """A bound on a measure that ends a campaign. `over_s`: the time over which it is taken; None: all of it."""
 
     measure: str
@@ -78,7 +78,7 @@ class Condition:
     over_s: float | None = None
 
     @classmethod
-    def of(cls, text: str) -> Condition:
+    def of(cls, text: str) -> StopBound:
         """The condition in a text such as "harm > 0". Raises ValueError: it is none; the message says what it should
         be."""
         found = _CONDITION.fullmatch(text)

@@ -17,7 +17,7 @@ PAUSED = "paused"
 
 
 @dataclass
-class Done:
+class DoneUnit:
     """One unit of a round, as it ended. `state`: held, failed, breached, unproven or broken; empty while it runs."""
 
     round: int
@@ -31,7 +31,7 @@ class Done:
 
 
 @dataclass
-class Story:
+class JournalStory:
     """The contents of a journal. `instance`: the number of the campaign's present start; `starts`: of all, resumes too.
     `ended`: its end; empty while it goes on, or if it was killed."""
 
@@ -41,7 +41,7 @@ class Story:
     pid: int = 0
     ended: str = ""
     why: str = ""
-    done: list[Done] = field(default_factory=list)
+    done: list[DoneUnit] = field(default_factory=list)
     """The units of all instances."""
     first: int = 0
     """The index of the present instance's first unit."""
@@ -49,12 +49,12 @@ class Story:
     notes: list[str] = field(default_factory=list)
 
     @property
-    def own(self) -> list[Done]:
+    def own(self) -> list[DoneUnit]:
         """The units of the present instance."""
         return self.done[self.first :]
 
     @property
-    def open(self) -> list[Done]:
+    def open(self) -> list[DoneUnit]:
         """The units that were begun and not taken back."""
         return [each for each in self.own if not each.undone]
 
@@ -77,10 +77,10 @@ class Journal:
         take(self.story, said)
 
 
-def read(folder: Path) -> Story:
+def read(folder: Path) -> JournalStory:
     """The story in a folder's journal. A line that was cut off by a kill is left out. Raises Unreadable: it is there
     and cannot be read."""
-    story, path = Story(), folder / FILE
+    story, path = JournalStory(), folder / FILE
     for line in files.read(path).split(b"\n") if path.exists() else ():
         try:
             said = json.loads(line)
@@ -91,7 +91,7 @@ def read(folder: Path) -> Story:
     return story
 
 
-def take(story: Story, said: dict[str, Any]) -> None:
+def take(story: JournalStory, said: dict[str, Any]) -> None:
     """Takes one line of a journal."""
     match said.get("what"):
         case "begun":
@@ -103,7 +103,7 @@ def take(story: Story, said: dict[str, Any]) -> None:
             story.ended, story.why, story.pid = "", "", said.get("pid", 0)
             story.starts += 1
         case "step":
-            story.done.append(Done(said["round"], said["step"], said["name"], said.get("level")))
+            story.done.append(DoneUnit(said["round"], said["step"], said["name"], said.get("level")))
         case "over" if story.done:
             last = story.done[-1]
             last.state, last.why, last.figures = said["state"], said.get("why", ""), said.get("figures", {})

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from chaoslab.base import extras, parsers
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.registry import did_you_mean
-from chaoslab.campaigns.bounds import Bound, Condition, check_measure
+from chaoslab.campaigns.bounds import Bound, StopBound, check_measure
 from chaoslab.core.limits import Limits, check_targets
 from chaoslab.scenarios.files import found
 from chaoslab.scenarios.lab_agent import LAB
@@ -22,7 +22,7 @@ from chaoslab.scenarios.located import Located, ScenarioError, read
 from chaoslab.scenarios.scenario import Scenario
 
 if TYPE_CHECKING:
-    from chaoslab.campaigns.spec import CampaignSpec, ProbeSpec, StepSpec
+    from chaoslab.campaigns._spec import CampaignSpec, ProbeSpec, StepSpec
 
 OWN = ("lease", "lease_s", "lever", "tally")
 """The limits that a campaign sets itself."""
@@ -32,7 +32,7 @@ OF = {"http": ("status", "seconds"), "command": ("code", "output"), "sql": (), "
 
 
 @dataclass(frozen=True)
-class Unit:
+class RoundUnit:
     """One thing that a round does: a scenario's files at one level, or a command. `step`: its number, from 0.
     `scenarios`: the number of these, with `trials` each at least."""
 
@@ -50,8 +50,8 @@ class Campaign:
 
     spec: CampaignSpec
     file: Path
-    units: tuple[Unit, ...]
-    conditions: tuple[Condition, ...]
+    units: tuple[RoundUnit, ...]
+    conditions: tuple[StopBound, ...]
     bounds: tuple[Bound, ...]
     """Those of its probes, in their order."""
     limits: Limits
@@ -96,7 +96,7 @@ class _Checks:
         conditions = []
         for n, text in enumerate(spec.stop):
             try:
-                conditions.append(made := Condition.of(text))
+                conditions.append(made := StopBound.of(text))
                 self._given(("stop", n), made.measure, scenarios, spec)
             except ValueError as error:
                 self.say(("stop", n), f"{text[:80]!r} should be {error}")
@@ -115,7 +115,7 @@ class _Checks:
     def _typed(self) -> CampaignSpec:
         from pydantic import ValidationError
 
-        from chaoslab.campaigns.spec import PARTS, CampaignSpec
+        from chaoslab.campaigns._spec import PARTS, CampaignSpec
         from chaoslab.scenarios.words import path_of, worded
 
         data = self._located.data
@@ -134,9 +134,9 @@ class _Checks:
                 self.say(where, f"'{where[-1]}' is not known here: {did_you_mean(str(where[-1]), known)}", of_key=True)
             raise ScenarioErrors(self.wrong) from None
 
-    def _units(self, spec: CampaignSpec) -> tuple[tuple[Unit, ...], list[Scenario]]:
+    def _units(self, spec: CampaignSpec) -> tuple[tuple[RoundUnit, ...], list[Scenario]]:
         """The units of a round, and all their scenarios."""
-        units, scenarios = list[Unit](), list[Scenario]()
+        units, scenarios = list[RoundUnit](), list[Scenario]()
         for n, step in enumerate(spec.steps):
             where = ("steps", n)
             if (step.scenario is None) == (step.command is None):
@@ -150,14 +150,16 @@ class _Checks:
             if step.levels != sorted(set(step.levels)):
                 self.say((*where, "levels"), f"levels is {step.levels}: it should rise, as in [0.5, 1, 2]")
             if step.command is not None:
-                units.append(Unit(n, " ".join(step.command)[:80], step))
+                units.append(RoundUnit(n, " ".join(step.command)[:80], step))
                 continue
             found_ = self._scenarios((*where, "scenario"), step)
             scenarios += found_
             trials = step.trials or min((each.spec.trials for each in found_), default=1)
             name = str(step.scenario)
             units += [
-                Unit(n, f"{name}, level {level:g}" if level is not None else name, step, level, len(found_), trials)
+                RoundUnit(
+                    n, f"{name}, level {level:g}" if level is not None else name, step, level, len(found_), trials
+                )
                 for level in (step.levels or (None,))
             ]
         return tuple(units), scenarios

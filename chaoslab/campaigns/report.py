@@ -5,17 +5,17 @@ from pathlib import Path
 from typing import Any
 
 from chaoslab.analysis.measures.intervals import Rate, rate
-from chaoslab.campaigns.journal import Done, Story
-from chaoslab.reports.contents.parts import told
+from chaoslab.campaigns.journal import DoneUnit, JournalStory
+from chaoslab.reports.contents.parts import rate_text
 from chaoslab.reports.page import table
 
 
-def text(story: Story, name: str) -> str:
+def text(story: JournalStory, name: str) -> str:
     """The report as text."""
     return "\n".join(_lines(story, name))
 
 
-def _lines(story: Story, name: str) -> Iterator[str]:
+def _lines(story: JournalStory, name: str) -> Iterator[str]:
     for each in story.not_undone:
         yield f"COULD NOT BE UNDONE: {each}"
     still = sorted({each.name for each in story.open}) if not story.ended else []
@@ -35,15 +35,15 @@ def _lines(story: Story, name: str) -> Iterator[str]:
             yield f"trend of {unit}: {said}"
 
 
-def _passed(done: Done) -> Rate | None:
+def _passed(done: DoneUnit) -> Rate | None:
     trials = int(done.figures.get("trials", 0))
     return rate(trials - int(done.figures.get("failed", 0)), trials)
 
 
-def _figures(done: Done) -> list[str]:
+def _figures(done: DoneUnit) -> list[str]:
     found = done.figures
     calls = rate(int(found.get("failed_calls", 0)), int(found.get("calls", 0)))
-    return [told(_passed(done)), f"{found.get('harm', 0):g}", told(calls), f"{found.get('faults', 0):g}"]
+    return [rate_text(_passed(done)), f"{found.get('harm', 0):g}", rate_text(calls), f"{found.get('faults', 0):g}"]
 
 
 def trend(shares: list[Rate]) -> str | None:
@@ -60,7 +60,7 @@ def trend(shares: list[Rate]) -> str | None:
     return f"{' → '.join(f'{each.value:.0%}' for each in shares[-8:])} of the trials passed: {way}"
 
 
-def plain(story: Story) -> dict[str, Any]:
+def plain(story: JournalStory) -> dict[str, Any]:
     """The same as JSON values."""
     return {
         "state": story.ended or "not ended", "why": story.why, "not_undone": story.not_undone, "notes": story.notes,

@@ -13,16 +13,16 @@ from typing import Any
 from chaoslab.base import files, interrupts, levers
 from chaoslab.base.clock import Clock, iso, system
 from chaoslab.base.jsonable import line
-from chaoslab.campaigns import probes
-from chaoslab.campaigns.child import Child, Process, words_of
-from chaoslab.campaigns.gauge import Gauge
-from chaoslab.campaigns.journal import PAUSED, Journal, Story, read
-from chaoslab.campaigns.load import Campaign, Unit, moment
-from chaoslab.campaigns.schedule import following
+from chaoslab.campaigns import _probes as probes
+from chaoslab.campaigns._child import Process, StepUnderWay, words_of
+from chaoslab.campaigns._gauge import Gauge
+from chaoslab.campaigns._schedule import following
+from chaoslab.campaigns.journal import PAUSED, Journal, JournalStory, read
+from chaoslab.campaigns.load import Campaign, RoundUnit, moment
 from chaoslab.config.limits import variables
 from chaoslab.core.limits import Guard
 from chaoslab.record.held import is_written
-from chaoslab.record.steering import Steering, steer
+from chaoslab.record.steering import RunSteering, steer
 
 POLL_S, TOLD_S, UNDO_S = 0.1, 5.0, 60.0
 """The time between two looks at a step, between two lines of progress, and the longest time of a command that undoes,
@@ -31,7 +31,7 @@ LIMITS, LEASE, LEVER, TALLY, OUTPUT, SEEN = "limits.json", "lease", "stop", "tal
 """The names of a campaign's files, beside its journal and its runs."""
 WORDS = ("stop", "pause", "resume")
 STATES = {0: "held", 1: "failed", 4: "unproven"}
-Start = Callable[[Unit, int | None], Child]
+Start = Callable[[RoundUnit, int | None], StepUnderWay]
 """Begins a unit, with the most trials that it may make."""
 
 
@@ -49,7 +49,7 @@ class Over(Exception):
     state = "cut"
 
 
-class Running(ValueError):
+class AlreadyRunning(ValueError):
     """Another process runs this campaign."""
 
 
@@ -93,10 +93,10 @@ class Runner:
         """The trials and dollars of the starts that this one goes on with."""
 
     @property
-    def story(self) -> Story:
+    def story(self) -> JournalStory:
         return self._journal.story
 
-    def run(self, *, fresh: bool = False) -> Story:
+    def run(self, *, fresh: bool = False) -> JournalStory:
         """Runs the campaign to its end, or goes on with one that was broken off, which is taken back first. `fresh`: it
         begins anew. Raises Running: another process runs it. OSError: its files cannot be written; KeyboardInterrupt:
         it was interrupted, and everything was taken back."""
@@ -105,7 +105,9 @@ class Runner:
         lease = self.folder / f"{LEASE}.{story.starts}"
         held = not levers.lapsed(lease, self.spec.lease, clock=self._clock)
         if story.instance and not story.ended and held and story.pid != os.getpid() and is_alive(story.pid):
-            raise Running(f"it is running (process {story.pid}): chaoslab campaign stop {self.campaign.file} ends it")
+            raise AlreadyRunning(
+                f"it is running (process {story.pid}): chaoslab campaign stop {self.campaign.file} ends it"
+            )
         broken_off = bool(story.instance) and not story.ended
         goes_on = broken_off and not fresh and story.digest == digest
         if broken_off:
@@ -183,13 +185,13 @@ class Runner:
             if not (self.spec.every or self.spec.cron or self.spec.at):
                 return self._result(), ""
 
-    def _is_done(self, number: int, unit: Unit) -> bool:
+    def _is_done(self, number: int, unit: RoundUnit) -> bool:
         return any(
             (each.round, each.step, each.level) == (number, unit.step, unit.level) and each.state
             for each in self.story.own
         )
 
-    def _round(self, number: int, units: Sequence[Unit]) -> None:
+    def _round(self, number: int, units: Sequence[RoundUnit]) -> None:
         failed = {each.step for each in self.story.own if each.round == number and each.state == "failed"}
         for unit in units:
             if unit.level is not None and unit.step in failed:  # the ramp stops at its first breach
@@ -197,7 +199,7 @@ class Runner:
             if self._unit(number, unit) == "failed":
                 failed.add(unit.step)
 
-    def _unit(self, number: int, unit: Unit) -> str:
+    def _unit(self, number: int, unit: RoundUnit) -> str:
         """Runs one unit, takes it back, and waits for the steady state. Returns how it ended. Raises Breach, Over: the
         campaign ends."""
         self._watch(at_rest=True)
@@ -226,7 +228,7 @@ class Runner:
             raise Breach(f"the steady state is not back after {unit.name}: {after}")
         return state
 
-    def _allowed(self, unit: Unit) -> int | None:
+    def _allowed(self, unit: RoundUnit) -> int | None:
         """The most trials that a unit may make; None: its own number. Raises Over: there is none left."""
         budget = self.spec.budget
         left = None if budget.trials is None else budget.trials - self._trials
@@ -241,7 +243,7 @@ class Runner:
         """The trials of this start, and of those that it goes on with."""
         return int(self._before["trials"] + self._gauge.trials)
 
-    def _watched(self, unit: Unit, trials: int | None) -> tuple[str, str]:
+    def _watched(self, unit: RoundUnit, trials: int | None) -> tuple[str, str]:
         """Runs a unit until it ends by itself, or by its time. A breach ends it, and all faults before it. Raises
         Breach: something ends the campaign."""
         began_s = self._clock.monotonic()
@@ -273,7 +275,7 @@ class Runner:
         paused = bool(why)
         if paused or self._paused:
             for run in self.folder.iterdir():
-                if is_written(run) and Steering.read(run).hold is not paused:
+                if is_written(run) and RunSteering.read(run).hold is not paused:
                     with suppress(ValueError, OSError):  # a gateway goes on: it has no trials
                         steer(run, ["pause" if paused else "resume"])
         if paused is not self._paused:
@@ -283,7 +285,7 @@ class Runner:
             self._tell(said)
         return paused
 
-    def _process(self, unit: Unit, trials: int | None) -> Child:
+    def _process(self, unit: RoundUnit, trials: int | None) -> StepUnderWay:
         words = words_of(unit, logs=self.folder, trials=trials)
         return Process(
             words, folder=self.campaign.folder, variables=dict(variables(self.folder / LIMITS)),

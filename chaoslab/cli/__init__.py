@@ -71,7 +71,7 @@ def _command(given: Sequence[str], *, alone: bool) -> int:
     if unknown:  # reported by the command that does not know them
         options.parser.error(_not_understood(options, given, unknown))
     if alone and options.is_apart(options):
-        from chaoslab.cli.apart import apart
+        from chaoslab.cli._apart import apart
 
         return apart(lambda: _ended(lambda: _done(options)))
     return _done(options)

@@ -7,11 +7,11 @@ import sys
 from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import PROVES_NOTHING, as_json, filled, path, print_json, seed, whole
+from chaoslab.cli._ended import with_code
 from chaoslab.cli.compare import alpha
-from chaoslab.cli.ended import with_code
 
 if TYPE_CHECKING:
-    from chaoslab.scenarios.bisecting import Step
+    from chaoslab.scenarios.bisecting import TriedCommit
 
 HELP = "find the commit at which a scenario became worse, each tried in a work tree of its own"
 EXAMPLE = "chaoslab bisect v1.2 HEAD refund.chaos.yml"
@@ -34,12 +34,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 @with_code
 def run(options: argparse.Namespace) -> int:
     from chaoslab.scenarios.bisecting import bisect
-    from chaoslab.scenarios.revisions import Work
+    from chaoslab.scenarios.revisions import SideWork
 
-    def tell(step: Step) -> None:
+    def tell(step: TriedCommit) -> None:
         print(step, file=sys.stderr if options.json else sys.stdout, flush=True)
 
-    what = Work(options.file, options.set, options.only, options.seed, options.jobs)
+    what = SideWork(options.file, options.set, options.only, options.seed, options.jobs)
     found = bisect(what, options.good, options.bad, trials=options.trials, alpha=options.alpha, tell=tell)
     first = [each.commit for each in found.first]
     if options.json:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import as_json, filled, path, print_json, refuse
-from chaoslab.cli.ended import with_code
-from chaoslab.cli.runs_written import start_logs
+from chaoslab.cli._ended import with_code
+from chaoslab.cli._runs_written import start_logs
 
 if TYPE_CHECKING:
-    from chaoslab.campaigns.journal import Story
+    from chaoslab.campaigns.journal import JournalStory
     from chaoslab.campaigns.load import Campaign
 
 HELP = "run experiments in a row or by a schedule, with a steady state, stop conditions and a rollback"
@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _go(campaign: Campaign, options: argparse.Namespace) -> int:
-    from chaoslab.campaigns.running import Runner, Running
+    from chaoslab.campaigns.running import AlreadyRunning, Runner
 
     start_logs(options.logs)
 
@@ -77,7 +77,7 @@ def _go(campaign: Campaign, options: argparse.Namespace) -> int:
     runner = Runner(campaign, options.logs, tell=tell)
     try:
         story = runner.run(fresh=options.fresh)
-    except Running as error:
+    except AlreadyRunning as error:
         return refuse(error)
     except KeyboardInterrupt:
         _told(campaign, runner.story, runner.folder, options)
@@ -85,7 +85,7 @@ def _go(campaign: Campaign, options: argparse.Namespace) -> int:
     return _told(campaign, story, runner.folder, options)
 
 
-def _told(campaign: Campaign, story: Story, folder: Path, options: argparse.Namespace) -> int:
+def _told(campaign: Campaign, story: JournalStory, folder: Path, options: argparse.Namespace) -> int:
     """Prints the report, and returns the exit code."""
     from chaoslab.campaigns.report import page, plain, text
 

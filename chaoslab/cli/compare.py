@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from chaoslab.base.commandline import as_json, filled, print_json, refuse, seed, typed, whole
 from chaoslab.base.parsers import bounded
-from chaoslab.cli.ended import matching, with_code
+from chaoslab.cli._ended import matching, with_code
 
 if TYPE_CHECKING:
     from chaoslab.scenarios.scenario import Scenario
@@ -87,9 +87,9 @@ def run(options: argparse.Namespace) -> int:
 def _sides(options: argparse.Namespace, changed: list[str], stack: ExitStack) -> tuple[str, Any, Any]:
     """The name of what is compared, and both sides."""
     from chaoslab.scenarios.comparing import of_scenarios
-    from chaoslab.scenarios.revisions import Work, models, revisions
+    from chaoslab.scenarios.revisions import SideWork, models, revisions
 
-    what = Work(Path(options.base), (), options.only, options.seed, options.jobs)
+    what = SideWork(Path(options.base), (), options.only, options.seed, options.jobs)
     if options.revisions:
         names = " and ".join([*options.revisions, *(["now"] if len(options.revisions) == 1 else [])])
         return f"{options.base}, {names}", *stack.enter_context(revisions(what, options.revisions))
@@ -116,7 +116,7 @@ def _compared(options: argparse.Namespace, base: Any, new: Any, name: str) -> Co
     try:
         found = paired(base, new, tell=tell, name=name, **how)
     except KeyboardInterrupt:
-        print(f"interrupted: {so_far[0].told()[0] if so_far else 'no pair was tried'}", file=sys.stderr)
+        print(f"interrupted: {so_far[0].in_words()[0] if so_far else 'no pair was tried'}", file=sys.stderr)
         raise
     if options.model and not any(options.model in each.new.models for each in found.pairs):
         found.notes.append(f"no request of the new side asked for {options.model}: its agent has to read MODEL")
@@ -155,7 +155,7 @@ def _said(found: Comparison, options: argparse.Namespace) -> int:
     if options.json:
         print_json(name=found.name, **found.data())
     else:
-        print("\n".join(filter(None, [found.name, *found.told()])))
+        print("\n".join(filter(None, [found.name, *found.in_words()])))
     return {IS_WORSE: WORSE, TOO_FEW: FEW}.get(found.verdict, 0)
 
 

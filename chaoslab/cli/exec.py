@@ -3,7 +3,8 @@
 import argparse
 
 from chaoslab.base.commandline import port, refuse
-from chaoslab.cli import gateway, requirements
+from chaoslab.cli import _requirements as requirements
+from chaoslab.cli import gateway
 
 HELP = "run a command in any language as the agent, its requests broken on the way, and judge it"
 EXAMPLE = "chaoslab exec --route crm=http://127.0.0.1:9000 -- node agent.js"

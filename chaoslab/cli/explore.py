@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import Steering, as_json, filled, path, print_json, refuse, seed, whole
-from chaoslab.cli.clusters import add_cluster, clustered
-from chaoslab.cli.ended import check_place, matching, with_code
-from chaoslab.cli.runs_written import add_logs, start_logs
+from chaoslab.cli._clusters import add_cluster, clustered
+from chaoslab.cli._ended import check_place, matching, with_code
+from chaoslab.cli._runs_written import add_logs, start_logs
 
 if TYPE_CHECKING:
-    from chaoslab.execution.explore import Progress
+    from chaoslab.execution.explore import SearchProgress
     from chaoslab.scenarios.scenario import Scenario
 
 HELP = "try every fault at every call, and tell the smallest cause of each failure"
@@ -152,7 +152,7 @@ class Teller:
     def __init__(self) -> None:
         self._said_s = 0.0
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: SearchProgress) -> None:
         from chaoslab.base.clock import system
 
         now_s = system.monotonic()

@@ -63,7 +63,7 @@ def _seen(name: str) -> Sequence[tuple[str, Sequence[str]]]:
         return [("call", [str(error)])]
     from chaoslab.execution import delivery
 
-    return delivery.seen(name)
+    return delivery.seams_of(name)
 
 
 def _check(options: argparse.Namespace, names: list[str]) -> int:
@@ -71,7 +71,7 @@ def _check(options: argparse.Namespace, names: list[str]) -> int:
     from chaoslab.base import extras
 
     extras.check("chaoslab faults check", "virtual")
-    from chaoslab.analysis.measures.delivery import Delivered
+    from chaoslab.analysis.measures.delivery import DeliveryCounts
     from chaoslab.execution import delivery
     from chaoslab.execution.workers import executor
     from chaoslab.reports import fault_check
@@ -80,7 +80,7 @@ def _check(options: argparse.Namespace, names: list[str]) -> int:
     silent = options.quiet or options.json
     if not silent:
         print(fault_check.head(delivery.CHANCES), flush=True)
-    found: list[Delivered] = []
+    found: list[DeliveryCounts] = []
     results = executor(options.jobs, chunk_max=len(delivery.CHANCES)).map(delivery.Check(), cells)
     for _, there in groupby(results, lambda result: (result.cell.fault, result.cell.seam)):
         group = list(there)

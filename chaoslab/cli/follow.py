@@ -18,13 +18,13 @@ def run(options: argparse.Namespace) -> int:
     from chaoslab.core.events import RunFinished
     from chaoslab.record.history import History
     from chaoslab.reports.folder import find
-    from chaoslab.reports.live import Watched
+    from chaoslab.reports.live import LiveRun
 
     try:
         folder = find(options.run).resolve()
     except LookupError as error:
         return refuse(error)
-    watched, told = Watched(), False
+    watched, told = LiveRun(), False
     for record in History.follow(folder):
         told = True
         watched.take([record])

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import filled, seed
-from chaoslab.cli import projects
+from chaoslab.cli import _projects as projects
 
 if TYPE_CHECKING:
     from chaoslab.surfaces.otel.masking import Personal
@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
     def make(personal: Personal) -> tuple[Project, list[str]]:
         from chaoslab.surfaces.mcp_remote import fields_of
         from chaoslab.surfaces.schemas.mcp_tools import api_of, listed_by, listed_in
-        from chaoslab.surfaces.schemas.writing import project_of, told
+        from chaoslab.surfaces.schemas.writing import api_lines, project_of
 
         first = Path(options.source[0])
         if len(options.source) == 1 and first.suffix == ".json":
@@ -45,6 +45,6 @@ def run(options: argparse.Namespace) -> int:
         else:
             name, tools = listed_by(options.source, fields_of(options.header))
         api = api_of(name or "server", tools, shown, personal=personal, seed=options.seed)
-        return project_of(api, most=options.most, personal=personal), told(api)
+        return project_of(api, most=options.most, personal=personal), api_lines(api)
 
     return projects.written(options, shown, make)

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import path, seed
-from chaoslab.cli import projects
+from chaoslab.cli import _projects as projects
 
 if TYPE_CHECKING:
     from chaoslab.surfaces.otel.masking import Personal
@@ -25,9 +25,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     def make(personal: Personal) -> tuple[Project, list[str]]:
         from chaoslab.surfaces.schemas.openapi import api_in
-        from chaoslab.surfaces.schemas.writing import project_of, told
+        from chaoslab.surfaces.schemas.writing import api_lines, project_of
 
         api = api_in(options.document, personal=personal, seed=options.seed)
-        return project_of(api, most=options.most, personal=personal), told(api)
+        return project_of(api, most=options.most, personal=personal), api_lines(api)
 
     return projects.written(options, str(options.document), make)

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import path
-from chaoslab.cli import projects
+from chaoslab.cli import _projects as projects
 
 if TYPE_CHECKING:
     from chaoslab.surfaces.otel.masking import Personal

@@ -1,4 +1,4 @@
-"""`chaoslab gate`: did scenarios become worse than a baseline? The requirements on one run are in `requirements.py`."""
+"""`chaoslab gate`: did scenarios become worse than a baseline? Those on one run are in `_requirements.py`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import sys
 from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import as_json, path, print_json, refuse, seed, whole
+from chaoslab.cli._ended import check_place, matching, with_code
 from chaoslab.cli.compare import alpha
-from chaoslab.cli.ended import check_place, matching, with_code
 
 if TYPE_CHECKING:
     from chaoslab.scenarios.baseline import Suite
-    from chaoslab.scenarios.gating import Gate, Gated
+    from chaoslab.scenarios.gating import Gated, ScenarioGate
     from chaoslab.scenarios.scenario import Scenario
 
 HELP = "compare scenarios with a baseline: exit code 1 if one became worse, 4 if too little is known"
@@ -58,7 +58,7 @@ def _budget(text: str) -> int | float:
 @with_code
 def run(options: argparse.Namespace) -> int:
     from chaoslab.scenarios.baseline import Baseline
-    from chaoslab.scenarios.gating import Gate, gate, under
+    from chaoslab.scenarios.gating import ScenarioGate, gate, under
 
     for name in ("baseline", "markdown", "junit"):
         check_place(f"--{name}", getattr(options, name))
@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
     budget = TRIALS * len(wanted) if options.budget is None else options.budget
     of_time = isinstance(budget, float)
     scenarios = under(suites, options.alpha, jobs=options.jobs, given=_given(options))
-    made = Gate(options.harm_budget, scenarios, [*baseline.notes, *_short(suites, baseline.told)])
+    made = ScenarioGate(options.harm_budget, scenarios, [*baseline.notes, *_short(suites, baseline.in_words)])
     trials = TRIALS_MAX * len(wanted) if of_time else int(budget)
     try:
         gate(made, trials=trials, seconds=budget if of_time else None, tell=tell)
@@ -145,11 +145,11 @@ def _write(wanted: list[Scenario], options: argparse.Namespace) -> int:
     if options.json:
         print_json(baseline=str(options.baseline), trials={each.name: len(each.rows) for each in suites})
     else:
-        print(f"written: {options.baseline}, {made.told}")
+        print(f"written: {options.baseline}, {made.in_words}")
     return 0
 
 
-def _said(made: Gate, options: argparse.Namespace) -> int:
+def _said(made: ScenarioGate, options: argparse.Namespace) -> int:
     """Prints and writes the result, and returns the exit code."""
     from chaoslab.config.settings import read_variable
     from chaoslab.reports.formats import put
@@ -167,7 +167,7 @@ def _said(made: Gate, options: argparse.Namespace) -> int:
                        for each in made.scenarios],
         )  # fmt: skip
         return made.code
-    print("\n".join(made.told()))
+    print("\n".join(made.in_words()))
     if read_variable("GITHUB_ACTIONS") == "true":
         print("\n".join(workflow_commands(made)))
     return made.code

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import filled, path, port, refuse, seconds, seconds_from_0, seed, whole
 from chaoslab.base.interrupts import Flag
-from chaoslab.cli import requirements
+from chaoslab.cli import _requirements as requirements
 
 if TYPE_CHECKING:
     from chaoslab.core.plan import Plan
-    from chaoslab.seams.gateway.routes import Route
-    from chaoslab.surfaces.gateway import Running
+    from chaoslab.seams.gateway.routes import GatewayRoute
+    from chaoslab.surfaces.gateway import RunningGateway
 
 HELP = "stand between programs in any language and their services, and break what passes"
 EXAMPLE = "chaoslab gateway --route crm=http://127.0.0.1:9000 --fault stale:crm"
@@ -118,10 +118,10 @@ def stop_if(text: str) -> tuple[float, float]:
     Raises:
         ValueError: it is none; the message says what it should be.
     """
-    from chaoslab.campaigns.bounds import LIKE, Condition
+    from chaoslab.campaigns.bounds import LIKE, StopBound
 
     try:
-        found = Condition.of(text)
+        found = StopBound.of(text)
         if (found.measure, found.bound.sign) != ("error_rate", ">") or found.over_s is None:
             raise ValueError(f"an error_rate above a share, over a time, {LIKE}")
     except ValueError as error:
@@ -131,7 +131,7 @@ def stop_if(text: str) -> tuple[float, float]:
 
 def serving(
     options: argparse.Namespace, proxy_port: int | None, named: str
-) -> tuple[dict[str, Route], Plan, Callable[..., AbstractContextManager[Running]]]:
+) -> tuple[dict[str, GatewayRoute], Plan, Callable[..., AbstractContextManager[RunningGateway]]]:
     """The routes, the plan, and a function that makes the gateway which the options describe. `named`: the option for a
     proxy.
 

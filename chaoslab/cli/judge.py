@@ -12,9 +12,9 @@ from chaoslab.base.commandline import LAB_DOWN, RUN_HELP, as_json, filled, print
 from chaoslab.base.parsers import bounded
 
 if TYPE_CHECKING:
-    from chaoslab.execution.judging import Wanted
+    from chaoslab.execution.judging import JudgingWanted
     from chaoslab.record.history import History
-    from chaoslab.record.spoken import Reply
+    from chaoslab.record.spoken import JudgeReply
 
 HELP = "ask a model about the answers that only their words would judge; its replies are kept beside the log"
 EXAMPLE = "chaoslab judge latest --model llama3.1"
@@ -58,16 +58,16 @@ def run(options: argparse.Namespace) -> int:
 
 def _judge(options: argparse.Namespace) -> int:
     from chaoslab.execution.asking import Model
-    from chaoslab.execution.judging import ModelJudge, Wanted
+    from chaoslab.execution.judging import JudgingWanted, ModelJudge
     from chaoslab.reports import folder
 
     place, history = folder.of_this_lab(options.run)
     against = options.against_labels or options.certain_above is not None
     if against and not history.spoken.labels:
         raise LookupError(f"this run has no labels: 'chaoslab label {options.run}' makes some")
-    wanted = Wanted.of(history, place, options.model or "")
+    wanted = JudgingWanted.of(history, place, options.model or "")
     kept = len(wanted.there) - len(wanted.open)
-    asked: list[Reply] = []
+    asked: list[JudgeReply] = []
     requests = 0
     if many := len(wanted.open):
         judge = ModelJudge(Model.named("chaoslab judge", options.model or ""))
@@ -104,7 +104,7 @@ def _sum(values: Sequence[Any]) -> Any:
     return None if None in values else sum(values)
 
 
-def _without(wanted: Wanted) -> dict[str, list[str]]:
+def _without(wanted: JudgingWanted) -> dict[str, list[str]]:
     """The trials without an opinion, by the reason."""
     found: dict[str, list[str]] = {}
     for trial, question in wanted.asked.items():
@@ -137,10 +137,10 @@ def _told(said: dict[str, Any], on_words: int, trials: int) -> list[str]:
     return lines
 
 
-def _against(wanted: Wanted, history: History, certain_above: float | None) -> tuple[list[str], dict[str, Any]]:
+def _against(wanted: JudgingWanted, history: History, certain_above: float | None) -> tuple[list[str], dict[str, Any]]:
     """The agreement with the labels, in lines and as data. It is kept if the verdicts may count as certain."""
     from chaoslab.analysis.measures.agreement import agreement
-    from chaoslab.record.spoken import OPINIONS, Kept, Trust, keep
+    from chaoslab.record.spoken import OPINIONS, KeptReplies, Trust, keep
     from chaoslab.reports import agreement as shown
 
     replies = {key: each for key in wanted.there if (each := wanted.replies.get(key)) is not None}
@@ -150,9 +150,9 @@ def _against(wanted: Wanted, history: History, certain_above: float | None) -> t
     found = agreement(history, history.spoken, replies)
     model = models[0] if models else "the model"
     if certain_above is not None and (share := found.share) is not None:
-        kept = Kept.read(wanted.folder)
+        kept = KeptReplies.read(wanted.folder)
         given = kept.given(history.run)
         trust = Trust(model, certain_above, share.interval.low, share.count, len(found.pairs), given)
         if trust != kept.trust:
             keep(wanted.folder, OPINIONS, **vars(trust))
-    return [*shown.told(found, model, certain_above)], shown.plain(found, certain_above)
+    return [*shown.agreement_lines(found, model, certain_above)], shown.plain(found, certain_above)

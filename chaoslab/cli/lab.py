@@ -3,7 +3,8 @@
 import argparse
 import sys
 
-from chaoslab.cli import output, requirements
+from chaoslab.cli import _output as output
+from chaoslab.cli import _requirements as requirements
 
 HELP = "run the whole lab as the settings say: services, proxies, model, agent, charts"
 EXAMPLE = "chaoslab lab TOXIC_PROB=0.3 --min-correct 0.9"

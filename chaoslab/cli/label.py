@@ -39,7 +39,7 @@ def _label(options: argparse.Namespace) -> int:
     from chaoslab.analysis.verdict import opinions
     from chaoslab.base.clock import iso, system
     from chaoslab.config.settings import inherited
-    from chaoslab.record.spoken import LABELS, Kept, keep
+    from chaoslab.record.spoken import LABELS, KeptReplies, keep
     from chaoslab.reports import folder, labelling, trials
 
     place, history = folder.of_this_lab(options.run)
@@ -56,7 +56,7 @@ def _label(options: argparse.Namespace) -> int:
     if not found:
         print("nothing to label: a label would decide no verdict that is unknown or uncertain")
         return 0
-    there = set(Kept.read(place).by_trial(history.run))
+    there = set(KeptReplies.read(place).by_trial(history.run))
     colour = sys.stdout.isatty() and not inherited().get("NO_COLOR")
     left, labelled, at = list(found), set[str](), 0
     with _keys() as keys:

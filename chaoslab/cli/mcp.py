@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
         if options.header and not options.url:
             raise ValueError("--header goes with --url: a command has no headers")
         plan = plan_of(options.fault, options.plan, options.seed, None)
-        session = mcp_proxy.Session(plan, options.logs, options.fact, stated(options.effects))
+        session = mcp_proxy.ProxySession(plan, options.logs, options.fact, stated(options.effects))
         if options.url:
             from chaoslab.surfaces import mcp_remote
 

@@ -44,7 +44,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     import sqlite3
 
-    from chaoslab.cli.ended import code_of
+    from chaoslab.cli._ended import code_of
 
     try:
         return code_of(lambda: _run(options), LookupError, ValueError)
@@ -173,7 +173,7 @@ def _export(store: Memory, options: argparse.Namespace) -> int:
     import json
 
     from chaoslab.base import files
-    from chaoslab.cli.ended import check_place
+    from chaoslab.cli._ended import check_place
     from chaoslab.memory.store import TABLES
 
     check_place("--out", options.out)

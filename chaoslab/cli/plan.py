@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import as_json, filled, path, print_json, seed, whole
-from chaoslab.cli.ended import code_of, the_one
+from chaoslab.cli._ended import code_of, the_one
 
 if TYPE_CHECKING:
-    from chaoslab.memory.plans import Done
+    from chaoslab.memory.plans import RunProposal
 
 HELP = "propose the experiments that would teach most, with reason, risk, cost and command; --run does them"
 EXAMPLE = "chaoslab plan refund.chaos.yml --budget 200 --run"
@@ -96,7 +96,7 @@ def _run(options: argparse.Namespace) -> int:
     there = (options.logs / FILE).exists()
     store = memory(options.logs) if there or scenario is None else Memory(options.logs / FILE, make=True)
 
-    def tell(done: Done) -> None:
+    def tell(done: RunProposal) -> None:
         if not options.quiet:
             print(done, file=sys.stderr, flush=True)
 

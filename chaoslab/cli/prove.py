@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from chaoslab.base.commandline import as_json, filled, path, print_json, refuse, seed, whole
-from chaoslab.cli.ended import with_code
+from chaoslab.cli._ended import with_code
 
 HELP = "run the map of an agent again on another one, or with a mitigation around its functions"
 EXAMPLE = "chaoslab prove refund.chaos.yml --agent shop.agent:careful"
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
         proofs += made
         if not options.json:
             print(scenario.name)
-            print("\n".join(line for each in made for line in each.told()))
+            print("\n".join(line for each in made for line in each.in_words()))
             if tries:
                 print(_best([each.what for each in made if each.holds]))
     if not proofs:

@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
 def _replay(log: RecordedRun, wanted: Sequence[str], *, quiet: bool = False, json: bool = False) -> int:
     from chaoslab.lab.replay import Rerun
     from chaoslab.reports import replay as report
-    from chaoslab.reports.progress import Progress
+    from chaoslab.reports.progress import WorkProgress
 
     rerun = Rerun(log, wanted)
     for note in rerun.replay.notes:
@@ -52,7 +52,7 @@ def _replay(log: RecordedRun, wanted: Sequence[str], *, quiet: bool = False, jso
     if not json:
         print(report.heading(rerun.replay), flush=True)
     trials = []
-    with Progress(len(rerun.replay.trials), quiet=quiet or json) as progress:
+    with WorkProgress(len(rerun.replay.trials), quiet=quiet or json) as progress:
         for trial in rerun.trials():
             trials.append(trial)
             progress.count(trial.seconds, outcome=trial.outcome, faults=trial.witnessed)

@@ -4,7 +4,8 @@ import argparse
 from collections.abc import Sequence
 
 from chaoslab.base.commandline import filled
-from chaoslab.cli import output, requirements
+from chaoslab.cli import _output as output
+from chaoslab.cli import _requirements as requirements
 
 HELP = "run the lab, its world, prompts, trials, seed and processes given as options"
 EXAMPLE = "chaoslab run --world virtual --trials 200 TOXIC_PROB=0.3"
@@ -34,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _estimate(given: Sequence[str], options: argparse.Namespace) -> int:
     from chaoslab.base.commandline import refuse
-    from chaoslab.cli.estimates import say
+    from chaoslab.cli._estimates import say
     from chaoslab.config.settings import SettingError
     from chaoslab.lab.estimate import estimated
 

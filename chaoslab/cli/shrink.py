@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import as_json, filled, path, print_json, seed
-from chaoslab.cli.ended import the_one, with_code
+from chaoslab.cli._ended import the_one, with_code
 
 if TYPE_CHECKING:
-    from chaoslab.execution.explore import Failure
+    from chaoslab.execution.explore import FoundFailure
     from chaoslab.scenarios.scenario import Scenario
 
 HELP = "find the smallest cause of a trial that failed, and write a test that shows it"
@@ -41,13 +41,13 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print_json(**plain_failure(failure, command(scenario, failure, changed=options.set)), test=test)
     else:
-        print(told(scenario, failure, options.set, test))
+        print(shrunk_text(scenario, failure, options.set, test))
     if options.test is not None:
         put(test, options.test)
     return 0
 
 
-def told(scenario: Scenario, failure: Failure, changed: list[str], test: str) -> str:
+def shrunk_text(scenario: Scenario, failure: FoundFailure, changed: list[str], test: str) -> str:
     """The failure for the terminal."""
     from chaoslab.scenarios.exploring import command
 

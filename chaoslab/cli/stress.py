@@ -7,9 +7,9 @@ import sys
 from chaoslab.base.commandline import as_json, path, refuse, seed, whole
 from chaoslab.base.parsers import chaos_level
 from chaoslab.cli import otlp
-from chaoslab.cli.clusters import add_cluster, clustered
-from chaoslab.cli.ended import check_place, code_of
-from chaoslab.cli.runs_written import add_form, add_logs, form_of, say_report, start_logs
+from chaoslab.cli._clusters import add_cluster, clustered
+from chaoslab.cli._ended import check_place, code_of
+from chaoslab.cli._runs_written import add_form, add_logs, form_of, say_report, start_logs
 
 HELP = "run a scenario at rising levels of chaos and tell where it breaks"
 EXAMPLE = "chaoslab stress refund.chaos.yml --iterations 200"
@@ -58,12 +58,12 @@ def run(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     from chaoslab.scenarios.load import load
-    from chaoslab.scenarios.stress import chart, plain, stress, told
+    from chaoslab.scenarios.stress import chart, levels_text, plain, stress
 
     check_place("--chart", options.chart)
     load(options.file)
     if options.estimate:
-        from chaoslab.cli.estimates import say
+        from chaoslab.cli._estimates import say
         from chaoslab.scenarios.estimate import of_levels
 
         given = {"seed": options.seed, "jobs": options.jobs, "logs": options.logs}
@@ -89,7 +89,7 @@ def _run(options: argparse.Namespace) -> int:
         done = [str(step) for step in found] or ["no level is done"]
         print(f"interrupted: {'; '.join(done)}", file=sys.stderr)
         raise
-    print(json.dumps(plain(found), indent=2) if options.json else told(found))
+    print(json.dumps(plain(found), indent=2) if options.json else levels_text(found))
     if options.chart:
         try:
             chart(found, options.chart)

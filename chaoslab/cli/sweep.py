@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import as_json, filled, path, print_json, refuse
-from chaoslab.cli import output
+from chaoslab.cli import _output as output
 
 if TYPE_CHECKING:
-    from chaoslab.lab.sweep import Done
+    from chaoslab.lab.sweep import DoneCell
 
 HELP = "run the lab at each value of one or two settings, with charts and a table over them"
 EXAMPLE = "chaoslab sweep TOXIC_PROB=0,0.1,0.2,0.4 AGENT=naive --world virtual"
@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
     from chaoslab.agent.prompts import as_data
     from chaoslab.config.settings import SettingError
     from chaoslab.lab import launch
-    from chaoslab.lab.sweep import Stopped, grid, sweep
+    from chaoslab.lab.sweep import CellStopped, grid, sweep
     from chaoslab.record.history import History
     from chaoslab.reports import charts, sweeps
     from chaoslab.reports.frames import Frames
@@ -52,14 +52,14 @@ def run(options: argparse.Namespace) -> int:
             asked = launch.check(cell.chosen)
     except (SettingError, OSError) as error:
         return refuse(error)
-    done: list[Done] = []
+    done: list[DoneCell] = []
     code = 0
     try:
         for one in sweep(cells, as_data(asked), _start, logs=launch.LOGS):
             done.append(one)
             if not options.quiet:
                 print(sweeps.line(one, len(cells)), file=sys.stderr, flush=True)
-    except Stopped as stopped:
+    except CellStopped as stopped:
         print(stopped, file=sys.stderr)
         code = stopped.code
     if len(done) < 2:

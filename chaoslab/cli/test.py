@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from chaoslab.base.commandline import as_json, filled, path, print_json, refuse, seed, whole
 from chaoslab.cli import otlp
-from chaoslab.cli.clusters import add_cluster, clustered
-from chaoslab.cli.ended import check_place, code_of, matching
-from chaoslab.cli.runs_written import add_form, add_logs, form_of, say_report, start_logs
+from chaoslab.cli._clusters import add_cluster, clustered
+from chaoslab.cli._ended import check_place, code_of, matching
+from chaoslab.cli._runs_written import add_form, add_logs, form_of, say_report, start_logs
 
 if TYPE_CHECKING:
     from chaoslab.scenarios.running import Result
@@ -117,8 +117,8 @@ def _run(options: argparse.Namespace) -> int:
 
 def _try(result: Result, options: argparse.Namespace) -> None:
     """Runs the trials of the result's scenario, and prints what came of them."""
-    from chaoslab.record.rulings import State
-    from chaoslab.reports.progress import Progress
+    from chaoslab.record.rulings import RulingState
+    from chaoslab.reports.progress import WorkProgress
     from chaoslab.scenarios.running import run
     from chaoslab.scenarios.tell import again
 
@@ -129,28 +129,28 @@ def _try(result: Result, options: argparse.Namespace) -> None:
     if options.trial and options.trial > trials:
         print(f"note: {scenario.name} has {trials} trials; {options.trial} is none of them", file=sys.stderr)
     many, quiet = 1 if options.trial else trials, options.quiet or options.json or not sys.stderr.isatty()
-    with Progress(many, quiet=quiet, summed=False) as progress:
+    with WorkProgress(many, quiet=quiet, summed=False) as progress:
         for ruling in run(scenario, logs=options.logs, again=command, apart=True, **form_of(options), **given):
             result.add(ruling)
             trial = ruling.trial
             progress.count(trial.seconds, outcome=trial.verdict.outcome, faults=len(trial.met))
-            if ruling.state is State.PASSED and len(result.rulings) > 1:
+            if ruling.state is RulingState.PASSED and len(result.rulings) > 1:
                 trial.forget()  # nothing tells more of it, and there may be many
-            if options.fail_fast and ruling.state is State.FAILED:
+            if options.fail_fast and ruling.state is RulingState.FAILED:
                 break
     if not options.json:
         text = _told(result, options)
-        if text and not (options.quiet and result.state is State.PASSED):
+        if text and not (options.quiet and result.state is RulingState.PASSED):
             print(text, flush=True)
     if result.rulings:
-        well = result.state is State.PASSED
+        well = result.state is RulingState.PASSED
         say_report(result.rulings[0].trial.folder, quiet=options.quiet and well, failed=not well)
 
 
 def _told(result: Result, options: argparse.Namespace) -> str:
-    from chaoslab.scenarios.tell import told
+    from chaoslab.scenarios.tell import result_text
 
-    return told(result, trial=options.trial, given=_given(options))
+    return result_text(result, trial=options.trial, given=_given(options))
 
 
 def _plain(result: Result, options: argparse.Namespace) -> dict[str, Any]:
@@ -183,7 +183,7 @@ def _dry(scenarios: list[Scenario], options: argparse.Namespace) -> int:
 
 
 def _estimate(scenarios: list[Scenario], options: argparse.Namespace) -> int:
-    from chaoslab.cli.estimates import say
+    from chaoslab.cli._estimates import say
     from chaoslab.scenarios.estimate import estimated
 
     given = {"trials": options.trials, "seed": options.seed, "jobs": options.jobs, "only": options.trial}

@@ -1,1 +1,4 @@
-"""Settings, ports, and the plan that the settings describe."""
+"""Settings, ports, and the plan that the settings describe.
+
+Other rooms use `effective`, `limits`, `scenario`, `settings`, `topology`.
+"""

@@ -40,7 +40,7 @@ class FunctionCall:
 
 
 @dataclass(frozen=True)
-class Said:
+class AnswerContent:
     """The content of an answer. `finish`: "length", "content_filter", or empty for what is usual. `objects`: arguments
     are JSON objects there, so no other text can stand for them."""
 
@@ -54,20 +54,20 @@ class Answers(ABC):
     """The answers of one format. An event of a stream is the JSON of its data."""
 
     @abstractmethod
-    def said(self, value: Any) -> Said | None:
+    def said(self, value: Any) -> AnswerContent | None:
         """The content of a whole answer's JSON; None if this is no answer of the format."""
 
     @abstractmethod
-    def with_said(self, value: Any, said: Said) -> dict[str, Any]:
+    def with_said(self, value: Any, said: AnswerContent) -> dict[str, Any]:
         """The whole answer with another content. Other parts of it stay."""
 
     @abstractmethod
-    def heard(self, events: Sequence[Any]) -> Said | None:
+    def content_of(self, events: Sequence[Any]) -> AnswerContent | None:
         """The content of a streamed answer; None if it is none of the format, or did not end as one should. Raises
         LookupError, TypeError, AttributeError, ValueError: it has another form."""
 
     @abstractmethod
-    def retold(self, events: Sequence[Any], said: Said) -> Iterator[dict[str, Any]]:
+    def retold(self, events: Sequence[Any], said: AnswerContent) -> Iterator[dict[str, Any]]:
         """The events of a streamed answer that was heard, with another content. Other parts of it stay."""
 
     @abstractmethod
@@ -89,7 +89,7 @@ class Answers(ABC):
 class ChatAnswers(Answers):
     """Those of OpenAI's chat completions."""
 
-    def heard(self, events: Sequence[Any]) -> Said | None:
+    def content_of(self, events: Sequence[Any]) -> AnswerContent | None:
         text, finished = "", False
         made: dict[Any, dict[str, Any]] = {}
         for _, choice in _choices(events):
@@ -103,9 +103,9 @@ class ChatAnswers(Answers):
                     key: (named.get(key) or "") + (said.get(key) or "") for key in ("name", "arguments")
                 }
             finished = finished or bool(choice.get("finish_reason"))
-        return Said(text, tuple(_call(call, call["function"]) for call in made.values())) if finished else None
+        return AnswerContent(text, tuple(_call(call, call["function"]) for call in made.values())) if finished else None
 
-    def retold(self, events: Sequence[Any], said: Said) -> Iterator[dict[str, Any]]:
+    def retold(self, events: Sequence[Any], said: AnswerContent) -> Iterator[dict[str, Any]]:
         choices = list(_choices(events))
         (head, first), (last, ending) = choices[0], next(each for each in choices if each[1].get("finish_reason"))
         end = next(place for place, event in enumerate(events) if event is last)
@@ -138,7 +138,7 @@ class ChatAnswers(Answers):
     def failing(self, events: Sequence[Any]) -> bytes:  # noqa: ARG002 - it is always the same
         return b"event: error\ndata: " + json.dumps({"error": CHAT_FAILED}).encode() + b"\n\n"
 
-    def said(self, value: Any) -> Said | None:
+    def said(self, value: Any) -> AnswerContent | None:
         message = self._message(value)
         if message is None:
             return None
@@ -146,9 +146,9 @@ class ChatAnswers(Answers):
         made = [call for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
         functions = [(call, call.get("function")) for call in made]
         told = tuple(_call(call, function) for call, function in functions if isinstance(function, Mapping))
-        return Said(text_of(message.get("content")), told)
+        return AnswerContent(text_of(message.get("content")), told)
 
-    def with_said(self, value: Any, said: Said) -> dict[str, Any]:
+    def with_said(self, value: Any, said: AnswerContent) -> dict[str, Any]:
         message = {**(self._message(value) or {}), "content": said.text or None}
         message.pop("tool_calls", None)
         if said.calls:
@@ -190,7 +190,7 @@ def _silent(event: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             yield {**event, "choices": [{**choice, "delta": {**kept, **words}}]}
 
 
-def _finish(said: Said) -> str:
+def _finish(said: AnswerContent) -> str:
     return said.finish or ("tool_calls" if said.calls else "stop")
 
 

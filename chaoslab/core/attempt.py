@@ -9,7 +9,7 @@ from functools import partial
 
 from chaoslab.base.clock import Clock, Skew, iso, skew
 from chaoslab.core.chain import ActiveFault, chain, play
-from chaoslab.core.context import Exchange
+from chaoslab.core.context import PastAttempt
 from chaoslab.core.events import Event, FaultHealed, FaultInjected, FaultWitnessed
 from chaoslab.core.exchange import Call, Failure, Observation, Reply
 from chaoslab.core.fault import trait, unusable
@@ -58,7 +58,7 @@ class AttemptFaults:
 
     def _reach(self, injection: Injection, draw: Callable[[], ActiveFault] | None, _: Call) -> ActiveFault | None:
         """The fault of an injection whose story is reached, if it hits."""
-        self.asked(injection.name)
+        self.note_roll(injection.name)
         if draw is None:
             return None
         active = draw()
@@ -78,16 +78,16 @@ class AttemptFaults:
             self._note(active.scheduled(self._call))
         self._note(FaultInjected(fault=active.fault_name, injection=active.injection, at=self._call.at))
 
-    def asked(self, injection: str) -> None:
+    def note_roll(self, injection: str) -> None:
         """Notes that the attempt is one of those that the injection could hit."""
         if injection not in self.rolled:
             self.rolled.append(injection)
 
-    def struck(self, active: ActiveFault) -> None:
+    def note_hit(self, active: ActiveFault) -> None:
         """Notes a fault that no injection decided on for this attempt: an outage brought it."""
         active.injected = True
         self.active.append(active)
-        self.asked(active.injection)
+        self.note_roll(active.injection)
         self._note(active.scheduled(self._call))
         self._note(FaultInjected(fault=active.fault_name, injection=active.injection, at=self._call.at))
 
@@ -195,7 +195,7 @@ class Attempt(ABC):
         """Seconds until the deadline."""
         return self.deadline_s - (self.took_s - self.held_s)
 
-    async def told(self) -> Reply:
+    async def finished(self) -> Reply:
         """The caller's reply once all stories are told. Raises Failure: there is none."""
         if not self._stories:
             return await self.send(self.call)
@@ -240,4 +240,4 @@ class Attempt(ABC):
         if self._memory.plan.looks_back:
             ended_s = self._elapsed_s + seen.duration_s
             true = not any(each.call is not None or each.reply is not None for each in self.faults.active)
-            self._memory.over(Exchange(self.call, seen.reply, seen.error, self._elapsed_s, ended_s, true))
+            self._memory.over(PastAttempt(self.call, seen.reply, seen.error, self._elapsed_s, ended_s, true))

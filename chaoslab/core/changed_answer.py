@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable
 from math import inf
 from typing import Any
 
-from chaoslab.core.answers import Answers, Said
+from chaoslab.core.answers import AnswerContent, Answers
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Flow, Observation, Reply
 from chaoslab.core.fault import Fault
-from chaoslab.core.pipe import Line, Signal, Timed
+from chaoslab.core.pipe import ServedLine, Signal, Timed
 from chaoslab.core.stream import EMPTY, data_of, is_done, json_of, spelt_event
 
 HELD_MAX = 4 * 1024 * 1024
@@ -35,7 +35,7 @@ class ChangedAnswer(Fault):
     of_model = True
     corrupts = "reply"
 
-    def changed(self, said: Said) -> Said:
+    def changed(self, said: AnswerContent) -> AnswerContent:
         """The content that the model is made to have said; the same object if there is nothing to change."""
         raise NotImplementedError
 
@@ -67,11 +67,11 @@ class ChangedAnswer(Fault):
         return "an answer that the model did not give reached the caller" if met else None
 
 
-class _Retelling(Line):
+class _Retelling(ServedLine):
     """Holds a streamed answer back until it has ended, and tells it with another content. `told`: the number and the
     bytes of all events of the changed answer, None before it is told."""
 
-    def __init__(self, answers: Answers, changed: Callable[[Said], Said]) -> None:
+    def __init__(self, answers: Answers, changed: Callable[[AnswerContent], AnswerContent]) -> None:
         super().__init__(self._retell, room_bytes=0)
         self.told: tuple[int, int] | None = None
         self._answers, self._changed = answers, changed
@@ -96,7 +96,7 @@ class _Retelling(Line):
         """The events to let out for those that came."""
         events = [json_of(event) for event in held if data_of(event)]
         try:
-            said = self._answers.heard(events)
+            said = self._answers.content_of(events)
         except (LookupError, TypeError, AttributeError, ValueError):
             return held  # it is in another form, and its reader gets it as it is
         if said is None or (now := self._changed(said)) is said:

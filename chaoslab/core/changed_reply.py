@@ -79,16 +79,16 @@ def arguments(call: Call) -> dict[Any, Any]:
     return {**path, **dict(json_values.entries(call.value))}
 
 
-def asked(call: Call) -> list[Any]:
+def wanted_values(call: Call) -> list[Any]:
     """The leaves of the call's arguments: an answer that holds one of them repeats the question."""
     given = arguments(call)
     return [json_values.at(given, place) for place in json_values.leaves(given)]
 
 
-def told(value: Any, call: Call) -> list[Place]:
+def told_places(value: Any, call: Call) -> list[Place]:
     """The places of the values that were asked for: first choice are those that neither repeat an argument nor are a
     flag, an id or a link; without any such, all."""
-    repeated = {json_values.spelt(each) for each in asked(call)}
+    repeated = {json_values.spelt(each) for each in wanted_values(call)}
     every = json_values.leaves(value)
     best = [
         place

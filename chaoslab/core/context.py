@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class PastAttempt:
     """One earlier attempt of the trial, as its caller saw it. `failed`: the kind of its failure if there was no
     reply. `true`: no fault had changed the call or the reply."""
 
@@ -41,7 +41,7 @@ class TrialContext:
     elapsed_s: float = 0.0
     spent: Mapping[str, float] = field(default_factory=dict)
     memory: dict[str, Any] = field(default_factory=dict)
-    earlier: Sequence[Exchange] = ()
+    earlier: Sequence[PastAttempt] = ()
 
     def utc(self) -> datetime:
         """The moment by the clock of the world."""

@@ -103,11 +103,11 @@ def words_of(message: Any) -> str:
     """The texts of a message, one a line."""
     found: list[str] = []
 
-    def heard(text: str) -> str:
+    def collect(text: str) -> str:
         found.append(text)
         return text
 
-    reworded(message, heard)
+    reworded(message, collect)
     return "\n".join(found)
 
 

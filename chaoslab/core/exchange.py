@@ -21,7 +21,7 @@ from chaoslab.core.events import AttemptRef, Event
 from chaoslab.core.frames import FRAMES
 from chaoslab.core.pipe import Pipe
 from chaoslab.core.service_spec import ErrorReply
-from chaoslab.core.stream import EVENT_STREAM, Parts, Streamed, Watched
+from chaoslab.core.stream import EVENT_STREAM, Parts, Streamed, WatchedPipe
 
 forever = math.inf
 _spelt = speller()
@@ -89,17 +89,17 @@ class Reply:
     headers: Mapping[str, str]
     body: bytes = b""
     stream: Parts | None = None
-    pipes: tuple[Watched, ...] = ()
+    pipes: tuple[WatchedPipe, ...] = ()
     of_function: ClassVar[bool] = False
     """True of a function's result, which has no status."""
     enveloped: ClassVar[bool] = False
     """True if the value is a part of a message whose other parts the protocol needs."""
 
     def through(self, pipe: Pipe, *, holds: bool = False) -> Reply:
-        """The same reply with its events through one pipe more; a whole reply as it is. `holds`: as in `Watched`."""
-        return self if self.stream is None else replace(self, pipes=(*self.pipes, Watched(pipe, holds=holds)))
+        """The same reply with its events through one pipe more; a whole reply as it is. `holds`: see `WatchedPipe`."""
+        return self if self.stream is None else replace(self, pipes=(*self.pipes, WatchedPipe(pipe, holds=holds)))
 
-    def own_pipes(self, inner: Reply) -> tuple[Watched, ...] | None:
+    def own_pipes(self, inner: Reply) -> tuple[WatchedPipe, ...] | None:
         """The pipes that this reply has beyond those of `inner`; None if it differs from it in anything else."""
         if self.stream is None or replace(self, pipes=inner.pipes) != inner:
             return None

@@ -15,7 +15,7 @@ _PRELUDE = 12
 """The lengths of the frame and of its headers, and their checksum, in bytes."""
 
 
-class Frames:
+class FrameCutter:
     """Cuts a body into frames, whatever parts it comes in."""
 
     def __init__(self) -> None:

@@ -8,10 +8,10 @@ from operator import length_hint
 from typing import Any
 
 from chaoslab.base.clock import Clock, system
-from chaoslab.core.context import Exchange, TrialContext
+from chaoslab.core.context import PastAttempt, TrialContext
 from chaoslab.core.events import AttemptRef, FaultHeldBack
 from chaoslab.core.limits import SHADOW, Guard, Told
-from chaoslab.core.occasion import Met, Occasion
+from chaoslab.core.occasion import HitsSoFar, Occasion
 from chaoslab.core.plan import BEGINS, HITS, LASTS, SPARED, Candidates, Decision, Injection, Plan
 
 EARLIER_MAX = 256
@@ -45,9 +45,9 @@ class _Asked:
 
     __slots__ = ("_met", "calm", "injections", "usual")
 
-    def __init__(self, injections: Candidates, met: dict[str, Met]) -> None:
+    def __init__(self, injections: Candidates, met: dict[str, HitsSoFar]) -> None:
         self.injections = injections
-        self._met = [met.get(name) or met.setdefault(name, Met(name)) for name in injections.names]
+        self._met = [met.get(name) or met.setdefault(name, HitsSoFar(name)) for name in injections.names]
         self.calm: Decisions
         self.calm, results = injections.calm or (NOBODY, [_NONE] * len(injections))
         self.usual = [*zip(self._met, injections.asks, results, strict=True)]
@@ -84,8 +84,8 @@ class TrialMemory:
         self.guard = Guard(plan.limits, clock=clock)
         if note is not None:
             self.guard.tell = telling(note)
-        self.met: dict[str, Met] = {}
-        self.earlier: deque[Exchange] = deque(maxlen=EARLIER_MAX)
+        self.met: dict[str, HitsSoFar] = {}
+        self.earlier: deque[PastAttempt] = deque(maxlen=EARLIER_MAX)
         self._kept: dict[str, dict[str, Any]] = {}
         self._last: Occasion | None = None
         self._at_turn: Mapping[str, int] = {}
@@ -159,7 +159,7 @@ class TrialMemory:
         memory = self._kept.setdefault(injection, {})
         return TrialContext(self.trial, self.turn, elapsed_s, spent, memory, tuple(self.earlier))
 
-    def over(self, exchange: Exchange) -> None:
+    def over(self, exchange: PastAttempt) -> None:
         """Keeps an exchange for faults that look back."""
         self.earlier.append(exchange)
 

@@ -12,7 +12,7 @@ from chaoslab.core.exchange import Call
 
 
 @dataclass(slots=True)
-class Met:
+class HitsSoFar:
     """An injection's hits so far in one trial. `times`: their number. `in_a_row`: the number of hits in the last row,
     which `persistence` makes longer than 1. The row began at `since_s`, in seconds since the trial began, with the
     attempt `first` (target, request, attempt)."""
@@ -33,7 +33,7 @@ class Met:
             self.first = (occasion.target, occasion.request, occasion.attempt)
 
 
-class Asked(Protocol):
+class InjectionsInQuestion(Protocol):
     """Injections that an occasion is written down for (`plan.Candidates`)."""
 
     @property
@@ -63,18 +63,18 @@ class Occasion:
     in_turn: int
     elapsed_s: float = 0.0
     arguments: Any = None
-    met: dict[str, Met] = field(default_factory=dict)
+    met: dict[str, HitsSoFar] = field(default_factory=dict)
     headers: Mapping[str, str] | None = None
     under_way: int = 0
 
-    def of(self, injection: str) -> Met:
+    def of(self, injection: str) -> HitsSoFar:
         """The hits of this injection so far."""
         found = self.met.get(injection)
         if found is None:
-            found = self.met[injection] = Met(injection)
+            found = self.met[injection] = HitsSoFar(injection)
         return found
 
-    def to_json(self, asked: Asked) -> dict[str, Any]:
+    def to_json(self, asked: InjectionsInQuestion) -> dict[str, Any]:
         """The part that the call's own row does not hold and that these injections depend on."""
         met = {name: asdict(self.met[name]) for name in asked.state if name in self.met}
         return {
@@ -91,7 +91,7 @@ class Occasion:
     def from_json(cls, seed: int, call: Call, data: Mapping[str, Any]) -> Occasion:
         """The occasion of a call from `to_json`; from an empty mapping, one of a first turn with nothing met."""
         met = {
-            name: Met(**{**found, "first": tuple(found.get("first", ("", 0, 0)))})
+            name: HitsSoFar(**{**found, "first": tuple(found.get("first", ("", 0, 0)))})
             for name, found in data.get("met", {}).items()
         }
         return cls(

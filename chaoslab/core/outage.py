@@ -13,7 +13,7 @@ WORDS = {"refused": "connection refused", "reset": "connection reset"}
 
 
 @dataclass(frozen=True)
-class Cut(Fault):
+class OutageCut(Fault):
     """The fault of a call that an outage meets on its way: `error` is refused or reset."""
 
     error: Literal["refused", "reset"]

@@ -82,7 +82,7 @@ class Pipe(Protocol):
 
 
 class Law(Protocol):
-    """The rule by which a `Line` treats one item."""
+    """The rule by which a `ServedLine` treats one item."""
 
     def __call__(self, timed: Timed, start: float) -> Iterable[Timed]:
         """The pieces of an item that gets its turn at `start`, each with its due time (never falling, `math.inf` is
@@ -90,7 +90,7 @@ class Law(Protocol):
         not let out."""
 
 
-class Line:
+class ServedLine:
     """A queue that serves one item after the other by a law, so that order always holds."""
 
     impatient = False

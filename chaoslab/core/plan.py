@@ -20,7 +20,7 @@ from chaoslab.core.exchange import Call
 from chaoslab.core.fault import LAYERS as LAYERS
 from chaoslab.core.fault import Fault, guarded, load, trait
 from chaoslab.core.limits import Guard, Limits
-from chaoslab.core.occasion import Met, Occasion
+from chaoslab.core.occasion import HitsSoFar, Occasion
 from chaoslab.core.triggers import Trigger
 from chaoslab.core.triggers.counting import Attempts, Persistence
 from chaoslab.core.triggers.looking import WindowS
@@ -33,7 +33,7 @@ SPARED: Decision = "spared"
 BEGINS: Decision = "begins"
 LASTS: Decision = "lasts"
 HITS = (BEGINS, LASTS)
-Decide = Callable[[Occasion, Met], Decision]
+Decide = Callable[[Occasion, HitsSoFar], Decision]
 WILDCARDS = frozenset("*?[")
 """The characters that make a target's name a pattern."""
 WINDOW = ("", 0, 0)
@@ -160,7 +160,7 @@ class Injection:
         return lambda occasion, met: (holding or result) if (result := asks(occasion, met)) else failing
 
     @cached_property
-    def asks(self) -> tuple[Callable[[Occasion, Met], Any], Decision, Decision]:
+    def asks(self) -> tuple[Callable[[Occasion, HitsSoFar], Any], Decision, Decision]:
         """`decide` in parts, made once, since most attempts cost no more than this: a function, the decision if it
         returns a true value, or APART if that value is the decision, and the decision if it returns a false one."""
         places, begins = ([trigger.holds for trigger in each if not trigger.spares] for each in self._ordered)
@@ -174,7 +174,7 @@ class Injection:
             first, second = begins
             return lambda occasion, met: first(occasion, met) and second(occasion, met), BEGINS, APART
 
-        def decision(occasion: Occasion, met: Met) -> Decision:
+        def decision(occasion: Occasion, met: HitsSoFar) -> Decision:
             for holds in places:
                 if not holds(occasion, met):
                     return APART
@@ -235,7 +235,7 @@ class Candidates(tuple[Injection, ...]):
         return tuple(injection.name for injection in self)
 
     @cached_property
-    def asks(self) -> tuple[Callable[[Occasion, Met], Any], ...]:
+    def asks(self) -> tuple[Callable[[Occasion, HitsSoFar], Any], ...]:
         """The function of each; see `Injection.asks`."""
         return tuple(injection.asks[0] for injection in self)
 

@@ -141,7 +141,7 @@ def _reraised(error: BaseException) -> BaseException:
     return error
 
 
-class Watched:
+class WatchedPipe:
     """A story's pipe under the lab's eyes: the first time that it lets out something else than went in, or later,
     `on_change` is called. So the lab sees for itself that a stream was changed. `blame` makes the error for a pipe
     that raises.

@@ -9,7 +9,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class ToolResult:
+class FoundToolResult:
     """A result. `tool`: the tool's name. `holder`: the object in the request whose field `key` is the content."""
 
     tool: str
@@ -21,7 +21,7 @@ class ToolResult:
         return self.holder[self.key]
 
 
-def tool_results(messages: Sequence[Any]) -> list[ToolResult]:
+def tool_results(messages: Sequence[Any]) -> list[FoundToolResult]:
     """The results in these messages, the oldest first. One whose call is not there is left out."""
     names: dict[Any, str] = {}
     found = []
@@ -34,15 +34,15 @@ def tool_results(messages: Sequence[Any]) -> list[ToolResult]:
             case {"id": str(place), "function": {"name": str(name)}}:  # OpenAI's chat completions
                 names[place] = name
             case {"type": "function_call_output", "call_id": str(place), "output": _} if place in names:
-                found.append(ToolResult(names[place], part, "output"))
+                found.append(FoundToolResult(names[place], part, "output"))
             case {"type": "tool_result", "tool_use_id": str(place), "content": _} if place in names:
-                found.append(ToolResult(names[place], part, "content"))
+                found.append(FoundToolResult(names[place], part, "content"))
             case {"role": "tool", "tool_call_id": str(place), "content": _} if place in names:
-                found.append(ToolResult(names[place], part, "content"))
+                found.append(FoundToolResult(names[place], part, "content"))
             case {"functionResponse": {"name": str(name), "response": _}}:  # Gemini
-                found.append(ToolResult(name, part["functionResponse"], "response"))
+                found.append(FoundToolResult(name, part["functionResponse"], "response"))
             case {"function_response": {"name": str(name), "response": _}}:
-                found.append(ToolResult(name, part["function_response"], "response"))
+                found.append(FoundToolResult(name, part["function_response"], "response"))
     return found
 
 

@@ -33,7 +33,7 @@ from chaoslab.execution.spec import Work
 from chaoslab.execution.workers import (
     CHUNK_MAX,
     Came,
-    Heard,
+    TellNews,
     WorkerLost,
     all_of,
     block_of,
@@ -88,7 +88,7 @@ class OnPool:
     pool: Pool
     width: int
     limit_s: float | None = None
-    heard: Heard = nullcontext
+    heard: TellNews = nullcontext
     paths: Callable[[], Sequence[str]] = tuple
     left: Callable[[], int] | None = None
 

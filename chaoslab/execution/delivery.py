@@ -11,14 +11,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from chaoslab.analysis.measures.delivery import Cell, Delivered
+from chaoslab.analysis.measures.delivery import DeliveryCell, DeliveryCounts
 from chaoslab.base.garbage import put_aside
 from chaoslab.base.registry import names
 from chaoslab.core.events import CallFinished, Event, FaultEvent, FaultInjected, FaultScheduled, FaultWitnessed
 from chaoslab.core.fault import GROUP, load
 from chaoslab.core.inject import check, inject
 from chaoslab.core.plan import Injection
-from chaoslab.execution.delivery_calls import SEAMS
+from chaoslab.execution._delivery_calls import SEAMS
 
 CALLS = 20_000
 """The calls of each fault through each seam, shared among the chances."""
@@ -34,14 +34,14 @@ ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
 """The parameters of a fault that does nothing without them, or whose size only makes the check slower."""
 
 
-def cells(faults: Sequence[str] = (), *, calls: int = CALLS, seed: int = 1) -> list[Cell]:
+def cells(faults: Sequence[str] = (), *, calls: int = CALLS, seed: int = 1) -> list[DeliveryCell]:
     """The cells of these faults, of all by default. Raises LookupError: no fault of that name."""
     for fault in faults:
         load(fault)
     if twice := next((fault for fault in faults if faults.count(fault) > 1), None):
         raise LookupError(f"{twice} is named twice: name it once")
     return [
-        Cell(fault, seam, chance, max(1, round(calls * share)), seed)
+        DeliveryCell(fault, seam, chance, max(1, round(calls * share)), seed)
         for fault in faults or names(GROUP)
         for seam in SEAMS
         for chance, share in SHARES.items()
@@ -50,30 +50,30 @@ def cells(faults: Sequence[str] = (), *, calls: int = CALLS, seed: int = 1) -> l
 
 @dataclass(frozen=True)
 class Check:
-    """The check as work for an executor: `Cell` → `Delivered`."""
+    """The check as work for an executor: `DeliveryCell` → `DeliveryCounts`."""
 
-    def named(self, cell: Cell) -> str:
+    def named(self, cell: DeliveryCell) -> str:
         return f"{cell.fault} through the seam {cell.seam}"
 
     @contextmanager
-    def opened(self) -> Iterator[Callable[[Cell], Delivered]]:
+    def opened(self) -> Iterator[Callable[[DeliveryCell], DeliveryCounts]]:
         """A context in which the check can be done. Garbage is collected after each cell: a trial keeps all its events,
         which the collector would go through again and again. What is there before is left alone."""
         with put_aside():
             yield _fired_and_swept
 
 
-def _fired_and_swept(cell: Cell) -> Delivered:
+def _fired_and_swept(cell: DeliveryCell) -> DeliveryCounts:
     try:
         return fired(cell)
     finally:
         gc.collect()
 
 
-def fired(cell: Cell) -> Delivered:
+def fired(cell: DeliveryCell) -> DeliveryCounts:
     """Fires the fault of a cell."""
     if refused := refusal(cell):
-        return Delivered(cell, refusal=refused)
+        return DeliveryCounts(cell, refusal=refused)
     seam, target = SEAMS[cell.seam]
     trial = seam(cell, _injection(cell, target))
     if trial.error is not None:
@@ -84,14 +84,14 @@ def fired(cell: Cell) -> Delivered:
             eligible += len(event.rolled)
         elif isinstance(event, FaultEvent):
             stages[type(event)] += 1
-    return Delivered(cell, eligible, stages[FaultScheduled], stages[FaultInjected], stages[FaultWitnessed])
+    return DeliveryCounts(cell, eligible, stages[FaultScheduled], stages[FaultInjected], stages[FaultWitnessed])
 
 
-def _injection(cell: Cell, target: str) -> Injection:
+def _injection(cell: DeliveryCell, target: str) -> Injection:
     return inject(cell.fault, target, chance=cell.chance, **ARGUMENTS.get(cell.fault, {}))
 
 
-def refusal(cell: Cell) -> str:
+def refusal(cell: DeliveryCell) -> str:
     """The line by which the cell's seam does not take its fault; empty if it does."""
     _, target = SEAMS[cell.seam]
     models, functions = ([target] if cell.seam == seam else [] for seam in ("model", "function"))
@@ -102,11 +102,11 @@ def refusal(cell: Cell) -> str:
     return ""
 
 
-def seen(fault: str) -> list[tuple[str, list[str]]]:
+def seams_of(fault: str) -> list[tuple[str, list[str]]]:
     """A call that meets the fault at each seam that takes it: the seam, and lines of the trial's story."""
     found = []
     for seam, (go, target) in SEAMS.items():
-        cell = Cell(fault, seam, 1.0, SHOWN_CALLS)
+        cell = DeliveryCell(fault, seam, 1.0, SHOWN_CALLS)
         if refusal(cell):
             continue
         trial = go(cell, _injection(cell, target))

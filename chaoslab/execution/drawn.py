@@ -33,7 +33,7 @@ class Drawn:
         return replace(plan, injections=self.injections, limits=plan.limits + self.limits)
 
 
-class Named(Protocol):
+class NamedRun(Protocol):
     """A run, but for how its trials are done."""
 
     @property
@@ -46,7 +46,7 @@ class Named(Protocol):
     def started(self, trials: int) -> RunStarted: ...
 
 
-class Redrawn(Named, Protocol[R_co]):
+class Redrawn(NamedRun, Protocol[R_co]):
     """A run of which another can be made with other faults."""
 
     def with_drawn(self, drawn: Drawn, /) -> Redrawn[R_co]:
@@ -55,7 +55,7 @@ class Redrawn(Named, Protocol[R_co]):
     def opened(self) -> AbstractContextManager[Callable[[TrialSpec], R_co]]: ...
 
 
-N = TypeVar("N", bound=Named)
+N = TypeVar("N", bound=NamedRun)
 
 
 @dataclass(frozen=True)

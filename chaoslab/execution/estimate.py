@@ -35,7 +35,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class CostEstimate:
     """The cost of a number of trials. `seconds`: of real time. `tokens`, `dollars`: of a real model; all None if not
     known. `source`: what the figures rest on. `limit_usd`: the limit in dollars, if there is one. `notes`: what the
     figures leave out, and how to know more."""
@@ -53,7 +53,7 @@ class Estimate:
     def of(
         cls, name: str, trials: int, sample: Sample | None, *, real: bool, jobs: int = 1,
         limit_usd: float | None = None, notes: Sequence[str] = (),
-    ) -> Estimate:  # fmt: skip
+    ) -> CostEstimate:  # fmt: skip
         """The cost of `trials` trials in `jobs` processes. `sample`: None if nothing is known. `real`: a real model may
         be asked."""
         if sample is None:
@@ -86,13 +86,13 @@ class Estimate:
         return asdict(self)
 
 
-def summed(estimates: Sequence[Estimate]) -> Estimate:
+def summed(estimates: Sequence[CostEstimate]) -> CostEstimate:
     """The sum of several estimates; what is not known of one is not known of all."""
     seconds, tokens, dollars = (
         None if None in values else sum(values)
         for values in zip(*((one.seconds, one.tokens, one.dollars) for one in estimates), strict=True)
     )
-    return Estimate("in all", sum(one.trials for one in estimates), seconds, tokens, dollars)
+    return CostEstimate("in all", sum(one.trials for one in estimates), seconds, tokens, dollars)
 
 
 def pilot(trials: Iterable[object]) -> Sample | None:

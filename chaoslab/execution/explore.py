@@ -19,9 +19,9 @@ from chaoslab.core.fault import GROUP
 from chaoslab.core.inject import inject
 from chaoslab.core.plan import Injection
 from chaoslab.execution.agents.functions import name_of
-from chaoslab.execution.exploring import Session, fails_by_verdict, session
-from chaoslab.execution.journal import Journal
-from chaoslab.execution.options import Asked, check_number, taking
+from chaoslab.execution.exploring import SearchSession, fails_by_verdict, session
+from chaoslab.execution.journal import SearchJournal
+from chaoslab.execution.options import RunArguments, check_number, taking
 from chaoslab.execution.trial import NoBaseline, Trial
 from chaoslab.search import attribution, causes, shrinking, strategies
 from chaoslab.search.attribution import Share
@@ -39,7 +39,7 @@ RERUNS = 500
 
 
 @dataclass(frozen=True)
-class Progress:
+class SearchProgress:
     """The progress of an exploration. `strategy`: the one at work. `possible`: the trials known so far."""
 
     strategy: str
@@ -54,7 +54,7 @@ class Progress:
 
 
 @dataclass
-class Failure:
+class FoundFailure:
     """A distinct way to fail, with the smallest variation that shows it.
 
     `trial`: the trial of that variation. `others`: the trials that failed alike at the same calls, by other faults.
@@ -83,7 +83,7 @@ class Failure:
     @property
     def cause(self) -> str:
         """The cause in one line, as in "exception at a 1 and at b 1: pay twice"."""
-        return causes.told(self.tried)
+        return causes.cause_text(self.tried)
 
     @property
     def faults(self) -> tuple[Injection, ...]:
@@ -97,7 +97,7 @@ class Failure:
     def test(self) -> str:
         """A test for pytest that is red until this is mended, as text. Raises ValueError: something that `lab.run` was
         given has no name that a test could import."""
-        from chaoslab.execution.found_test import text_of
+        from chaoslab.execution._found_test import text_of
 
         return text_of(self.trial, self.variation, causes.where(self.variation))
 
@@ -110,7 +110,7 @@ class Failure:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedExplore(Asked):
+class AskedExplore(RunArguments):
     """The arguments of `explore`."""
 
     trials: int = TRIALS
@@ -120,17 +120,17 @@ class AskedExplore(Asked):
     by: Sequence[str] = strategies.ORDER
     accept: Sequence[str] = GOOD
     count_words: bool = False
-    tell: Callable[[Progress], object] | None = None
+    tell: Callable[[SearchProgress], object] | None = None
     resume: str | Path | None = None
 
 
 @dataclass
-class Found:
+class Exploration:
     """The findings of an exploration. `failures`: the distinct ones, worst first. `map`: each call with each fault.
     `trials`: all that were tried, as data. `ended`: why it ended before all was tried; empty if it did not. `seconds`:
     of real time."""
 
-    failures: list[Failure]
+    failures: list[FoundFailure]
     map: Map
     trials: list[Tried]
     ended: str = ""
@@ -162,15 +162,15 @@ class Found:
 
 
 @taking(AskedExplore)
-def explore(asked: AskedExplore) -> Found:
+def explore(asked: AskedExplore) -> Exploration:
     """Tries each fault that applies at each call of an agent, at the calls that faults bring up, in pairs, in other
     orders of parallel calls and in plans by dice, in virtual time; then shrinks each distinct failure.
 
     The options are those of `run`, without `faults`. `tries`: the names of the only faults to try. `trials`, `seconds`:
     the budget, in trials and in real time. `by`: the strategies, of "singles", "lasting", "born", "pairs", "orders" and
     "random_plans". `accept`: the outcomes that are no failure. `count_words`: a verdict that rests on words counts like
-    a certain one. `tell` is called with a `Progress`. `resume`: the folder of an exploration that was broken off, whose
-    trials are not run again.
+    a certain one. `tell` is called with a `SearchProgress`. `resume`: the folder of an exploration that was broken off,
+    whose trials are not run again.
 
     Raises:
         ValueError, LookupError, TypeError: an argument is invalid; the message is one line.
@@ -205,7 +205,7 @@ class _Ended(Exception):
 class _Explorer:
     """An exploration under way."""
 
-    def __init__(self, trials: Session, asked: AskedExplore, journal: Journal | None) -> None:
+    def __init__(self, trials: SearchSession, asked: AskedExplore, journal: SearchJournal | None) -> None:
         self.trials, self._asked, self._journal = trials, asked, journal
         self._began_s, self._before = system.monotonic(), trials.trials
         self.recalled = {each.variation.key: each for each in journal.recalled} if journal else {}
@@ -258,14 +258,14 @@ class _Explorer:
         finally:
             ran.close()
 
-    def found(self, failures: Sequence[Failure], ended: str) -> Found:
+    def found(self, failures: Sequence[FoundFailure], ended: str) -> Exploration:
         """The findings so far."""
         map_ = Map(self.known, self.others, "" if ended == GOES_ON else ended)
         folder = self._journal.folder if self._journal is not None else None
         took_s = system.monotonic() - self._began_s
-        return Found([*failures], map_, list(self.known.tried.values()), ended, took_s, folder, self._asked)
+        return Exploration([*failures], map_, list(self.known.tried.values()), ended, took_s, folder, self._asked)
 
-    def draw(self, found: Found | None = None) -> None:
+    def draw(self, found: Exploration | None = None) -> None:
         """Leaves the map beside the log: that of the findings, or now and then that so far."""
         folder = self._journal.folder if self._journal is not None else None
         if folder is None or (found is None and system.monotonic() - self._drawn_s < MAP_S):
@@ -283,16 +283,16 @@ class _Explorer:
         took_s = system.monotonic() - self._began_s
         left = min(self.possible, self._asked.trials) - done
         left_s = took_s / done * left if done else None
-        self._asked.tell(Progress(name, done, self.possible, len(self._kinds), left_s))
+        self._asked.tell(SearchProgress(name, done, self.possible, len(self._kinds), left_s))
 
 
-def searched(trials: Session, asked: AskedExplore) -> Found:
+def searched(trials: SearchSession, asked: AskedExplore) -> Exploration:
     """The exploration of a session. Raises ValueError, LookupError, TypeError, NoBaseline: as `explore`."""
     _check(asked)
     with ExitStack() as stack:
         journal = None
         if asked.logs is not None or asked.resume is not None:
-            journal = stack.enter_context(Journal(trials.subject, asked.logs, asked.resume))
+            journal = stack.enter_context(SearchJournal(trials.subject, asked.logs, asked.resume))
         explorer = _Explorer(trials, asked, journal)
         if explorer.calm.failed:
             raise NoBaseline(f"the trial without faults fails by itself: {explorer.calm.why}")
@@ -311,15 +311,15 @@ def searched(trials: Session, asked: AskedExplore) -> Found:
 
 
 class Shrunk(NamedTuple):
-    """The smallest trial that failed like others; the fields are those of `Failure`."""
+    """The smallest trial that failed like others; the fields are those of `FoundFailure`."""
 
     tried: Tried
     reruns: int
     minimal: bool
     others: tuple[Tried, ...] = ()
 
-    def failure(self, trial: Trial) -> Failure:
-        return Failure(self.tried, trial, self.others, self.reruns, self.minimal)
+    def failure(self, trial: Trial) -> FoundFailure:
+        return FoundFailure(self.tried, trial, self.others, self.reruns, self.minimal)
 
 
 def distinct(shrunk: Iterable[Shrunk]) -> list[Shrunk]:
@@ -330,7 +330,7 @@ def distinct(shrunk: Iterable[Shrunk]) -> list[Shrunk]:
     return [*found.values()]
 
 
-def _shrunk(trials: Session, known: Known, group: Sequence[Tried]) -> Shrunk:
+def _shrunk(trials: SearchSession, known: Known, group: Sequence[Tried]) -> Shrunk:
     """The smallest of trials that failed alike at the same calls, shrunk."""
     smallest, *others = group
     asked = next((each.moments for each in known.tried.values() if each.variation.order == ()), ())
@@ -341,7 +341,7 @@ class Alike:
     """Tells of a variation if it fails like a given one, by a trial of it. `reruns`: the trials that this took.
     `bounded`: after RERUNS of them every other variation counts as one that does not, so that shrinking ends."""
 
-    def __init__(self, trials: Session, failing: Tried, known: Known | None = None) -> None:
+    def __init__(self, trials: SearchSession, failing: Tried, known: Known | None = None) -> None:
         self._trials, self._failing, self.reruns, self.bounded = trials, failing, 0, True
         self.cache = {**({} if known is None else known.tried), failing.variation.key: failing}
 
@@ -374,7 +374,7 @@ def _driven(search: Generator[Variation, bool, T], holds: Callable[[Variation], 
         return found
 
 
-def shrink(trial: Trial, *, accept: Sequence[str] = GOOD, count_words: bool = False) -> Failure:
+def shrink(trial: Trial, *, accept: Sequence[str] = GOOD, count_words: bool = False) -> FoundFailure:
     """Shrinks a trial of `run` or `run_many` that failed to the smallest cause that fails alike: fewer faults, plainer
     triggers and parameters, shorter delays, fewer swaps of parallel calls.
 
@@ -412,7 +412,9 @@ def _needed(given: Any, called: Collection[str]) -> Any:
     return [function for function in given or () if name_of(function) in called]
 
 
-def asking_less(failure: Failure, prompt: Any, opened: Callable[[Any], AbstractContextManager[Session]]) -> Failure:
+def asking_less(
+    failure: FoundFailure, prompt: Any, opened: Callable[[Any], AbstractContextManager[SearchSession]]
+) -> FoundFailure:
     """The failure with fewer turns of its conversation, or fewer sentences of its prompt, as far as it fails alike.
     `opened`: the session of a prompt, which has a trial without faults of its own."""
     while True:
@@ -439,13 +441,13 @@ def _shorter(prompt: Any) -> Iterator[Any]:
             yield " ".join(parts[:n] + parts[n + 1 :])
 
 
-def shrunk_in(trials: Session, trial: Trial) -> Failure:
+def shrunk_in(trials: SearchSession, trial: Trial) -> FoundFailure:
     """The smallest cause of a trial of this session's agent. Raises ValueError: it does not happen again."""
     with trials.one_by_one():
         return _shrunk_in(trials, trial)
 
 
-def _shrunk_in(trials: Session, trial: Trial) -> Failure:
+def _shrunk_in(trials: SearchSession, trial: Trial) -> FoundFailure:
     stated = Variation(tuple(hits(trial)), _order_of(trial))
     wanted = trials.read(stated, trial, "given")
     ((again, _),) = trials.tried([stated], "given")

@@ -13,12 +13,12 @@ from chaoslab.config.settings import name_secrets
 from chaoslab.core import events
 from chaoslab.core.limits import Limits
 from chaoslab.core.plan import Injection, Plan
-from chaoslab.execution.agents.case import AgentResult
-from chaoslab.execution.agents.run import AgentSpec
-from chaoslab.execution.checked import Ground, checked
+from chaoslab.execution._checked import Ground, checked
+from chaoslab.execution.agents._case import AgentResult
+from chaoslab.execution.agents._run import AgentSpec
 from chaoslab.execution.drawn import Drawn, Redrawn
 from chaoslab.execution.forked import children
-from chaoslab.execution.options import Asked
+from chaoslab.execution.options import RunArguments
 from chaoslab.execution.spec import Executor, TrialSpec
 from chaoslab.execution.trial import Trial, compared, trial_of
 from chaoslab.execution.workers import InProcess, KeptOpen, executor
@@ -91,7 +91,7 @@ class Subject:
     agent: Any = None
 
 
-class Session:
+class SearchSession:
     """A search's trials of one agent. They share one trial without faults, and the dice of a first trial, so that a
     variation does here what its faults do in `lab.run`. `trials`: the number of those that were run."""
 
@@ -223,9 +223,9 @@ def fails_by_verdict(accept: Sequence[str] = GOOD, *, count_words: bool = False)
 
 @contextmanager
 def session(
-    asked: Asked, *, jobs: int = 1, apart: bool = False, fails: Fails | None = None,
+    asked: RunArguments, *, jobs: int = 1, apart: bool = False, fails: Fails | None = None,
     standing: Sequence[Injection] = (), mitigation: str = "",
-) -> Iterator[Session]:  # fmt: skip
+) -> Iterator[SearchSession]:  # fmt: skip
     """A context in which the trials of a search run. `asked`: the agent with its options, without faults. `apart`: no
     trial is run in this process. `standing`: injections that every trial has, such as a budget. `mitigation`: what is
     tried around the agent's functions. Raises ValueError, LookupError, TypeError: an argument is invalid; the message
@@ -255,4 +255,4 @@ def session(
             lambda result, plan: trial_of(result, plan, twin, asked=asked),
             asked.agent,
         )
-        yield Session(subject, does, fails or fails_by_verdict(), standing, alone=alone, several=jobs > 1)
+        yield SearchSession(subject, does, fails or fails_by_verdict(), standing, alone=alone, several=jobs > 1)

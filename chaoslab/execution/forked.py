@@ -22,9 +22,9 @@ from typing import Any, Generic, NoReturn, TypeVar
 
 from chaoslab.base import garbage
 from chaoslab.base.interrupts import SIGNALS, check_late
+from chaoslab.execution._stack import Stack
 from chaoslab.execution.spec import Executor, Work
-from chaoslab.execution.stack import Stack
-from chaoslab.execution.workers import TRIES, Came, Heard, Processes, WorkerLost, elsewhere, executor, from_here
+from chaoslab.execution.workers import TRIES, Came, Processes, TellNews, WorkerLost, child_executor, executor, from_here
 
 STATM = Path("/proc/self/statm")
 """The memory of this process, in pages; the first number is the size of its addresses."""
@@ -208,7 +208,7 @@ class InChild:
 
     limit_s: float | None = None
     ahead: int = 1
-    heard: Heard = nullcontext
+    heard: TellNews = nullcontext
     tries: int = 1
 
     def map(self, work: Work[S, R], specs: Iterable[S]) -> Generator[R, None, None]:
@@ -267,13 +267,13 @@ def _there(specs: Iterable[S | None]) -> Iterator[S]:
 
 
 def children(
-    jobs: int, limit_s: float, *, at_once: bool, heard: Heard = nullcontext,
+    jobs: int, limit_s: float, *, at_once: bool, heard: TellNews = nullcontext,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Executor:  # fmt: skip
     """The executor in so many child processes, or in this process where there is none. `at_once`: with one child a
     trial begins only after the result of the last was taken, as it has to where a trial acts on the real world or
     counts on those before it. `heard`, `tell`: see `Processes`."""
-    if jobs > 1 and (there := elsewhere(limit_s, heard)) is not None:
+    if jobs > 1 and (there := child_executor(limit_s, heard)) is not None:
         return there
     if not can_fork():
         return executor(jobs, tell=tell, heard=heard)

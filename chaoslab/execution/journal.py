@@ -54,7 +54,7 @@ def _digest(agent: Any) -> str:
         return ""
 
 
-class Journal:
+class SearchJournal:
     """Writes the trials of an exploration into a new run of `logs`. `recalled`: what came of those of an earlier one.
     Raises ValueError: the earlier one is of another agent, seed or version; the message is one line; LogLost: nothing
     can be written."""

@@ -16,7 +16,7 @@ from chaoslab.analysis.verdict.opinions import messages, questions, said
 from chaoslab.base.jsonable import describe_error, line, shown
 from chaoslab.execution.asking import Model, Words
 from chaoslab.record.history import History
-from chaoslab.record.spoken import OPINIONS, SAID, UNCLEAR, Kept, Reply, Spoken, keep
+from chaoslab.record.spoken import OPINIONS, SAID, UNCLEAR, JudgeReply, KeptReplies, Spoken, keep
 
 MODEL = "model"
 """The value of `judge=` that stands for the model of the environment."""
@@ -29,7 +29,7 @@ class Judge:
 
     name: str
 
-    def reply(self, question: Question) -> Reply:
+    def reply(self, question: Question) -> JudgeReply:
         """The reply, or the reason why there is none, as its `error`. It raises nothing."""
         raise NotImplementedError
 
@@ -61,7 +61,7 @@ class ModelJudge(Judge):
         self.requests = 0
         """The requests that were made."""
 
-    def reply(self, question: Question) -> Reply:
+    def reply(self, question: Question) -> JudgeReply:
         asked = messages(question)
         if self._silent >= SILENT_MAX:
             text = f"it was not asked, since the judge at {self._model.url} gave no reply {SILENT_MAX} times"
@@ -78,10 +78,10 @@ class ModelJudge(Judge):
             return self._made(question, words, str(found))
         return self._made(question, words, error=f"the judge answered off the form: {line(words.text, SHOWN)}")
 
-    def _made(self, question: Question, words: Words | None = None, said: str = UNCLEAR, error: str = "") -> Reply:
+    def _made(self, question: Question, words: Words | None = None, said: str = UNCLEAR, error: str = "") -> JudgeReply:
         if words is None:
-            return Reply(said, self.name, error, key=question.key)
-        return Reply(
+            return JudgeReply(said, self.name, error, key=question.key)
+        return JudgeReply(
             said, self.name, error, key=question.key, messages=messages(question), reply=words.text,
             tokens_in=words.tokens_in, tokens_out=words.tokens_out, cost_usd=words.cost_usd,
         )  # fmt: skip
@@ -96,26 +96,28 @@ class FunctionJudge(Judge):
     def __post_init__(self) -> None:
         self.name = line(getattr(self.function, "__name__", type(self.function).__name__), SHOWN)
 
-    def reply(self, question: Question) -> Reply:
+    def reply(self, question: Question) -> JudgeReply:
         try:
             found = self.function(question)
         except Exception as error:  # noqa: BLE001 - it is the user's code
-            return Reply(UNCLEAR, self.name, line(f"judge= raised {describe_error(error)}", SHOWN), key=question.key)
+            return JudgeReply(
+                UNCLEAR, self.name, line(f"judge= raised {describe_error(error)}", SHOWN), key=question.key
+            )
         if not isinstance(found, str) or found not in SAID:
             text = f"judge= gave {shown(found)}: it should be one of {', '.join(SAID)}"
-            return Reply(UNCLEAR, self.name, text, key=question.key)
-        return Reply(str(found), self.name, key=question.key)
+            return JudgeReply(UNCLEAR, self.name, text, key=question.key)
+        return JudgeReply(str(found), self.name, key=question.key)
 
 
-def answered(reply: Reply | None, model: str = "") -> bool:
+def answered(reply: JudgeReply | None, model: str = "") -> bool:
     """True if a question need not be asked again: its reply is there, of this model if one is named."""
     return reply is not None and bool(reply.reply or not reply.error) and model in ("", reply.model)
 
 
-class Answered(Protocol):
+class TrialToJudge(Protocol):
     """A trial, as far as its answer is asked about. `opinion`: what the judge says of it."""
 
-    opinion: Reply | None
+    opinion: JudgeReply | None
 
     @property
     def history(self) -> History: ...
@@ -123,7 +125,7 @@ class Answered(Protocol):
     def folder(self) -> Path | None: ...
 
 
-T = TypeVar("T", bound=Answered)
+T = TypeVar("T", bound=TrialToJudge)
 
 
 def judged(trials: Generator[T, None, None], judge: Judge | None) -> Generator[T, None, None]:
@@ -131,7 +133,7 @@ def judged(trials: Generator[T, None, None], judge: Judge | None) -> Generator[T
     if judge is None:
         yield from trials
         return
-    known: dict[str, Reply] = {}
+    known: dict[str, JudgeReply] = {}
     with closing(trials):
         for trial in trials:
             for question in questions(trial.history).values():
@@ -146,18 +148,18 @@ def judged(trials: Generator[T, None, None], judge: Judge | None) -> Generator[T
 
 
 @dataclass
-class Wanted:
+class JudgingWanted:
     """The questions of a run that was read, and the replies that were kept. `model`: the model of which a reply is
     wanted; empty for any."""
 
     folder: Path
     asked: Mapping[str, Question]
-    replies: dict[str, Reply]
+    replies: dict[str, JudgeReply]
     model: str = ""
 
     @classmethod
-    def of(cls, history: History, folder: Path, model: str = "") -> Wanted:
-        return cls(folder, questions(history), dict(Kept.read(folder).replies), model)
+    def of(cls, history: History, folder: Path, model: str = "") -> JudgingWanted:
+        return cls(folder, questions(history), dict(KeptReplies.read(folder).replies), model)
 
     @property
     def there(self) -> dict[str, Question]:
@@ -169,7 +171,7 @@ class Wanted:
         """The questions to ask, by their hash."""
         return {key: each for key, each in self.there.items() if not answered(self.replies.get(key), self.model)}
 
-    def ask(self, judge: Judge) -> Iterator[Reply]:
+    def ask(self, judge: Judge) -> Iterator[JudgeReply]:
         """Asks the open questions one by one. Each reply is kept before it is given. Raises OSError: it cannot be
         kept."""
         for key, question in self.open.items():

@@ -334,7 +334,7 @@ class RunOptions:
 
 
 @dataclass(frozen=True)
-class Asked(RunOptions):
+class RunArguments(RunOptions):
     """The arguments of `run`."""
 
     agent: Any = field(
@@ -353,7 +353,7 @@ class Asked(RunOptions):
 
 
 @dataclass(frozen=True)
-class AskedMany(Asked):
+class AskedMany(RunArguments):
     """The arguments of `run_many`."""
 
     trials: int = field(kw_only=True)
@@ -393,15 +393,15 @@ def taking(arguments: Callable[P, A]) -> Callable[[Callable[[A], R]], Callable[P
 
         of_function = inspect.signature(function).return_annotation
         call.__signature__ = signature.replace(return_annotation=of_function)  # type: ignore[attr-defined]
-        call.__doc__ = inspect.cleandoc(function.__doc__ or "").replace(THEY_STAND, told())
+        call.__doc__ = inspect.cleandoc(function.__doc__ or "").replace(THEY_STAND, options_text())
         return call
 
     return changed
 
 
-def told() -> str:
+def options_text() -> str:
     """The options with their meanings, under their headings, as the docstring of `run` has them."""
-    asked = fields(Asked)
+    asked = fields(RunArguments)
     groups: dict[str, list[str]] = {AGENT: [], WORLD: [], RESULT: []}
     for each in (*asked[len(fields(RunOptions)) :], *asked[: len(fields(RunOptions))]):
         text = f"`{each.name}`: {each.metadata['says']}"

@@ -14,14 +14,14 @@ from chaoslab.core import events
 from chaoslab.execution.drawn import Around
 from chaoslab.execution.spec import Executor, RunSpec, TrialResult, TrialSpec
 from chaoslab.record.log import BufferedEvent, LogLost
-from chaoslab.record.steering import Steering, obey
+from chaoslab.record.steering import RunSteering, obey
 from chaoslab.reports.tables import Tables
 from chaoslab.worlds.virtual.run_writer import RunWriter
 
 R = TypeVar("R", bound=TrialResult)
 
 
-class Named(Protocol):
+class NamedRun(Protocol):
     """A run, as far as its folder tells of it."""
 
     @property
@@ -32,7 +32,9 @@ class Named(Protocol):
 
 
 @contextmanager
-def written(run: Named, trials: int, folder: Path, *, log_as: str = "lines", keep: str = "all") -> Iterator[RunWriter]:
+def written(
+    run: NamedRun, trials: int, folder: Path, *, log_as: str = "lines", keep: str = "all"
+) -> Iterator[RunWriter]:
     """A context that writes the run's folder. The run ends as done, interrupted (Ctrl-C, or the iterator was closed) or
     broken. `log_as`, `keep`: see `RunOptions`. Raises LogLost: the folder cannot be written. Incomplete: a package for
     this form is not installed."""
@@ -64,7 +66,7 @@ class Steered(Around[RunSpec[R]]):
     @contextmanager
     def opened(self) -> Iterator[Callable[[TrialSpec], R]]:
         with self.run.opened() as do:
-            yield lambda spec: do(replace(spec, off=tuple(off)) if (off := Steering.read(self.folder).off) else spec)
+            yield lambda spec: do(replace(spec, off=tuple(off)) if (off := RunSteering.read(self.folder).off) else spec)
 
 
 def results(

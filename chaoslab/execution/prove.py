@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 from chaoslab.base.registry import did_you_mean
-from chaoslab.execution.explore import Found
-from chaoslab.execution.exploring import Session, fails_by_verdict, session
-from chaoslab.execution.options import Asked
+from chaoslab.execution.explore import Exploration
+from chaoslab.execution.exploring import SearchSession, fails_by_verdict, session
+from chaoslab.execution.options import RunArguments
 from chaoslab.execution.trial import NoBaseline
 from chaoslab.seams.functions.mitigations import KINDS
-from chaoslab.search.proof import Change, Proof
+from chaoslab.search.proof import Proof, ProofChange
 from chaoslab.search.variation import GOOD, Tried
 
 DEADLINE = "deadline"
@@ -25,7 +25,8 @@ shorter deadline."""
 
 
 def prove(
-    found: Found, agent: Any = None, *, mitigation: str = "", accept: Sequence[str] = GOOD, count_words: bool = False,
+    found: Exploration, agent: Any = None, *, mitigation: str = "", accept: Sequence[str] = GOOD,
+    count_words: bool = False,
     jobs: int = 1, **changed: Any,
 ) -> Proof:  # fmt: skip
     """Runs the trials of an exploration again with another agent, or with a mitigation around its functions: "key",
@@ -46,7 +47,7 @@ def prove(
     return proof(found.trials, what, lambda: opened_with(asked, mitigation, jobs=jobs, fails=fails))
 
 
-def opened_with(asked: Asked, mitigation: str, **options: Any) -> AbstractContextManager[Session]:
+def opened_with(asked: RunArguments, mitigation: str, **options: Any) -> AbstractContextManager[SearchSession]:
     """The session of an agent with this mitigation; empty for none. Raises LookupError: there is no such mitigation."""
     if mitigation and mitigation not in MITIGATIONS:
         raise LookupError(f"no mitigation is called '{mitigation:.40}': {did_you_mean(mitigation, MITIGATIONS)}")
@@ -55,14 +56,14 @@ def opened_with(asked: Asked, mitigation: str, **options: Any) -> AbstractContex
     return session(asked, **options, mitigation=mitigation)
 
 
-def proof(before: Sequence[Tried], what: str, opened: Callable[[], AbstractContextManager[Session]]) -> Proof:
+def proof(before: Sequence[Tried], what: str, opened: Callable[[], AbstractContextManager[SearchSession]]) -> Proof:
     """The proof that running these variations again in this session gives."""
     found = Proof(what)
     try:
         with opened() as trials:
             again = trials.tried([each.variation for each in before], "prove")
             for was, (tried, _) in zip(before, again, strict=True):
-                found.changes.append(Change(was, tried))
+                found.changes.append(ProofChange(was, tried))
     except NoBaseline as error:
         found.refused = str(error)
     return found

@@ -29,24 +29,24 @@ from chaoslab.base.terminal import clean
 from chaoslab.config.settings import name_secrets
 from chaoslab.core import events
 from chaoslab.core.plan import Plan
-from chaoslab.execution.agents.calling import readable
-from chaoslab.execution.agents.case import AgentResult
+from chaoslab.execution._checked import checked
+from chaoslab.execution._judged import JudgedRun, made
+from chaoslab.execution.agents._calling import readable
+from chaoslab.execution.agents._case import AgentResult
+from chaoslab.execution.agents._run import AgentSpec
+from chaoslab.execution.agents._trial_record import STOPPED
 from chaoslab.execution.agents.functions import Fresh
-from chaoslab.execution.agents.run import AgentSpec
-from chaoslab.execution.agents.trial_record import STOPPED
-from chaoslab.execution.checked import checked
 from chaoslab.execution.drawn import Drawn, DrawnRun
 from chaoslab.execution.forked import children
-from chaoslab.execution.judged import JudgedRun, made
 from chaoslab.execution.judging import Judge, judged
-from chaoslab.execution.options import Asked, AskedMany, check_number, taking
+from chaoslab.execution.options import AskedMany, RunArguments, check_number, taking
 from chaoslab.execution.pipeline import results, written
 from chaoslab.execution.spec import Executor, RunSpec, TrialSpec
 from chaoslab.execution.trials import Trials
 from chaoslab.execution.workers import executor
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
-from chaoslab.record.spoken import Reply
+from chaoslab.record.spoken import JudgeReply
 
 SHOWN = 300
 """The longest one-line text of a trial, in characters."""
@@ -70,9 +70,9 @@ class Trial:
     _result: Any
     """Its result with `history` and `warnings`: an `AgentResult`, or that of the lab's agent."""
     folder: Path | None = None
-    opinion: Reply | None = None
+    opinion: JudgeReply | None = None
     """The opinion of `judge` on its answer, and what it cost; None if it was not asked."""
-    asked: Asked | None = field(default=None, repr=False)
+    asked: RunArguments | None = field(default=None, repr=False)
     """The arguments that it was made with, if it was made by `run` or `run_many`."""
 
     def want(self) -> None:
@@ -173,13 +173,13 @@ class Trial:
     def warnings(self) -> tuple[str, ...]:
         """Warnings about the trial, such as functions that could not be watched, or faults that hit nothing."""
         own = self._result.warnings
-        if not self.told:
+        if not self.calls_known:
             return tuple(own)
         nothing_shown = unread(record.event for record in self.history.records if record.trial == self.key)
         return (*own, *idle(self.history, self.plan.injections), *filter(None, [nothing_shown]))
 
     @property
-    def told(self) -> bool:
+    def calls_known(self) -> bool:
         """False if the trial was ended with its process, so that its calls are not known."""
         return STOPPED not in self._result.warnings
 
@@ -191,8 +191,8 @@ class Trial:
         return line(f"Trial({self.key}, {self.outcome}: {self.why}", SHOWN - 1) + ")"
 
 
-@taking(Asked)
-def run(asked: Asked) -> Trial:
+@taking(RunArguments)
+def run(asked: RunArguments) -> Trial:
     """Runs one trial of an agent, and returns its result even if the agent fails. The agent's code is not edited: its
     functions are swapped during the trial.
 
@@ -214,7 +214,7 @@ def run(asked: Asked) -> Trial:
         NothingHit: a fault hit or changed nothing, as in `Trial.warnings`.
     """
     (trial,) = numbered(asked, range(1))
-    for said in idle(trial.history, trial.plan.injections) if trial.told else ():
+    for said in idle(trial.history, trial.plan.injections) if trial.calls_known else ():
         warnings.warn(said, NothingHit, stacklevel=3)
     return trial
 
@@ -245,15 +245,15 @@ def _watched(trials: Generator[Trial, None, None]) -> Generator[Trial, None, Non
     found = Idle()
     with closing(trials):
         for trial in trials:
-            if trial.told and found.wants(trial.plan.injections):
+            if trial.calls_known and found.wants(trial.plan.injections):
                 found.take(trial.history, trial.plan.injections)
             yield trial
-    for said in found.told(called=True):
+    for said in found.in_words(called=True):
         warnings.warn(said, NothingHit, stacklevel=3)
 
 
 def numbered(
-    asked: Asked, numbers: Sequence[int], *, jobs: int = 1, drawn: Callable[[int], Drawn] | None = None,
+    asked: RunArguments, numbers: Sequence[int], *, jobs: int = 1, drawn: Callable[[int], Drawn] | None = None,
     apart: bool = False,
 ) -> Generator[Trial, None, None]:  # fmt: skip
     """The same for the trials with these numbers, from 0: each is as it is among all others. `drawn`: the plan of a
@@ -268,7 +268,7 @@ def numbered(
     return trials
 
 
-def _of(asked: Asked, trials: Generator[Trial, None, None]) -> Generator[Trial, None, None]:
+def _of(asked: RunArguments, trials: Generator[Trial, None, None]) -> Generator[Trial, None, None]:
     with closing(trials):
         for trial in trials:
             trial.asked = asked
@@ -319,7 +319,7 @@ def _trials(
 
 
 def trial_of(
-    result: AgentResult, plan: Plan, twin: Trial | None, folder: Path | None = None, asked: Asked | None = None
+    result: AgentResult, plan: Plan, twin: Trial | None, folder: Path | None = None, asked: RunArguments | None = None
 ) -> Trial:
     """The trial of a result."""
     key = result.book.trial.key

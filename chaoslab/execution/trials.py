@@ -23,7 +23,7 @@ ROWS, WHY = 20, 80
 HEADER = ("trial", "outcome", "time", "why")
 
 
-class Taken(Protocol):
+class TakenTrial(Protocol):
     """A trial, as far as the tables show it."""
 
     @property
@@ -36,7 +36,7 @@ class Taken(Protocol):
     def verdict(self) -> Verdict: ...
 
 
-T = TypeVar("T", bound=Taken)
+T = TypeVar("T", bound=TakenTrial)
 
 
 class _Row:
@@ -44,7 +44,7 @@ class _Row:
 
     __slots__ = ("_trial", "_verdict", "key", "seconds")
 
-    def __init__(self, trial: Taken) -> None:
+    def __init__(self, trial: TakenTrial) -> None:
         self._trial = weakref.ref(trial)
         self._verdict: Verdict | None = None
         self.key, self.seconds = trial.key, trial.seconds

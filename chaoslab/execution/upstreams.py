@@ -14,7 +14,7 @@ from chaoslab.config.limits import hosts_allowed
 from chaoslab.core.fault import load, trait
 from chaoslab.core.plan import Injection, Plan
 from chaoslab.model import formats
-from chaoslab.seams.gateway.routes import Route
+from chaoslab.seams.gateway.routes import GatewayRoute
 from chaoslab.seams.gateway.shared import Gateway
 from chaoslab.seams.services.model import ModelHost
 from chaoslab.seams.services.refusals import refuses
@@ -54,7 +54,7 @@ def check_refusing(injections: Iterable[Injection], routes: Iterable[str]) -> No
             )
 
 
-def check_hosts(plan: Plan, routes: Mapping[str, Route]) -> None:
+def check_hosts(plan: Plan, routes: Mapping[str, GatewayRoute]) -> None:
     """Checks that the faults of a plan with limits hit loopback alone, or the hosts that these name. Raises ValueError:
     one would hit another."""
     allowed = hosts_allowed(plan.limits)
@@ -69,7 +69,7 @@ def check_hosts(plan: Plan, routes: Mapping[str, Route]) -> None:
                 )
 
 
-def check_bases(routes: Mapping[str, Route]) -> None:
+def check_bases(routes: Mapping[str, GatewayRoute]) -> None:
     """Checks that no provider's path would stand twice in an address. Raises ValueError: a route has it already."""
     for each in formats.PROVIDERS:
         name, path = each.name, each.added
@@ -78,7 +78,7 @@ def check_bases(routes: Mapping[str, Route]) -> None:
             raise ValueError(f"the route {name} goes to {url}{path}, and its SDK adds {path} itself: give {url}")
 
 
-def of_model(route: Route) -> bool:
+def of_model(route: GatewayRoute) -> bool:
     """True for a route that is known for a model's before it is asked."""
     named = route.name == "model" or any(route.name == each.name for each in formats.PROVIDERS)
     return named or formats.provider_of(route.host) is not None or formats.provider_of(route.name) is not None
@@ -86,7 +86,7 @@ def of_model(route: Route) -> bool:
 
 @contextmanager
 def listening(
-    routes: Mapping[str, Route], seam: ServiceSeam, *, port: int = 0, ports: Mapping[str, int] | None = None,
+    routes: Mapping[str, GatewayRoute], seam: ServiceSeam, *, port: int = 0, ports: Mapping[str, int] | None = None,
     timeout_s: float = UPSTREAM_S, proxy: tuple[int, str] | None = None,
 ) -> Iterator[tuple[str, Gateway]]:  # fmt: skip
     """A context with listeners on loopback, one for all routes, one for each of `ports`, and that of the `proxy`; gives
@@ -105,15 +105,17 @@ def listening(
         shared.addresses.update(found)
         beside = None
         if proxy is not None:
-            from chaoslab.seams.gateway.forward import Proxy
+            from chaoslab.seams.gateway.forward import ForwardProxy
 
             number, elsewhere = proxy
-            beside = Proxy(shared, stack.enter_context(_listening(number, "another --proxy-port")), elsewhere).serve
+            beside = ForwardProxy(
+                shared, stack.enter_context(_listening(number, "another --proxy-port")), elsewhere
+            ).serve
         stack.enter_context(running(shared, own, beside))
         yield shared.address, shared
 
 
-def addresses(routes: Mapping[str, Route], url: Callable[[str], str]) -> dict[str, str]:
+def addresses(routes: Mapping[str, GatewayRoute], url: Callable[[str], str]) -> dict[str, str]:
     """The variables in which the SDKs of models' providers look for an address, with those of the gateway. `url`: the
     address of a route."""
     found = {}

@@ -31,7 +31,7 @@ from chaoslab.execution.spec import Executor, Work
 S = TypeVar("S")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
-Heard = Callable[[], AbstractContextManager[object]]
+TellNews = Callable[[], AbstractContextManager[object]]
 
 CHUNK_MAX = 25
 """The most trials given to a worker at once. Sending them one by one would cost more than small trials take."""
@@ -60,16 +60,20 @@ class NotPicklable(TypeError):
 
 
 def executor(
-    jobs: int, *, tell: Callable[[str], None] = lambda _: None, heard: Heard = nullcontext, chunk_max: int = CHUNK_MAX
+    jobs: int,
+    *,
+    tell: Callable[[str], None] = lambda _: None,
+    heard: TellNews = nullcontext,
+    chunk_max: int = CHUNK_MAX,
 ) -> Executor:
     """An executor with `jobs` processes; 1 is this process. `tell`, `heard`, `chunk_max`: see the executors. Several
     are those of `spread`, within it."""
-    if jobs > 1 and (there := elsewhere(None, heard)) is not None:
+    if jobs > 1 and (there := child_executor(None, heard)) is not None:
         return there
     return InProcess(heard) if jobs <= 1 else Processes(jobs, tell=tell, heard=heard, chunk_max=chunk_max)
 
 
-Elsewhere = Callable[[float | None, Heard], Executor]
+Elsewhere = Callable[[float | None, TellNews], Executor]
 """Makes an executor on other processes than this one's children, with the limit of a trial in seconds."""
 _spread: ContextVar[Elsewhere | None] = ContextVar("spread", default=None)
 
@@ -84,7 +88,7 @@ def spread(elsewhere: Elsewhere) -> Iterator[None]:
         _spread.reset(before)
 
 
-def elsewhere(limit_s: float | None, heard: Heard) -> Executor | None:
+def child_executor(limit_s: float | None, heard: TellNews) -> Executor | None:
     """The executor of `spread`; None outside of it."""
     made = _spread.get()
     return None if made is None else made(limit_s, heard)
@@ -95,7 +99,7 @@ class InProcess:
     """An executor in this process. A trial begins only after the result of the last was taken. `heard` is entered
     before each trial: an interrupt does no harm there."""
 
-    heard: Heard = nullcontext
+    heard: TellNews = nullcontext
 
     def map(self, work: Work[S, R], specs: Iterable[S]) -> Generator[R, None, None]:
         with work.opened() as do:
@@ -146,7 +150,7 @@ class Processes:
     jobs: int
     method: str | None = None
     tell: Callable[[str], None] = lambda _: None
-    heard: Heard = nullcontext
+    heard: TellNews = nullcontext
     chunk_max: int = CHUNK_MAX
     limit_s: float | None = None
     alone: Executor | None = None

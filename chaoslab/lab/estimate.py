@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from chaoslab.config import settings
 from chaoslab.config.settings import Settings
-from chaoslab.execution.estimate import PILOT, Estimate, pilot, remembered
+from chaoslab.execution.estimate import PILOT, CostEstimate, pilot, remembered
 from chaoslab.lab.launch import FEW, LOGS, check, check_installed, spec_of
 
 
-def estimated(given: Sequence[str]) -> Estimate:
+def estimated(given: Sequence[str]) -> CostEstimate:
     """The cost of `chaoslab run` with these settings. In virtual time a few trials are run; in real time the newest run
     in the same world and with the same model tells. Raises SettingError: a setting is wrong. OSError: something is in
     the way."""
@@ -26,10 +26,10 @@ def estimated(given: Sequence[str]) -> Estimate:
     note = f"no earlier run is known: TRIALS=1 tells what a trial in WORLD={chosen.world} costs"
     limit = chosen.cost_limit_in_force_usd
     name = f"WORLD={chosen.world}, {chosen.model_name}"
-    return Estimate.of(name, trials, found, real=real, limit_usd=limit, notes=() if found else (note,))
+    return CostEstimate.of(name, trials, found, real=real, limit_usd=limit, notes=() if found else (note,))
 
 
-def _virtual(chosen: Settings, asked: Sequence[object], trials: int) -> Estimate:
+def _virtual(chosen: Settings, asked: Sequence[object], trials: int) -> CostEstimate:
     from chaoslab.execution.forked import children
     from chaoslab.execution.pipeline import results
     from chaoslab.execution.spec import REAL_LIMIT_S
@@ -38,4 +38,4 @@ def _virtual(chosen: Settings, asked: Sequence[object], trials: int) -> Estimate
     does = children(1, REAL_LIMIT_S, at_once=spec.sequential)
     jobs = 1 if spec.sequential else chosen.jobs or (1 if trials <= FEW else os.cpu_count() or 1)
     with closing(results(spec, min(trials, PILOT), executor=does)) as done:
-        return Estimate.of("WORLD=virtual", trials, pilot(done), real=False, jobs=jobs)
+        return CostEstimate.of("WORLD=virtual", trials, pilot(done), real=False, jobs=jobs)

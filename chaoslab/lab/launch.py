@@ -21,7 +21,7 @@ from chaoslab.base.interrupts import heard_outside_imports
 if TYPE_CHECKING:
     from chaoslab.analysis.measures.run_report import RunReport
     from chaoslab.config.settings import Settings
-    from chaoslab.lab.virtual_lab import LabSpec
+    from chaoslab.lab._virtual_lab import LabSpec
     from chaoslab.reports.gate import Gate
     from chaoslab.reports.loaded import Loaded
 
@@ -88,7 +88,7 @@ def _local(chosen: Settings, given: Sequence[str], gate: Gate | None, *, drawn: 
     try:
         with (
             Interrupts() as interrupts,
-            interrupts.heard(),
+            interrupts.interruptible(),
             brought_up(
                 ports,
                 at,
@@ -166,7 +166,7 @@ def _virtual(
     try:
         with heard_outside_imports():
             check_installed("virtual")
-            from chaoslab.lab.virtual_lab import check_stated
+            from chaoslab.lab._virtual_lab import check_stated
 
             asked = check(chosen)
             check_stated(chosen, asked, _prompts(chosen))
@@ -185,7 +185,7 @@ def spec_of(chosen: Settings, asked: Sequence[Any]) -> LabSpec:
     from chaoslab.base.identity import digest
     from chaoslab.config.scenario import check_world, from_settings
     from chaoslab.config.settings import SettingError
-    from chaoslab.lab.virtual_lab import LabSpec
+    from chaoslab.lab._virtual_lab import LabSpec
 
     real = config.load().services
     if real:
@@ -236,7 +236,7 @@ def carry_out(spec: LabSpec, folder: Path, *, quiet: bool = False) -> int:
     from chaoslab.execution.spec import REAL_LIMIT_S
     from chaoslab.execution.workers import WorkerLost
     from chaoslab.record.log import LogLost
-    from chaoslab.reports.progress import Progress
+    from chaoslab.reports.progress import WorkProgress
     from chaoslab.worlds.virtual.context import Unsupported
 
     trials = spec.settings.trials_of(len(spec.prompts))
@@ -247,8 +247,10 @@ def carry_out(spec: LabSpec, folder: Path, *, quiet: bool = False) -> int:
         )
         jobs = 1
     try:
-        with Interrupts() as interrupts, Progress(trials, quiet=quiet) as progress:
-            does = children(jobs, REAL_LIMIT_S, at_once=spec.sequential, tell=progress.say, heard=interrupts.heard)
+        with Interrupts() as interrupts, WorkProgress(trials, quiet=quiet) as progress:
+            does = children(
+                jobs, REAL_LIMIT_S, at_once=spec.sequential, tell=progress.say, heard=interrupts.interruptible
+            )
             try:
                 with written(spec, trials, folder) as book:
                     for result in results(spec, trials, executor=does, book=book):

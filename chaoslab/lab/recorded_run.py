@@ -23,7 +23,7 @@ from chaoslab.reports import folder as places
 from chaoslab.reports import trials
 
 if TYPE_CHECKING:
-    from chaoslab.lab.virtual_lab import LabSpec
+    from chaoslab.lab._virtual_lab import LabSpec
 
 _TRIAL = re.compile(rb'"trial": *"(p\d+\.r\d+)"')
 _KEY = re.compile(r"p(?P<prompt>\d{1,6})\.r(?P<repeat>\d{1,9})", re.ASCII)
@@ -34,7 +34,7 @@ class Unrepeatable(ValueError):
 
 
 @dataclass(frozen=True)
-class Line:
+class RecordedLine:
     """A line of a log, unchanged. `number` counts from 1. `record` is None if the line cannot be read."""
 
     number: int
@@ -58,7 +58,7 @@ class RecordedRun:
     folder: Path
     run: str
     started: events.RunStarted
-    files: dict[str, list[Line]]
+    files: dict[str, list[RecordedLine]]
     history: History
     trials: list[str]
 
@@ -73,13 +73,13 @@ class RecordedRun:
     def virtual(self) -> bool:
         return self.started.world == "virtual"
 
-    def lines(self, trial: str) -> dict[str, list[Line]]:
+    def lines(self, trial: str) -> dict[str, list[RecordedLine]]:
         """The trial's lines in each file."""
         return self._by_trial.get(trial, {})
 
     @cached_property
-    def _by_trial(self) -> dict[str | None, dict[str, list[Line]]]:
-        found: dict[str | None, dict[str, list[Line]]] = {}
+    def _by_trial(self) -> dict[str | None, dict[str, list[RecordedLine]]]:
+        found: dict[str | None, dict[str, list[RecordedLine]]] = {}
         for name, lines in self.files.items():
             for line in lines:
                 found.setdefault(line.trial, {}).setdefault(name, []).append(line)
@@ -118,7 +118,7 @@ def read(name: str, *, logs: Path = places.LOGS) -> RecordedRun:
     folder = places.find(name, logs=logs)
     try:
         files = {
-            path.name: [Line(n, raw, parse_line(raw)) for n, raw in enumerate(lines_of(path), 1)]
+            path.name: [RecordedLine(n, raw, parse_line(raw)) for n, raw in enumerate(lines_of(path), 1)]
             for path in log_files(folder)
         }
     except OSError as error:
@@ -265,7 +265,7 @@ def spec_of(remembered: RecordedRun) -> LabSpec:
     SettingError: this version does not know one of its settings; Unrepeatable: this version does not know its plan or
     its prompts."""
     from chaoslab.agent.prompts import Prompt
-    from chaoslab.lab.virtual_lab import LabSpec
+    from chaoslab.lab._virtual_lab import LabSpec
 
     started, where = remembered.started, remembered.beginning
     chosen = Settings.from_shown(started.settings, where=where)

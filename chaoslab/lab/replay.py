@@ -16,7 +16,7 @@ from chaoslab.core.fault import BrokenFault
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.execution.workers import InProcess
 from chaoslab.lab import recorded_run
-from chaoslab.lab.recorded_run import Line, RecordedRun, Unrepeatable
+from chaoslab.lab.recorded_run import RecordedLine, RecordedRun, Unrepeatable
 from chaoslab.record import provenance
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record, parse_line
@@ -26,7 +26,7 @@ from chaoslab.worlds.virtual.context import Unsupported
 from chaoslab.worlds.virtual.recorded_targets import NO_REPLY
 
 if TYPE_CHECKING:
-    from chaoslab.lab.virtual_lab import LabResult, LabSpec
+    from chaoslab.lab._virtual_lab import LabResult, LabSpec
 
 VALUE_MAX = 160
 
@@ -132,7 +132,7 @@ def _spelt(log: RecordedRun, kept: Sequence[BufferedEvent], *, after_s: float, s
 # Byte for byte.
 
 
-def _bytes(log: RecordedRun, lines: dict[str, list[Line]], kept: Sequence[BufferedEvent]) -> str:
+def _bytes(log: RecordedRun, lines: dict[str, list[RecordedLine]], kept: Sequence[BufferedEvent]) -> str:
     """The first difference in the trial's lines, in order of time; empty if there is none. Each side counts from the
     trial's start."""
     first = next(
@@ -148,11 +148,11 @@ def _bytes(log: RecordedRun, lines: dict[str, list[Line]], kept: Sequence[Buffer
     return min(found)[1] if found else ""
 
 
-def _seq(line: Line) -> int:
+def _seq(line: RecordedLine) -> int:
     return line.record.seq if line.record else line.number
 
 
-def _file(name: str, was: list[Line], now: list[bytes]) -> tuple[float, str] | None:
+def _file(name: str, was: list[RecordedLine], now: list[bytes]) -> tuple[float, str] | None:
     """The time and place of the first difference in the lines of one writer."""
     for line, again in zip(was, now, strict=False):
         if line.raw != again:

@@ -19,7 +19,7 @@ from chaoslab.scenarios.lab_agent import Say
 from chaoslab.scenarios.scenario import BUDGET
 
 if TYPE_CHECKING:
-    from chaoslab.execution.exploring import Session
+    from chaoslab.execution.exploring import SearchSession
     from chaoslab.execution.trial import Trial
     from chaoslab.scenarios.scenario import Scenario
     from chaoslab.scenarios.spec import ScenarioSpec
@@ -100,7 +100,7 @@ def trials(
 ) -> Generator[Trial, None, None]:  # fmt: skip
     """The trials with these numbers, from 0."""
     extras.check("agent: lab", "virtual", "tools", "agent")
-    from chaoslab.lab.lab_trials import lab_trials
+    from chaoslab.lab._lab_trials import lab_trials
 
     spec = scenario.spec
     given = spec.model_fields_set
@@ -117,11 +117,11 @@ def trials(
 
 
 @contextmanager
-def session(scenario: Scenario, *, seed: int, jobs: int, fails: Callable[[Trial], str]) -> Iterator[Session]:
+def session(scenario: Scenario, *, seed: int, jobs: int, fails: Callable[[Trial], str]) -> Iterator[SearchSession]:
     """A context with the trials of a search, without the scenario's faults."""
     extras.check("agent: lab", "virtual", "tools", "agent")
-    from chaoslab.execution.exploring import Session
-    from chaoslab.lab.lab_trials import subject
+    from chaoslab.execution.exploring import SearchSession
+    from chaoslab.lab._lab_trials import subject
 
     spec = scenario.spec
     given = spec.model_fields_set
@@ -131,7 +131,7 @@ def session(scenario: Scenario, *, seed: int, jobs: int, fails: Callable[[Trial]
         deadline_s=spec.deadline if "deadline" in given else None,
     )  # fmt: skip
     standing = [each for each in scenario.injections if each.name == BUDGET]
-    yield Session(found, does, fails, standing)
+    yield SearchSession(found, does, fails, standing)
 
 
 def _check_one(injection: Injection) -> None:

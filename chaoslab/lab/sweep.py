@@ -24,7 +24,7 @@ CELLS_MAX = 400
 
 
 @dataclass(frozen=True)
-class Cell:
+class GridCell:
     """One run of the grid. `levels`: (setting, value as given) of each knob. `given`: all settings of its command
     line."""
 
@@ -37,10 +37,10 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Done:
+class DoneCell:
     """A cell with its run. `kept`: it was there before. `left_s`: the seconds that the rest will take, if known."""
 
-    cell: Cell
+    cell: GridCell
     folder: Path
     kept: bool
     number: int
@@ -51,15 +51,15 @@ class Done:
         return RunReport.read(self.folder)
 
 
-class Stopped(Exception):
+class CellStopped(Exception):
     """A cell's run did not come to its end. `code`: its exit code."""
 
-    def __init__(self, cell: Cell, number: int, code: int) -> None:
+    def __init__(self, cell: GridCell, number: int, code: int) -> None:
         super().__init__(f"stopped at {cell}, {number - 1} done before it: the same command goes on from there")
         self.code = code
 
 
-def grid(given: Sequence[str]) -> list[Cell]:
+def grid(given: Sequence[str]) -> list[GridCell]:
     """The cells of the settings, of which one or two have several values, with commas, or with semicolons where a value
     holds commas itself. Raises SettingError: a name or a value is wrong, or no setting or more than two have several
     values."""
@@ -84,7 +84,7 @@ def grid(given: Sequence[str]) -> list[Cell]:
     cells = []
     for levels in itertools.product(*([(name, value) for value in values] for name, values in several.items())):
         own = (*alone, *(f"{name}={value}" for name, value in levels))
-        cells.append(Cell(levels, own, settings.load(own)))
+        cells.append(GridCell(levels, own, settings.load(own)))
     if len(cells) > CELLS_MAX:
         raise SettingError(f"the grid has {len(cells)} cells; {CELLS_MAX} at most")
     return cells
@@ -105,9 +105,9 @@ def _values(name: str, text: str) -> list[str]:
 
 
 def sweep(
-    cells: Sequence[Cell], prompts: Sequence[Any], start: Callable[[Sequence[str]], int], *, logs: Path,
+    cells: Sequence[GridCell], prompts: Sequence[Any], start: Callable[[Sequence[str]], int], *, logs: Path,
     clock: Clock = system,
-) -> Iterator[Done]:  # fmt: skip
+) -> Iterator[DoneCell]:  # fmt: skip
     """Runs the cells in their order, but for those that have a complete run in `logs`. `prompts`: as the log of a run
     has them. `start`: runs the lab with these settings, as `launch.start`. Raises Stopped: a run did not come to its
     end."""
@@ -120,18 +120,18 @@ def sweep(
             code = start(cell.given)
             folder = (logs / "latest").resolve()
             if code or folder == before:
-                raise Stopped(cell, number, code or 2)
+                raise CellStopped(cell, number, code or 2)
             took_s.append(clock.monotonic() - began_s)
         rest = sum(other not in kept for other in cells[number:])
         left_s = rest * sum(took_s) / len(took_s) if took_s else None if rest else 0.0
-        yield Done(cell, logs / folder.name, cell in kept, number, left_s)
+        yield DoneCell(cell, logs / folder.name, cell in kept, number, left_s)
 
 
-def _kept(cells: Sequence[Cell], prompts: Sequence[Any], logs: Path) -> dict[Cell, Path]:
+def _kept(cells: Sequence[GridCell], prompts: Sequence[Any], logs: Path) -> dict[GridCell, Path]:
     """The newest complete run of each cell: of its settings and prompts, and made by the code that is here."""
     code, asked = provenance.code(), canonical(list(prompts))
     wanted = {canonical(_of_result(cell.chosen.shown())): cell for cell in cells}
-    found: dict[Cell, Path] = {}
+    found: dict[GridCell, Path] = {}
     for folder in runs.newest_first(logs):
         started = _first(folder)
         if started is None or canonical(started.asked) != asked:

@@ -14,7 +14,7 @@ from chaoslab.config.settings import Settings
 from chaoslab.core.plan import Plan
 from chaoslab.execution.forked import Child, Died, TooLong, can_fork
 from chaoslab.execution.spec import TrialSpec
-from chaoslab.lab.virtual_lab import Lab, LabSpec, Twins, check_stated
+from chaoslab.lab._virtual_lab import Lab, LabSpec, Twins, check_stated
 
 LIMIT_S = 60.0
 """The most seconds of real time for a twin, which takes some milliseconds."""

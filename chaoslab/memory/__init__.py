@@ -7,6 +7,8 @@ Raises:
     Unusable (a LookupError): there is none, or it is damaged or of another version; the message is one line.
 """
 
+# Other rooms use `planning`, `plans`, `store`.
+
 from __future__ import annotations
 
 import sys

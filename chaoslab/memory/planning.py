@@ -20,20 +20,20 @@ from chaoslab.core.events import CallStarted, Effect, FaultHeldBack, PromptStart
 from chaoslab.core.fault import load as fault_of
 from chaoslab.core.limits import Limits
 from chaoslab.core.plan import Injection
-from chaoslab.execution.journal import Journal
-from chaoslab.memory.plans import Done, Entry, Plan
-from chaoslab.memory.reading import Facts, experiment_of, kind_of, read
+from chaoslab.execution.journal import SearchJournal
+from chaoslab.memory._reading import Facts, experiment_of, kind_of, read
+from chaoslab.memory.plans import PlanEntry, ProposedPlan, RunProposal
 from chaoslab.memory.store import Memory
 from chaoslab.memory.store import memory as opened_memory
-from chaoslab.record.rulings import RulingsFile, State, TrialRuling
+from chaoslab.record.rulings import RulingsFile, RulingState, TrialRuling
 from chaoslab.reports.page import count
 from chaoslab.scenarios.builder import ScenarioBuilder, arguments_of, load_scenario
-from chaoslab.scenarios.exploring import Opened, opened
+from chaoslab.scenarios.exploring import OpenedSearch, opened
 from chaoslab.scenarios.scenario import Scenario
 from chaoslab.search.planning import hooks
 from chaoslab.search.planning.cells import Cell, traits_of
 from chaoslab.search.planning.design import Design, enhance
-from chaoslab.search.planning.evidence import Evidence, Target
+from chaoslab.search.planning.evidence import Evidence, TargetKnowledge
 from chaoslab.search.planning.posterior import Prediction, brier, predicted
 from chaoslab.search.planning.proposals import Proposed, propose
 from chaoslab.search.variation import Tried, Variation
@@ -47,7 +47,7 @@ REAL_TIME = ("local", "compose")
 
 
 @dataclass(frozen=True)
-class Asked:
+class PlanQuestion:
     """The question to a planner. `targets`: the only ones. `tries`: the only faults. `n`: the proposals. `risk`: the
     most that is allowed. `share`: of the traffic that a fault may hit. `critical`: criticalities, by target."""
 
@@ -93,8 +93,8 @@ def plan(
     subject: str = "", targets: Sequence[str] = (), tries: Sequence[str] = (), budget: int | str | None = None,
     n: int = N, risk: float = 1.0, seed: int = 0, share: float = 1.0, critical: Mapping[str, float] | None = None,
     run: bool = False, logs: str | Path | None = None, changed: Sequence[str] = (),
-    tell: Callable[[Done], object] | None = None,
-) -> Plan:  # fmt: skip
+    tell: Callable[[RunProposal], object] | None = None,
+) -> ProposedPlan:  # fmt: skip
     """The next experiments of a scenario, or of a subject that the memory knows: those with the most expected new
     knowledge per cost, with the reason, the risk, the cost and the command of each. `memory`: one, or its folder.
     `scenario`: one, or its file; without it, `subject` is the name of a scenario or an agent, by default the only one.
@@ -111,7 +111,7 @@ def plan(
     """
     store = memory if isinstance(memory, Memory) else opened_memory(memory)
     part = Limits.of({"share": share}).share
-    asked = Asked(tuple(targets), tuple(tries), n, _share("risk", risk), seed, part, critical or {})
+    asked = PlanQuestion(tuple(targets), tuple(tries), n, _share("risk", risk), seed, part, critical or {})
     for name, value in asked.critical.items():
         _share(f"critical of {name}", value)
     most = budget_of(budget)
@@ -138,7 +138,7 @@ def _scenario(given: Scenario | ScenarioBuilder | str | Path, changed: Sequence[
     return found[0]
 
 
-def _of_memory(store: Memory, subject: str, asked: Asked) -> Plan:
+def _of_memory(store: Memory, subject: str, asked: PlanQuestion) -> ProposedPlan:
     there = store.subjects()
     if not subject and len(there) == 1:
         (subject,) = there
@@ -150,7 +150,7 @@ def _of_memory(store: Memory, subject: str, asked: Asked) -> Plan:
     cells = [*_cells_of_memory(evidence, subject)]
     found = asked.proposed(evidence, subject, cells, asked.n)
     stated = {"share": asked.share} if asked.share < 1 else {}
-    return Plan(subject, evidence, [*_entries(evidence, found, stated, _python)], _left_out(found))
+    return ProposedPlan(subject, evidence, [*_entries(evidence, found, stated, _python)], _left_out(found))
 
 
 def _cells_of_memory(evidence: Evidence, subject: str) -> Iterator[Cell]:
@@ -180,9 +180,9 @@ def _costs(evidence: Evidence, subject: str, cells: Sequence[Cell]) -> dict[Cell
 
 
 def _of_scenario(
-    store: Memory, scenario: Scenario, asked: Asked, budget: tuple[int, float | None] | None, logs: Path,
-    changed: Sequence[str], tell: Callable[[Done], object] | None,
-) -> Plan:  # fmt: skip
+    store: Memory, scenario: Scenario, asked: PlanQuestion, budget: tuple[int, float | None] | None, logs: Path,
+    changed: Sequence[str], tell: Callable[[RunProposal], object] | None,
+) -> ProposedPlan:  # fmt: skip
     with opened(scenario) as made:
         ((calm, trial),) = made.session.tried([Variation()], "calm")
         agent = made.session.subject.run.started(0).model
@@ -192,8 +192,8 @@ def _of_scenario(
         effects = [(event.target, event.effect in undoes) for _, event in trial.history.of(Effect)]
         for target in dict.fromkeys(event.target for _, event in trial.history.of(CallStarted)):
             own = [undone for name, undone in effects if name == target]
-            evidence.targets.setdefault((scenario.name, target), Target(1, 1, len(own), sum(own)))
-        plan, left = Plan(scenario.name, evidence), [*_cells_of(made, calm, asked.tries)]
+            evidence.targets.setdefault((scenario.name, target), TargetKnowledge(1, 1, len(own), sum(own)))
+        plan, left = ProposedPlan(scenario.name, evidence), [*_cells_of(made, calm, asked.tries)]
         if budget is not None:
             _run(plan, made, scenario, asked, left, budget, logs, tell)
         found = asked.proposed(evidence, scenario.name, left, asked.n, len(plan.done))
@@ -206,7 +206,7 @@ def _of_scenario(
     return plan
 
 
-def _cells_of(made: Opened, calm: Tried, tries: Sequence[str]) -> Iterator[Cell]:
+def _cells_of(made: OpenedSearch, calm: Tried, tries: Sequence[str]) -> Iterator[Cell]:
     """The cells of a scenario: the faults that apply at what its agent calls, of each kind."""
     for name in tries:
         fault_of(name)
@@ -215,7 +215,7 @@ def _cells_of(made: Opened, calm: Tried, tries: Sequence[str]) -> Iterator[Cell]
         for probe in probes.get(target, ()):
             for how, kind in hooks.all_of("experiments"):
                 cell = Cell.of(target, probe.fault, dict(probe.params), how)
-                injection = hooks.asked("experiments", how, partial(kind.injection, cell))
+                injection = hooks.ask_plugin("experiments", how, partial(kind.injection, cell))
                 try:
                     made.session.subject.check(injection)
                 except (ValueError, LookupError):
@@ -227,17 +227,18 @@ def injection_of(cell: Cell) -> Injection:
     """The injection of a cell, as its kind of experiment makes it. Raises LookupError: there is no such kind.
     BrokenPlugin: it raised."""
     kind = hooks.load_of("experiments", cell.how)
-    made: Injection = hooks.asked("experiments", cell.how, lambda: kind().injection(cell))
+    made: Injection = hooks.ask_plugin("experiments", cell.how, lambda: kind().injection(cell))
     return made
 
 
 def _run(
-    plan: Plan, made: Opened, scenario: Scenario, asked: Asked, left: list[Cell], budget: tuple[int, float | None],
-    logs: Path, tell: Callable[[Done], object] | None,
+    plan: ProposedPlan, made: OpenedSearch, scenario: Scenario, asked: PlanQuestion, left: list[Cell],
+    budget: tuple[int, float | None],
+    logs: Path, tell: Callable[[RunProposal], object] | None,
 ) -> None:  # fmt: skip
     """Runs the best experiment, learns from it, and again, until the budget is spent. What is done leaves `left`."""
     (most, most_s), began_s = budget, system.monotonic()
-    with Journal(made.session.subject, logs, None) as journal:
+    with SearchJournal(made.session.subject, logs, None) as journal:
         assert journal.folder is not None  # it has logs
         plan.folder = journal.folder
         rulings = RulingsFile(journal.folder, scenario.name, (), most)
@@ -256,11 +257,11 @@ def _run(
             within = (entry.design.within,)
             ((tried, trial),) = made.session.tried([Variation((injection_of(cell),))], "plan", within)
             held = next((event.limit for _, event in trial.history.of(FaultHeldBack)), "") if not tried.met else ""
-            state = State.FAILED if tried.failed else State.INVALID if tried.void else State.PASSED
+            state = RulingState.FAILED if tried.failed else RulingState.INVALID if tried.void else RulingState.PASSED
             rulings.add(journal.add(tried, trial), TrialRuling(state, (tried.why,) if tried.failed else ()))
             void = tried.void or bool(held)
             score = brier(prediction, [tried.outcome]) if prediction.enough and not void else None
-            plan.done.append(Done(cell, tried, prediction, score, held))
+            plan.done.append(RunProposal(cell, tried, prediction, score, held))
             if not held:
                 plan.evidence.add(experiment_of(plan.subject, cell, [_facts(tried, cell)]))
             seen = plan.evidence.range(plan.subject, cell)
@@ -273,7 +274,7 @@ def _run(
             elif most_s is not None and system.monotonic() - began_s >= most_s:
                 plan.ended = f"the budget of {span(most_s)} was spent"
         if plan.done:
-            rulings.end(State.FAILED if any(each.tried.failed for each in plan.done) else State.PASSED, ())
+            rulings.end(RulingState.FAILED if any(each.tried.failed for each in plan.done) else RulingState.PASSED, ())
 
 
 def _facts(tried: Tried, cell: Cell) -> Facts:
@@ -287,14 +288,14 @@ def _facts(tried: Tried, cell: Cell) -> Facts:
 
 def _entries(
     evidence: Evidence, found: Proposed, limits: Mapping[str, Any], write: Callable[[Injection, Mapping[str, Any]], str]
-) -> Iterator[Entry]:
+) -> Iterator[PlanEntry]:
     """The proposals, filled in. `limits`: those that are stated. `write`: makes a command of an injection with its
     limits."""
     for one in found.proposals:
         filled = enhance(
             replace(Design.of(one.cell), limits=limits), evidence, one.subject, posteriors=found.posteriors
         )
-        yield Entry(one, filled, write(injection_of(one.cell), filled.design.within.to_json()))
+        yield PlanEntry(one, filled, write(injection_of(one.cell), filled.design.within.to_json()))
 
 
 def _left_out(found: Proposed) -> list[str]:

@@ -18,7 +18,7 @@ from chaoslab.search.variation import Tried
 
 
 @dataclass(frozen=True)
-class Entry:
+class PlanEntry:
     """A proposal with everything filled in. `command`: it runs it; Python text if no scenario's file does."""
 
     proposal: Proposal
@@ -29,7 +29,7 @@ class Entry:
     def design(self) -> Design:
         return self.enhanced.design
 
-    def told(self, number: int) -> str:
+    def in_words(self, number: int) -> str:
         """The proposal in lines."""
         one = self.proposal
         harm, bad = (f"{each.mean:.0%}" for each in (one.harm, one.bad))
@@ -60,7 +60,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Done:
+class RunProposal:
     """An experiment that a plan ran. `brier`: of its prediction; None if that was too little data. `held`: the limit
     that held its fault back, so that nothing was learnt; empty if none did."""
 
@@ -83,19 +83,19 @@ class Done:
 
 
 @dataclass
-class Plan:
+class ProposedPlan:
     """The next experiments, the best first. `left_out`: those above the risk allowed. `done`: those that were run, in
     order; `folder`: the run that holds them. `ended`: why it ended."""
 
     subject: str
     evidence: Evidence
-    entries: Sequence[Entry] = ()
+    entries: Sequence[PlanEntry] = ()
     left_out: Sequence[str] = ()
-    done: list[Done] = field(default_factory=list)
+    done: list[RunProposal] = field(default_factory=list)
     folder: Path | None = None
     ended: str = ""
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[PlanEntry]:
         return iter(self.entries)
 
     def __len__(self) -> int:
@@ -124,7 +124,7 @@ class Plan:
                 lines.append(f"predictions: Brier score {found[0]:.2f} over {count(found[1], 'trial')}")
             else:
                 lines.append("predictions: too little data")
-        lines += [entry.told(number) for number, entry in enumerate(self.entries, 1)]
+        lines += [entry.in_words(number) for number, entry in enumerate(self.entries, 1)]
         if not self.entries:
             lines.append("nothing is left to try" + (" under this risk" if self.left_out else ""))
         if self.left_out:

@@ -19,11 +19,11 @@ from chaoslab.base import extras
 from chaoslab.base.clock import iso
 from chaoslab.base.durations import duration
 from chaoslab.base.registry import BrokenPlugin, did_you_mean
-from chaoslab.memory import reading
+from chaoslab.memory import _reading as reading
 from chaoslab.reports import folder as places
 from chaoslab.search.planning.cells import Cell
-from chaoslab.search.planning.dose import Range, range_of
-from chaoslab.search.planning.evidence import Evidence, Experiment, Target
+from chaoslab.search.planning.dose import DoseRange, range_of
+from chaoslab.search.planning.evidence import Evidence, Experiment, TargetKnowledge
 from chaoslab.search.planning.similar import similar
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Unusable(LookupError):
 
 
 @dataclass
-class Added:
+class AddedRuns:
     """The result of an addition: runs that are new, that have changed since, that were known already, and those that
     hold no run of this lab, each with the reason in one line."""
 
@@ -132,13 +132,13 @@ class Memory:
             db.execute("PRAGMA foreign_keys = ON")
             yield db
 
-    def add(self, folders: Iterable[Path], *, again: bool = False) -> Added:
+    def add(self, folders: Iterable[Path], *, again: bool = False) -> AddedRuns:
         """Adds the runs in these folders. `again`: also those that were forgotten or archived.
 
         Raises:
             sqlite3.Error: the memory cannot be written. BrokenPlugin: an outcome or a kind of experiment raised.
         """
-        found = Added()
+        found = AddedRuns()
         with self._open() as db:
             states = dict(db.execute("SELECT key, state FROM runs"))
             for folder in folders:
@@ -266,14 +266,14 @@ class Memory:
             mine = {
                 key for (key,) in db.execute("SELECT key FROM runs WHERE agent = ? AND subject = agent", (agent,))
             } if subject and agent else set()  # fmt: skip
-            targets: dict[tuple[str, str], Target] = {}
+            targets: dict[tuple[str, str], TargetKnowledge] = {}
             for key, name, target, *counts in db.execute(
                 "SELECT key, subject, target, calls.trials, called, effects, undoable FROM calls JOIN runs"
                 f" ON run = key WHERE state = '{KNOWN}'"
             ):
                 if key not in without:
                     place = subject if key in mine else name, target
-                    targets[place] = targets.get(place, Target()) + Target(*counts)
+                    targets[place] = targets.get(place, TargetKnowledge()) + TargetKnowledge(*counts)
             rows = (
                 replace(each, subject=subject) if key in mine else each
                 for key, each in _keyed(db) if key not in without
@@ -379,7 +379,7 @@ def _component(own: Sequence[Experiment]) -> tuple[Any, ...]:
     return (tried, bad, alone, bad / tried if tried else None, low, high, harm, incidents, recovered, mttr_s)
 
 
-def _ranges(own: Sequence[Experiment]) -> Iterator[tuple[str, Range]]:
+def _ranges(own: Sequence[Experiment]) -> Iterator[tuple[str, DoseRange]]:
     """The range of each parameter that is a number, the dose first."""
     tried: dict[str, dict[float, list[float]]] = {}
     for each in own:
@@ -394,7 +394,7 @@ def _ranges(own: Sequence[Experiment]) -> Iterator[tuple[str, Range]]:
 
 
 def _lessons(
-    place: tuple[str, str, str, str], row: tuple[Any, ...], ranges: Sequence[tuple[str, Range]]
+    place: tuple[str, str, str, str], row: tuple[Any, ...], ranges: Sequence[tuple[str, DoseRange]]
 ) -> Iterator[str]:
     """A sentence for each thing that was shown."""
     _, target, fault, how = place
@@ -408,4 +408,4 @@ def _lessons(
         yield f"{fault} at {target}, {how}, was {shown}{f', repaired in {duration(mttr_s)}' if mttr_s else ''}"
     for name, found in ranges:
         if found.safe is not None or found.unsafe is not None:
-            yield f"{name} of {fault} at {target}, {how}: {found.told(in_s=name.endswith('_s'))}"
+            yield f"{name} of {fault} at {target}, {how}: {found.in_words(in_s=name.endswith('_s'))}"

@@ -15,10 +15,10 @@ from typing import Any
 
 from chaoslab.base.clock import system
 from chaoslab.base.phrases import phrase
-from chaoslab.model.chat import Reply
-from chaoslab.model.completion import tokens
+from chaoslab.model._chat import ChatReply
+from chaoslab.model._completion import tokens
 from chaoslab.model.formats import TELLING, format_at, format_of, shape_of
-from chaoslab.model.formats.common import Answer, Chat, Format, Heard, Refused, spelt
+from chaoslab.model.formats.common import Chat, Format, ModelAnswer, ModelRefused, ReadAnswer, spelt
 from chaoslab.model.prices import OTHERS, PRICES
 
 VECTORS = ("/embeddings", "/v2/embed")
@@ -36,7 +36,7 @@ def embedded(path: str, body: Mapping[str, Any]) -> Any:
     texts = [given] if isinstance(given, str) else given
     model, size = body.get("model"), body.get("output_dimension" if of_cohere else "dimensions")
     if not isinstance(texts, list) or not texts or not isinstance(model, str):
-        raise Refused(400, "an embedding needs a model and at least one text")
+        raise ModelRefused(400, "an embedding needs a model and at least one text")
     said = [text if isinstance(text, str) else str(text) for text in texts]
     count = size if isinstance(size, int) and 0 < size <= SIZE_MAX else _SIZES.get(model, SIZE)
     vectors = [_vector(text, count) for text in said]
@@ -109,7 +109,7 @@ class ModelApp(ABC):
         for the trial, in one line."""
         self.host, self.warn = host, warn
 
-    def ended(self, path: str, body: bytes, heard: Heard | None) -> None:  # noqa: B027 - most models need not know
+    def ended(self, path: str, body: bytes, heard: ReadAnswer | None) -> None:  # noqa: B027 - most models need not know
         """Takes what its client got as the answer to this request; None if that did not reach it whole."""
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
@@ -118,9 +118,9 @@ class ModelApp(ABC):
         try:
             length = int(environ.get("CONTENT_LENGTH") or 0)
             if length > BODY_BYTES_MAX:
-                raise Refused(413)
+                raise ModelRefused(413)
             status, fields, parts = self._answer(shape, method, environ, environ["wsgi.input"].read(length))
-        except Refused as refused:
+        except ModelRefused as refused:
             known = shape.errors[refused.status]
             said = shape.refusal(refused.status, refused.message, refused.code) if refused.message else known
             status, fields, parts = _json(said.status, said.body, said.headers)
@@ -138,7 +138,7 @@ class LiveModel(ModelApp):
         self._memory: dict[str, Any] = {}
 
     @abstractmethod
-    def reply(self, chat: Chat, key: bytes) -> Reply:
+    def reply(self, chat: Chat, key: bytes) -> ChatReply:
         """The model's reply. `key`: path and body of the request; a retry has an equal one. Raises Refused: it has
         none."""
 
@@ -166,15 +166,15 @@ class LiveModel(ModelApp):
             chat = format_.chat(path, query, whole, body)
             format_.check(whole)
         except (ValueError, RecursionError, AttributeError, TypeError):
-            raise Refused(400, "The request body cannot be read.") from None
-        answer = Answer(chat, self.reply(chat, path.encode() + body), int(system.utc().timestamp()))
+            raise ModelRefused(400, "The request body cannot be read.") from None
+        answer = ModelAnswer(chat, self.reply(chat, path.encode() + body), int(system.utc().timestamp()))
         format_.remember(answer, self._memory)
         try:
             if not chat.events:
                 return _json(200, format_.whole(answer), format_.headers(answer))
             parts = list(format_.stream(answer))
         except UnicodeEncodeError:
-            raise Refused(400, "The request body has text that UTF-8 cannot encode.") from None
+            raise ModelRefused(400, "The request body has text that UTF-8 cannot encode.") from None
         kind = format_.stream_type if chat.sse else "application/json"
         fields = {**format_.headers(answer), "Content-Type": kind, "Cache-Control": "no-cache"}
         return 200, list(fields.items()), self._paced(parts)
@@ -199,16 +199,16 @@ def _read(body: bytes) -> Mapping[str, Any]:
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):
-        raise Refused(400, "We could not parse the JSON body of your request.") from None
+        raise ModelRefused(400, "We could not parse the JSON body of your request.") from None
     if not isinstance(value, dict):
-        raise Refused(400, "The body of a request must be a JSON object.")
+        raise ModelRefused(400, "The body of a request must be a JSON object.")
     return value
 
 
-def _unknown(method: str, path: str) -> Refused:
+def _unknown(method: str, path: str) -> ModelRefused:
     """The refusal of an address at which no format answers."""
     status = HTTPStatus.METHOD_NOT_ALLOWED if format_of(path) else HTTPStatus.NOT_FOUND
-    return Refused(status, f"Invalid URL ({method} {path})", code="unknown_url")
+    return ModelRefused(status, f"Invalid URL ({method} {path})", code="unknown_url")
 
 
 def _json(status: int, value: Any, headers: Mapping[str, str] | None = None) -> Answered:

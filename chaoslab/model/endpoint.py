@@ -11,10 +11,10 @@ from chaoslab.base.json_text import speller
 from chaoslab.base.phrases import phrase
 from chaoslab.base.web_pages import refused
 from chaoslab.core.service_spec import ErrorReply
+from chaoslab.model._chat import load
+from chaoslab.model._completion import Completion, completed
+from chaoslab.model._errors import ERRORS, INSUFFICIENT_QUOTA, refusal
 from chaoslab.model.app import BODY_BYTES_MAX, LiveModel
-from chaoslab.model.chat import load
-from chaoslab.model.completion import Completion, completed
-from chaoslab.model.errors import ERRORS, INSUFFICIENT_QUOTA, refusal
 from chaoslab.model.offline import OfflineModel
 from chaoslab.model.prices import PRICES
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from chaoslab.base.parsers import SECONDS_MAX
+from chaoslab.model._chat import REQUEST_MAX, ChatReply, asked_last, load, reply_to, text_of
+from chaoslab.model._choosing import catalogue
 from chaoslab.model.app import LiveModel
-from chaoslab.model.chat import REQUEST_MAX, Reply, asked_last, load, reply_to, text_of
-from chaoslab.model.choosing import catalogue
-from chaoslab.model.formats.common import Chat, Refused
+from chaoslab.model.formats.common import Chat, ModelRefused
 
 
 class OfflineModel(LiveModel):
     """The offline model: rules that read the last request and choose among the offered tools."""
 
-    def reply(self, chat: Chat, key: bytes) -> Reply:  # noqa: ARG002 - equal requests have equal answers
+    def reply(self, chat: Chat, key: bytes) -> ChatReply:  # noqa: ARG002 - equal requests have equal answers
         last = asked_last(chat.messages)
         length = 0 if last is None else len(text_of(chat.messages[last]))
         if length > REQUEST_MAX:
-            raise Refused(
+            raise ModelRefused(
                 400,
                 f"Please reduce the length of the messages: message {last} has {length} characters, and {REQUEST_MAX} "
                 "are read.",

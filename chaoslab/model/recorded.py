@@ -16,7 +16,7 @@ from chaoslab.core.sketch import nearness, sketch
 from chaoslab.core.stream import EVENT_STREAM, Events
 from chaoslab.model.app import Answered, ModelApp
 from chaoslab.model.formats import format_of
-from chaoslab.model.formats.common import Format, Refused
+from chaoslab.model.formats.common import Format, ModelRefused
 from chaoslab.reports import folder
 
 SHOWN, UNLIKE = 60, 400
@@ -25,7 +25,7 @@ Replies = Mapping[str, Mapping[str, Sequence[Replied]]]
 """A target's replies by trial, then by what was asked."""
 
 
-def recorded(run: str | Path, *, target: str | None = None) -> Recorded:
+def recorded(run: str | Path, *, target: str | None = None) -> RecordedModel:
     """A model for `services=` that answers from the log of an earlier run: `lab.recorded("logs/20261122-090000")`.
 
     A request that the run made gets the answer that it got then. One that was made several times gets the answers in
@@ -52,10 +52,10 @@ def recorded(run: str | Path, *, target: str | None = None) -> Recorded:
         )
     if target is not None and target not in found:
         raise LookupError(f"the log of {run} holds no answers of '{target!s:.60}': {did_you_mean(str(target), found)}")
-    return Recorded(str(run), found, target)
+    return RecordedModel(str(run), found, target)
 
 
-class Recorded(ModelApp):
+class RecordedModel(ModelApp):
     """A model that answers from a log. `found`: the replies that it holds, by target."""
 
     def __init__(self, run: str, found: Mapping[str, Replies], target: str | None) -> None:
@@ -94,7 +94,7 @@ class Recorded(ModelApp):
         if method != "POST" or format_ is None:
             self._missing(f"{method} {path}")
         try:
-            asked = format_.asked(path, body)
+            asked = format_.question_digest(path, body)
         except (ValueError, RecursionError):
             self._missing(f"{method} {path}, whose body is no JSON")
         trials = self._of(self.host)
@@ -116,7 +116,7 @@ class Recorded(ModelApp):
     def _missing(self, what: str) -> NoReturn:
         said = f"the log of {self._run} holds no answer of {self.host} to this request: {what}"
         self.warn(said)
-        raise Refused(400, said, code="not_recorded")
+        raise ModelRefused(400, said, code="not_recorded")
 
 
 def _nearest(trials: Replies, wanted: Mapping[str, Any]) -> str:

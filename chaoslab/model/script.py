@@ -9,9 +9,9 @@ from itertools import zip_longest
 from typing import Any
 
 from chaoslab.base.jsonable import line
+from chaoslab.model._chat import ChatReply, ToolCall, text_of
 from chaoslab.model.app import LiveModel
-from chaoslab.model.chat import Reply, ToolCall, text_of
-from chaoslab.model.formats.common import Chat, Heard, Refused
+from chaoslab.model.formats.common import Chat, ModelRefused, ReadAnswer
 from chaoslab.model.offline import seconds
 
 LIKE = 'lab.call("refund", order=17), a text, a list of calls, or {"error": 429}'
@@ -53,7 +53,7 @@ class Error:
     message: str = ""
 
 
-Step = Reply | Error
+Step = ChatReply | Error
 
 
 def scripted(steps: Sequence[Any], *, token_s: float = 0.0) -> Scripted:
@@ -100,7 +100,7 @@ class Given:
     """A step that was given to a request. `lost`: its answer did not reach the client, or not all of its calls did."""
 
     chat: Chat
-    reply: Reply
+    reply: ChatReply
     lost: bool = False
 
 
@@ -118,7 +118,7 @@ class Scripted(LiveModel):
         super().begin(host, trial, warn)
         self._taken, self._again, self._open = 0, 0, {}
 
-    def reply(self, chat: Chat, key: bytes) -> Reply:
+    def reply(self, chat: Chat, key: bytes) -> ChatReply:
         earlier = key if key in self._open else self._asked_again(chat)
         if earlier is not None:
             given = self._open.pop(earlier)
@@ -129,7 +129,7 @@ class Scripted(LiveModel):
         step = self.steps[self._taken]
         self._taken += 1
         if isinstance(step, Error):
-            raise Refused(step.status, step.message)
+            raise ModelRefused(step.status, step.message)
         self._open[key] = Given(chat, step)
         return step
 
@@ -142,7 +142,7 @@ class Scripted(LiveModel):
                 return key
         return None
 
-    def ended(self, path: str, body: bytes, heard: Heard | None) -> None:
+    def ended(self, path: str, body: bytes, heard: ReadAnswer | None) -> None:
         key = path.encode() + body
         given = self._open.get(key)
         if given is None:
@@ -156,7 +156,7 @@ class Scripted(LiveModel):
         elif heard is not None and (calls or heard.text == given.reply.content):
             del self._open[key]
 
-    def _named_anew(self, reply: Reply, lost: Sequence[ToolCall], heard: Heard | None) -> Reply:
+    def _named_anew(self, reply: ChatReply, lost: Sequence[ToolCall], heard: ReadAnswer | None) -> ChatReply:
         """The calls that were lost. Those that their client knows in another form get other ids, since some providers
         refuse one id twice."""
         if heard is None:
@@ -171,7 +171,7 @@ class Scripted(LiveModel):
             f'has no step, its last message is "{last}"'
         )
         self.warn(said)
-        raise Refused(400, said, code="script_ran_out")
+        raise ModelRefused(400, said, code="script_ran_out")
 
 
 TYPES: dict[str, tuple[type, ...]] = {
@@ -211,7 +211,7 @@ def _step(number: int, step: Any) -> Step:
         raise ValueError(f"step {number} of the script has half a surrogate pair: it should be text") from None
     calls = [part for part in parts if isinstance(part, ScriptedCall)]
     made = (ToolCall(f"call_{number}_{nth}", each.tool, each.arguments) for nth, each in enumerate(calls, 1))
-    return Reply(text, tuple(made))
+    return ChatReply(text, tuple(made))
 
 
 def _error(number: int, step: Mapping[Any, Any]) -> Error:

@@ -19,7 +19,7 @@ from chaoslab.record.history import A_, E_, History, Place, cut_of, notes_of, pl
 from chaoslab.record.lines import Record, kind_of, log_files, records_of, whole
 from chaoslab.record.packs import Packs
 from chaoslab.record.rulings import Rulings
-from chaoslab.record.spoken import SILENT, Kept, Spoken
+from chaoslab.record.spoken import SILENT, KeptReplies, Spoken
 
 BATCH = 1024
 """The fewest events of a batch, but for the last: few enough to stay in a processor's own cache (1 MiB)."""
@@ -108,7 +108,7 @@ class Batches:
         self._folder, self._least, self._opened = folder, least, packs
         self._cut: dict[str, list[int]] = {}
         self._run = ""
-        self._kept, self._spoken = Kept(), SILENT
+        self._kept, self._spoken = KeptReplies(), SILENT
         self._trials: set[str] = set()
         self._gaps: list[Gap] = []
         self._packs = packs()
@@ -139,7 +139,7 @@ class Batches:
     @property
     def notes(self) -> tuple[str, ...]:
         found = {**self._cut, **cut_of(self.rulings), **self._kept.cut}
-        return (*self._packs.damaged, *notes_of(found, self._lost), *self._kept.told(self._run, self._trials))
+        return (*self._packs.damaged, *notes_of(found, self._lost), *self._kept.notes_on(self._run, self._trials))
 
     def __iter__(self) -> Iterator[Batch]:
         """The batches.
@@ -154,7 +154,7 @@ class Batches:
         self._cut.clear()
         self._packs = self._opened()
         self.running, ends = is_written(self._folder), ends_of(self._folder)
-        self._run, self._kept = "", Kept.read(self._folder)
+        self._run, self._kept = "", KeptReplies.read(self._folder)
         self._gaps = missing(ends, [path.name for path in paths])
         writers = [chain.from_iterable(self._records(path, ends.get(path.name, 0))) for path in paths]
         return self._whole(writers[0] if len(writers) == 1 else merge(*writers, key=place_in_time))

@@ -41,7 +41,7 @@ class Gap:
     double: bool = False
 
     @property
-    def told(self) -> str:
+    def in_words(self) -> str:
         """The gap in words, as in "line 41 of messaging.log is lost"."""
         if not self.last:
             return f"{self.log} is lost"
@@ -160,7 +160,7 @@ def torn(gaps: Sequence[Gap], spans: Mapping[str, tuple[float, float]], *, until
         over = begins[later] if later < len(begins) else inf
         before = bisect_left(sinces, over)  # of the gaps that begin before it is over, the one that ends last decides
         if trial in beside or (before and latest[before - 1].until > begin):
-            found[trial] = (beside.get(trial) or latest[before - 1]).told
+            found[trial] = (beside.get(trial) or latest[before - 1]).in_words
     return found
 
 
@@ -168,7 +168,7 @@ def notes(found: Sequence[Gap], cut: Mapping[str, Sequence[int]]) -> list[str]:
     """A note for each gap, but for those whose lines are all there and could not be read. `cut`: their numbers, by
     file name."""
     return [
-        gap.told
+        gap.in_words
         for gap in sorted(found, key=_place)
         if not gap.last
         or gap.double

@@ -33,7 +33,7 @@ from chaoslab.record.lines import Record, lines_of, log_files, parse_line
 from chaoslab.record.packs import Packs
 from chaoslab.record.rulings import FILE as RULINGS
 from chaoslab.record.rulings import Rulings
-from chaoslab.record.spoken import SILENT, Kept, Spoken
+from chaoslab.record.spoken import SILENT, KeptReplies, Spoken
 
 E_ = TypeVar("E_", bound=Event)
 A_ = TypeVar("A_", bound=AttemptEvent)
@@ -115,13 +115,13 @@ class History:
                         own.append(record)
                     elif line.strip():
                         cut.setdefault(path.name, []).append(number)
-            kept, records = Kept.read(folder), chain.from_iterable(logs.values())
+            kept, records = KeptReplies.read(folder), chain.from_iterable(logs.values())
             gaps = [gap for gap in of_logs(folder, logs, cut) if not packs.spared(gap.first, gap.last)]
             unread = {**cut, **cut_of(rulings), **kept.cut}
             history = cls(records, cut=unread, notes=packs.damaged, rulings=rulings, running=running, gaps=gaps)
             history.part = bool(packs.left_out)
             history.spoken = kept.spoken(history.run)
-            history.notes += kept.told(history.run, history.trials)
+            history.notes += kept.notes_on(history.run, history.trials)
             return history
 
     @staticmethod

@@ -35,7 +35,7 @@ MOMENTS_S = (1e8, 4e9)
 
 
 @dataclass(frozen=True)
-class Entry:
+class LegacyRecord:
     """One record, or a plain line about a late tool. `at_s`: its prefix in seconds since 1970, read as UTC. `kind`:
     tool, processed, fallback, end, late (info.log) or attempt (agent.log). `after_cut`: the record before it was cut
     off."""
@@ -46,9 +46,9 @@ class Entry:
     after_cut: bool = False
 
 
-def scan(text: str) -> tuple[list[Entry], list[int]]:
+def scan(text: str) -> tuple[list[LegacyRecord], list[int]]:
     """The records in the order of the text, and the numbers of the lines in which a cut record begins."""
-    entries: list[Entry] = []
+    entries: list[LegacyRecord] = []
     cut: list[int] = []
     place, line, counted, torn = 0, 1, 0, False
     while match := _START.search(text, place):
@@ -57,7 +57,7 @@ def scan(text: str) -> tuple[list[Entry], list[int]]:
         if not text.startswith("{", begin):
             late = _LATE.match(text, begin)
             if late:
-                entries.append(Entry("late", moment(stamp), {"tool": late["tool"]}, after_cut=torn))
+                entries.append(LegacyRecord("late", moment(stamp), {"tool": late["tool"]}, after_cut=torn))
                 torn = False
             continue
         try:
@@ -73,7 +73,7 @@ def scan(text: str) -> tuple[list[Entry], list[int]]:
             continue
         kind = _kind(data) if stamp is not None else "attempt" if _is_attempt(data) else None
         if kind:
-            entries.append(Entry(kind, moment(stamp), data, after_cut=torn))
+            entries.append(LegacyRecord(kind, moment(stamp), data, after_cut=torn))
             torn = False
     return entries, cut
 
@@ -145,27 +145,27 @@ SHIFT_MAX_S = 14 * 3600.0
 
 
 @dataclass
-class Part:
+class LegacyRun:
     """The records of one run, by file. `shift_s` moves times with a zone to the local time of the prefixes."""
 
-    info: list[Entry]
-    attempts: list[Entry] = field(default_factory=list)
+    info: list[LegacyRecord]
+    attempts: list[LegacyRecord] = field(default_factory=list)
     shift_s: float = 0.0
 
-    def when(self, entry: Entry, *names: str) -> float | None:
+    def when(self, entry: LegacyRecord, *names: str) -> float | None:
         """The first of these moments that the record has."""
         told = (moment(entry.data.get(name), shift_s=self.shift_s) for name in names)
         return next((at_s for at_s in told if at_s is not None), None)
 
 
-def apart(entries: Sequence[Entry]) -> list[Part]:
+def apart(entries: Sequence[LegacyRecord]) -> list[LegacyRun]:
     """The runs, the oldest first."""
     shift_s = _shift(entries)
     info = [entry for entry in entries if entry.kind != "attempt"]
-    parts = [Part(info[a:b], shift_s=shift_s) for a, b in _between(_beginnings(info), len(info))]
+    parts = [LegacyRun(info[a:b], shift_s=shift_s) for a, b in _between(_beginnings(info), len(info))]
     attempts = [entry for entry in entries if entry.kind == "attempt"]
     if not parts:
-        return [Part([], attempts[a:b], shift_s) for a, b in _between(_asked_again(attempts), len(attempts))]
+        return [LegacyRun([], attempts[a:b], shift_s) for a, b in _between(_asked_again(attempts), len(attempts))]
     lasts = [max(entry.at_s or 0.0 for entry in part.info) for part in parts]
     place = 0
     for attempt in attempts:  # those without a moment go with the one before
@@ -180,7 +180,7 @@ def _between(beginnings: Sequence[int], end: int) -> list[tuple[int, int]]:
     return [(a, b) for a, b in zip(beginnings, [*beginnings[1:], end], strict=True) if a < b]
 
 
-def _beginnings(info: Sequence[Entry]) -> list[int]:
+def _beginnings(info: Sequence[LegacyRecord]) -> list[int]:
     found, since, last = [0], 0, None
     for place, entry in enumerate(info):
         if place and info[place - 1].kind == "end":
@@ -194,7 +194,7 @@ def _beginnings(info: Sequence[Entry]) -> list[int]:
     return found
 
 
-def _again(entry: Entry, last: Entry) -> bool:
+def _again(entry: LegacyRecord, last: LegacyRecord) -> bool:
     count, before = whole(entry.data.get("processed_count")), whole(last.data.get("processed_count"))
     if count is not None and before is not None:
         return count <= before
@@ -202,14 +202,14 @@ def _again(entry: Entry, last: Entry) -> bool:
     return index is not None and former is not None and index < former
 
 
-def _joint(info: Sequence[Entry], last: int, place: int) -> int:
+def _joint(info: Sequence[LegacyRecord], last: int, place: int) -> int:
     """The place where a new run begins, between the last prompt of one run and the first of the next."""
     span = range(last + 1, place + 1)
     torn = [n for n in span if info[n].after_cut]
     return torn[-1] if torn else max(span, key=lambda n: (info[n].at_s or 0.0) - (info[n - 1].at_s or 0.0))
 
 
-def _asked_again(attempts: Sequence[Entry]) -> list[int]:
+def _asked_again(attempts: Sequence[LegacyRecord]) -> list[int]:
     """The beginnings of runs by agent.log alone: a run begins at the first attempt at the very first prompt."""
     if not attempts:
         return []
@@ -225,7 +225,7 @@ def _asked_again(attempts: Sequence[Entry]) -> list[int]:
     ]
 
 
-def _shift(entries: Sequence[Entry]) -> float:
+def _shift(entries: Sequence[LegacyRecord]) -> float:
     """Seconds by which the prefixes' local time is ahead of UTC, in quarters of an hour, from records with both."""
     ahead = [
         entry.at_s - own_s
@@ -243,24 +243,24 @@ SLACK_S = 1.0
 
 
 @dataclass(frozen=True)
-class Asked:
+class LegacyPrompt:
     """One prompt. `since_s` and `until_s` are its first and last known moments. `took_s` may be unknown
     (`UNTOLD_S`)."""
 
     trial: str
     index: int
     text: str
-    attempts: tuple[Entry, ...]
+    attempts: tuple[LegacyRecord, ...]
     since_s: float
     until_s: float
     took_s: float
 
 
-def asked(part: Part) -> list[Asked]:
+def prompts_of(part: LegacyRun) -> list[LegacyPrompt]:
     """The prompts of a run in the order in which they ended."""
     groups = _groups(part)
     open_ = list(groups)
-    pairs: list[tuple[Entry | None, tuple[Entry, ...]]] = []
+    pairs: list[tuple[LegacyRecord | None, tuple[LegacyRecord, ...]]] = []
     for entry in (e for e in part.info if e.kind == "processed"):
         at_s = entry.at_s or 0.0
         while open_ and len(open_) > 1 and at_s >= _ended(part, open_[1], at_s + 1.0):
@@ -271,8 +271,8 @@ def asked(part: Part) -> list[Asked]:
     return _named(part, pairs)
 
 
-def _named(part: Part, pairs: list[tuple[Entry | None, tuple[Entry, ...]]]) -> list[Asked]:
-    found: list[Asked] = []
+def _named(part: LegacyRun, pairs: list[tuple[LegacyRecord | None, tuple[LegacyRecord, ...]]]) -> list[LegacyPrompt]:
+    found: list[LegacyPrompt] = []
     repeats: Counter[int] = Counter()
     moments = [entry.at_s for entry in part.info] + [part.when(e, "start_time", "end_time") for e in part.attempts]
     first_s = min((at_s for at_s in moments if at_s is not None), default=0.0)
@@ -284,7 +284,7 @@ def _named(part: Part, pairs: list[tuple[Entry | None, tuple[Entry, ...]]]) -> l
         began_s = part.when(group[0], "start_time") if group else None
         until_s = max(_ended(part, group, before_s), entry.at_s or 0.0 if entry else 0.0)
         found.append(
-            Asked(
+            LegacyPrompt(
                 f"p{index}.r{repeats[index]}",
                 index,
                 group[0].data["prompt"] if group else "",
@@ -297,9 +297,9 @@ def _named(part: Part, pairs: list[tuple[Entry | None, tuple[Entry, ...]]]) -> l
     return found
 
 
-def _groups(part: Part) -> list[tuple[Entry, ...]]:
+def _groups(part: LegacyRun) -> list[tuple[LegacyRecord, ...]]:
     """Groups of successive attempts at the same prompt. An attempt number that does not rise begins a new group."""
-    groups: list[list[Entry]] = []
+    groups: list[list[LegacyRecord]] = []
     for entry in part.attempts:
         last = groups[-1][-1] if groups else None
         nth = whole(entry.data.get("prompt_attempt_no"))
@@ -312,12 +312,12 @@ def _groups(part: Part) -> list[tuple[Entry, ...]]:
     return [tuple(group) for group in groups]
 
 
-def _ended(part: Part, group: tuple[Entry, ...], otherwise_s: float) -> float:
+def _ended(part: LegacyRun, group: tuple[LegacyRecord, ...], otherwise_s: float) -> float:
     moments = [at_s for e in group if (at_s := part.when(e, "end_time", "start_time")) is not None]
     return max(moments, default=otherwise_s)
 
 
-def _tried_for(part: Part, group: tuple[Entry, ...]) -> float:
+def _tried_for(part: LegacyRun, group: tuple[LegacyRecord, ...]) -> float:
     """The seconds from the first attempt's start to the last one's end, or else the sum of their durations."""
     began_s = part.when(group[0], "start_time") if group else None
     ended_s = part.when(group[-1], "end_time") if group else None
@@ -328,7 +328,7 @@ def _tried_for(part: Part, group: tuple[Entry, ...]) -> float:
     return sum(known) if group and len(known) == len(group) else events.UNTOLD_S
 
 
-def answered(entry: Entry) -> bool:
+def answered(entry: LegacyRecord) -> bool:
     """Tells if the attempt ended with an answer. A "validation error" with a response is an answer in plain
     language."""
     status, response = entry.data.get("status"), text(entry.data.get("response"))
@@ -347,10 +347,10 @@ ATTEMPTS_MAX = 100
 """The most attempts of one request; a larger number counts something else."""
 
 
-def tell(part: Part, *, name: str, notes: Sequence[str], cut: Mapping[str, Sequence[int]]) -> History:
+def tell(part: LegacyRun, *, name: str, notes: Sequence[str], cut: Mapping[str, Sequence[int]]) -> History:
     """The run as a history of that name."""
     end = next((entry for entry in part.info if entry.kind == "end"), None)
-    prompts = asked(part)
+    prompts = prompts_of(part)
     story = _Story(part, name, _began(part, prompts, end))
     _tell_run(story, end, prompts)
     for prompt in prompts:
@@ -365,7 +365,7 @@ def tell(part: Part, *, name: str, notes: Sequence[str], cut: Mapping[str, Seque
     return History(story.records, cut=cut, unknown=NEVER_TOLD, notes=[*notes, *own])
 
 
-def _count(entry: Entry) -> str:
+def _count(entry: LegacyRecord) -> str:
     succeeded, processed = (whole(entry.data.get(name)) for name in ("success_count", "processed_count"))
     return "" if succeeded is None or processed is None else f"{succeeded} of {processed} prompts"
 
@@ -375,7 +375,7 @@ class _Story:
     """The events so far. `requests` counts each trial's requests to a tool, `late` its failures since the last
     answer."""
 
-    part: Part
+    part: LegacyRun
     run: str
     began_s: float
     records: list[Record] = field(default_factory=list)
@@ -388,7 +388,7 @@ class _Story:
         self.records.append(Record(moment, t, self.run, trial, writer, len(self.records), event))
 
 
-def _began(part: Part, prompts: Sequence[Asked], end: Entry | None) -> float:
+def _began(part: LegacyRun, prompts: Sequence[LegacyPrompt], end: LegacyRecord | None) -> float:
     """The run's first known moment."""
     told = part.when(end, "start") if end else None
     moments = [entry.at_s - (_took(part, entry) or 0.0) for entry in part.info if entry.at_s is not None]
@@ -397,7 +397,7 @@ def _began(part: Part, prompts: Sequence[Asked], end: Entry | None) -> float:
     return min(first, told) if told is not None else first
 
 
-def _tell_run(story: _Story, end: Entry | None, prompts: Sequence[Asked]) -> None:
+def _tell_run(story: _Story, end: LegacyRecord | None, prompts: Sequence[LegacyPrompt]) -> None:
     data = end.data if end else {}
     stated = data.get("configuration")
     stated = stated if isinstance(stated, Mapping) else {}
@@ -433,7 +433,7 @@ def _tell_run(story: _Story, end: Entry | None, prompts: Sequence[Asked]) -> Non
     )
 
 
-def _tell_prompt(story: _Story, prompt: Asked) -> None:
+def _tell_prompt(story: _Story, prompt: LegacyPrompt) -> None:
     story.add(prompt.since_s, prompt.trial, events.PromptStarted(prompt_index=prompt.index, prompt=prompt.text))
     for nth, entry in enumerate(prompt.attempts, 1):
         data, ok = entry.data, answered(entry)
@@ -463,7 +463,7 @@ def _tell_prompt(story: _Story, prompt: Asked) -> None:
     story.add(prompt.until_s, prompt.trial, finished)
 
 
-def _tell_call(story: _Story, entry: Entry, trial: str | None) -> None:
+def _tell_call(story: _Story, entry: LegacyRecord, trial: str | None) -> None:
     data, at_s = entry.data, entry.at_s or story.began_s
     tool = str(data["tool"]).strip()
     key = (trial, tool)
@@ -514,7 +514,7 @@ def _right(status: Any) -> bool:
     return 200 <= code < 400 if code is not None else str(status).strip().lower() in ("success", "ok", "true")
 
 
-def _took(part: Part, entry: Entry) -> float | None:
+def _took(part: LegacyRun, entry: LegacyRecord) -> float | None:
     """The duration of the record's call in seconds."""
     took_s = lasted(entry.data.get("network_latency"))
     began_s, ended_s = part.when(entry, "network_start"), part.when(entry, "network_end")

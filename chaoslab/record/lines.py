@@ -15,8 +15,8 @@ from typing import Annotated, Any, BinaryIO
 from chaoslab.base.files import opened
 from chaoslab.base.shapes import DEPTH_MAX, Shape, Within, deeper
 from chaoslab.core.events import LASTS_MAX_S, Count, Event
+from chaoslab.record._typed_lines import TypedLines, brackets
 from chaoslab.record.packs import PACK, Packs
-from chaoslab.record.typed_lines import TypedLines, brackets
 
 CHUNK = 1 << 15
 """The bytes of a log that are parsed at once: about a hundred lines."""

@@ -17,7 +17,7 @@ TEXT = 300
 """The most characters of a text that is read."""
 
 
-class State(StrEnum):
+class RulingState(StrEnum):
     """The ruling on a trial or a scenario. INVALID: it proves nothing, since a fault was not met or nothing could be
     judged."""
 
@@ -31,7 +31,7 @@ class TrialRuling:
     """The ruling on one trial. `reasons`: why it has not passed, one line each. `again`: the command that runs it
     again, if it has not passed."""
 
-    state: State
+    state: RulingState
     reasons: tuple[str, ...] = ()
     again: str = ""
 
@@ -46,7 +46,7 @@ class Rulings:
     asked: tuple[str, ...] = ()
     trials: int = 0
     by_trial: Mapping[str, TrialRuling] = field(default_factory=dict)
-    state: State | None = None
+    state: RulingState | None = None
     why: tuple[str, ...] = ()
     cut_lines: tuple[int, ...] = ()
 
@@ -97,7 +97,7 @@ class RulingsFile:
             self._write(scenario=self.scenario, asked=self.asked, trials=self.trials)
         self._write(trial=trial, **vars(ruling))
 
-    def end(self, state: State, why: Sequence[str]) -> None:
+    def end(self, state: RulingState, why: Sequence[str]) -> None:
         """Writes the ruling on the whole. Raises OSError: it cannot be written."""
         self._write(state=state, why=why)
 
@@ -115,8 +115,8 @@ def _object(data: bytes) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _state(value: Any) -> State | None:
-    return State(value) if value in list(State) else None
+def _state(value: Any) -> RulingState | None:
+    return RulingState(value) if value in list(RulingState) else None
 
 
 def _text(value: Any) -> str:

@@ -27,7 +27,7 @@ TEXT = 80
 """The most characters of a name that is shown."""
 
 
-class Asked(Protocol):
+class AnswerQuestion(Protocol):
     """A question about an answer."""
 
     @property
@@ -45,7 +45,7 @@ class Opinion:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reply(Opinion):
+class JudgeReply(Opinion):
     """An opinion as it is kept. `key`: the hash of the question. `messages`, `reply`: what the model was given, and its
     words. `tokens_in`, `tokens_out`, `cost_usd`: what it cost; None if that is unknown."""
 
@@ -97,7 +97,7 @@ class Spoken:
     def __bool__(self) -> bool:
         return bool(self.labels or self.opinions)
 
-    def opinion(self, trial: str, question: Asked) -> Opinion | None:  # noqa: ARG002 - who collects questions wants it
+    def opinion(self, trial: str, question: AnswerQuestion) -> Opinion | None:  # noqa: ARG002 - who collects questions wants it
         """The reply to the question about a trial's answer; None if there is none."""
         return self.opinions.get(question.key)
 
@@ -107,28 +107,28 @@ SILENT = Spoken()
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptReplies:
     """The content of both files, in the order of their lines. `cut`: the numbers of the lines that could not be read,
     by file name. `notes`: a line on each file that could not be read at all."""
 
     labels: Sequence[Label] = ()
-    replies: Mapping[str, Reply] = field(default_factory=dict)
+    replies: Mapping[str, JudgeReply] = field(default_factory=dict)
     trust: Trust | None = None
     cut: Mapping[str, Sequence[int]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls, folder: Path) -> Kept:
+    def read(cls, folder: Path) -> KeptReplies:
         """All that was kept in a run's folder. It reads what can be read, and raises nothing."""
         labels: list[Label] = []
-        replies: dict[str, Reply] = {}
+        replies: dict[str, JudgeReply] = {}
         trusts: list[Trust] = []
 
         def take(data: dict[str, Any]) -> None:
             if "certain_above" in data:
                 trusts.append(_TRUST.made(data))
             else:
-                reply: Reply = _REPLY.made(data)
+                reply: JudgeReply = _REPLY.made(data)
                 replies[reply.key] = reply
 
         cut: dict[str, Sequence[int]] = {}
@@ -169,7 +169,7 @@ class Kept:
             frozenset(trial for trial, said in labels.items() if len(said) > 1),
         )
 
-    def told(self, run: str, trials: Collection[str]) -> tuple[str, ...]:
+    def notes_on(self, run: str, trials: Collection[str]) -> tuple[str, ...]:
         """The notes for the user, given the trials of the run."""
         strange = {label.trial for label in self.labels if label.run not in ("", run) or label.trial not in trials}
         notes = list(self.notes)
@@ -201,7 +201,7 @@ def keep(folder: Path, name: str, **fields: Any) -> None:
         file.write(b"\n" * cut + json.dumps(told).encode() + b"\n")
 
 
-_LABEL, _REPLY, _TRUST = Shape.of(Label), Shape.of(Reply), Shape.of(Trust)
+_LABEL, _REPLY, _TRUST = Shape.of(Label), Shape.of(JudgeReply), Shape.of(Trust)
 
 
 def _taken(path: Path, take: Callable[[dict[str, Any]], None]) -> list[int]:

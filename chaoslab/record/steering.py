@@ -44,7 +44,7 @@ KNOWN = f"{', '.join(_WORDS)}, {' or '.join(CHANCES)} with a value, or a fault o
 
 
 @dataclass(frozen=True)
-class Steering:
+class RunSteering:
     """`hold`: begin no further trial until this is over. `stop`: end the run, as Ctrl-C does. `chances`: by the
     names of their settings (`CHANCES`), from 0 to 1. `off`: the injections of the plan that are to hit nothing."""
 
@@ -54,20 +54,20 @@ class Steering:
     off: list[str] = field(default_factory=list)
 
     @classmethod
-    def read(cls, folder: Path) -> Steering:
+    def read(cls, folder: Path) -> RunSteering:
         """The wishes for the run in this folder; nothing if the file is not there or cannot be read."""
         # Asked between any two trials: `Path.exists` takes four times as long.
         if os.access(f"{folder}/{FILE}", os.F_OK):
             with suppress(ValueError, OSError):
                 data = files.json_of(folder / FILE)
                 if isinstance(data, dict):
-                    made: Steering = _SHAPE.made(data)
+                    made: RunSteering = _SHAPE.made(data)
                     return made
         return NOTHING
 
 
-NOTHING = Steering()
-_SHAPE = Shape.of(Steering)
+NOTHING = RunSteering()
+_SHAPE = Shape.of(RunSteering)
 
 
 def steer(folder: Path, words: Sequence[str]) -> list[str]:
@@ -81,7 +81,7 @@ def steer(folder: Path, words: Sequence[str]) -> list[str]:
         raise ValueError(f"{folder.name} has not begun yet: its log does not tell its plan")
     if of_gateway(started):
         raise ValueError(f"{folder.name} has no levers: chaoslab gateway has some, and chaoslab exec with --levers")
-    asked, told = Steering.read(folder), []
+    asked, told = RunSteering.read(folder), []
     for word in words:
         change, said = _asked(folder.name, started, asked, word)
         asked = replace(asked, **change)
@@ -96,7 +96,7 @@ def steer(folder: Path, words: Sequence[str]) -> list[str]:
     return told
 
 
-def _asked(run: str, started: RunStarted, asked: Steering, word: str) -> tuple[dict[str, Any], str]:
+def _asked(run: str, started: RunStarted, asked: RunSteering, word: str) -> tuple[dict[str, Any], str]:
     """The change of the wishes that a word asks for, and the words for it."""
     name, _, value = word.rpartition("=")
     if word in _WORDS:
@@ -118,7 +118,7 @@ def _asked(run: str, started: RunStarted, asked: Steering, word: str) -> tuple[d
     raise ValueError(f"{word[:40]!r} should be {KNOWN}")
 
 
-def _chance(asked: Steering, name: str, value: str) -> tuple[dict[str, Any], str]:
+def _chance(asked: RunSteering, name: str, value: str) -> tuple[dict[str, Any], str]:
     try:
         chance = float(value)
     except ValueError:
@@ -154,7 +154,7 @@ def started_of(folder: Path) -> RunStarted | None:
 
 def obey(folder: Path, *, clock: Clock = system) -> None:
     """Waits while the run is asked to. Raises KeyboardInterrupt: the run is asked to stop."""
-    while (now := Steering.read(folder)) is not NOTHING:
+    while (now := RunSteering.read(folder)) is not NOTHING:
         if now.stop:
             raise KeyboardInterrupt
         if not now.hold:

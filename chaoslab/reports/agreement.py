@@ -9,7 +9,7 @@ from chaoslab.reports import page
 from chaoslab.reports.page import count
 
 
-def told(found: Agreement, model: str, certain_above: float | None) -> Iterator[str]:
+def agreement_lines(found: Agreement, model: str, certain_above: float | None) -> Iterator[str]:
     """The agreement in lines. `certain_above`: the lower bound that the user asks for."""
     share, kappa = found.share, found.kappa
     without = f"; {found.without} more have no opinion" if found.without else ""

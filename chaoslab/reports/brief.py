@@ -6,10 +6,12 @@ from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.durations import duration
 from chaoslab.config import settings
-from chaoslab.reports import summary, summary_faults, summary_recovery
+from chaoslab.reports import _summary_faults as summary_faults
+from chaoslab.reports import _summary_recovery as summary_recovery
+from chaoslab.reports import summary
+from chaoslab.reports._summary_failures import failures, hurt_most
 from chaoslab.reports.contents.headline import verdict
-from chaoslab.reports.page import Cut, count, percent, section, wrapped
-from chaoslab.reports.summary_failures import failures, hurt_most
+from chaoslab.reports.page import ListBounds, count, percent, section, wrapped
 from chaoslab.reports.trials import counted
 
 MOST = 3
@@ -22,7 +24,7 @@ def render(report: RunReport, *, where: str = "", program: str = "") -> str:
     """The run as plain text of at most 40 lines of 80 columns, but for commands. `where`, `program`: as `failures`
     takes them. All else is in `chaoslab summary`."""
     whole = f"{program or settings.program()} summary {quote(where or report.name)}"
-    cut = Cut(whole)
+    cut = ListBounds(whole)
     parts = [
         section("verdict", lambda: wrapped(verdict(report)[0] + ".")),
         section("harm", lambda: summary.harmed(report, cut, most=MOST)),
@@ -49,11 +51,11 @@ def _ended(report: RunReport) -> list[str]:
     return [*wrapped(f"trials: {counted(outcomes) if outcomes else 'none was started'}"), *summary.right(report)]
 
 
-def _lone(report: RunReport, cut: Cut) -> list[str]:
+def _lone(report: RunReport, cut: ListBounds) -> list[str]:
     return summary_faults.lone(report, cut, most=MOST) if report.knows_faults else []
 
 
-def _met(report: RunReport, cut: Cut) -> list[str]:
+def _met(report: RunReport, cut: ListBounds) -> list[str]:
     """The faults that were met, worst first: the trials, how many of them ended badly, and the recovery."""
     if not report.knows_faults:
         return []

@@ -9,7 +9,7 @@ from typing import Any
 
 from chaoslab.reports.labelling import GREEN, PLAIN, RED
 from chaoslab.reports.text import one_line
-from chaoslab.search.map import GOES_ON, RANK, Map, Row
+from chaoslab.search.map import GOES_ON, RANK, Map, MapRow
 
 WIDTH = 100
 MAP = "map.html"
@@ -24,7 +24,7 @@ def text(found: Any, commands: Mapping[str, str] | None = None) -> str:
     """The findings of an exploration, for the terminal. `commands`: what runs a failure again, by its cause."""
     map_, failures = found.map, found.failures
     by = ", ".join(f"{number} by {name}" for name, number in map_.by_strategy.items())
-    lines = [map_.told(), f"trials: {by}", ""]
+    lines = [map_.in_words(), f"trials: {by}", ""]
     for row in map_.rows[:ROWS]:
         wrapped = textwrap.wrap(_outcomes(map_, row), WIDTH, initial_indent="    ", subsequent_indent="    ")
         lines += [f"  {one_line(str(row), WIDTH)}", *wrapped[:2]]
@@ -48,7 +48,7 @@ def painted(text_: str) -> str:
     return re.sub(r"\b\d+ (correct|degraded)\b", rf"{GREEN}\g<0>{PLAIN}", text_)
 
 
-def _outcomes(map_: Map, row: Row) -> str:
+def _outcomes(map_: Map, row: MapRow) -> str:
     """The outcomes of a row, the good ones counted, the bad ones with their faults, worst first."""
     good, bad = dict[str, int](), dict[str, list[str]]()
     for _, _, tried in map_.of_row(row):
@@ -120,7 +120,7 @@ def _page(found: Any, commands: Mapping[str, str]) -> str:
         for n, each in enumerate(found.failures, 1)
     ]  # fmt: skip
     return page(
-        "explored.html", said=map_.told(), calls=[str(row) for row in map_.rows], rows=rows, legend=outcomes,
+        "explored.html", said=map_.in_words(), calls=[str(row) for row in map_.rows], rows=rows, legend=outcomes,
         glyphs={str(each): glyph(each) for each in Outcome}, failures=failures, ended=found.ended,
         goes_on=found.ended == GOES_ON,
         untried=[vars(each) for each in map_.untried],

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from chaoslab.analysis.measures.delivery import CONFIDENCE, Delivered
+from chaoslab.analysis.measures.delivery import CONFIDENCE, DeliveryCounts
 from chaoslab.core.fault import load, trait
 from chaoslab.core.inject import ENGINE_ALONE
 from chaoslab.reports.page import count, wrapped
@@ -17,7 +17,7 @@ def head(chances: Sequence[float]) -> str:
     return f"{'fault':{NAME_WIDTH}}  {'seam':{SEAM_WIDTH}}  {rates}  witnessed of injected"
 
 
-def row(results: Sequence[Delivered], cells: int) -> str:
+def row(results: Sequence[DeliveryCounts], cells: int) -> str:
     """The results of one fault at one seam, each at a chance. `cells`: all cells of the check."""
     first = results[0]
     said = f"{first.cell.fault:{NAME_WIDTH}}  {first.cell.seam:{SEAM_WIDTH}}  "
@@ -32,14 +32,14 @@ def row(results: Sequence[Delivered], cells: int) -> str:
     return f"{said}  ← WRONG" if any(wrong(result, cells) for result in results) else said
 
 
-def _rate(result: Delivered, cells: int) -> str:
+def _rate(result: DeliveryCounts, cells: int) -> str:
     interval = result.interval(cells)
     if interval is None:
         return "no call"
     return f"{result.scheduled / result.eligible:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
 
 
-def wrong(result: Delivered, cells: int) -> str:
+def wrong(result: DeliveryCounts, cells: int) -> str:
     """The reason, in words, that a cell does not prove its fault's delivery; empty if it does."""
     if result.refusal:
         return ""
@@ -52,7 +52,7 @@ def wrong(result: Delivered, cells: int) -> str:
     return ""
 
 
-def plain(results: Sequence[Delivered]) -> list[dict[str, Any]]:
+def plain(results: Sequence[DeliveryCounts]) -> list[dict[str, Any]]:
     """The results as JSON values: counts, the exact interval of the rate, and the reasons against it or null."""
     found = []
     for result in results:
@@ -69,7 +69,7 @@ def plain(results: Sequence[Delivered]) -> list[dict[str, Any]]:
     return found
 
 
-def foot(results: Sequence[Delivered]) -> tuple[str, bool]:
+def foot(results: Sequence[DeliveryCounts]) -> tuple[str, bool]:
     """The result in lines, and True if all is well."""
     taken = [result for result in results if not result.refusal]
     bad = [(result, why) for result in results if (why := wrong(result, len(results)))]

@@ -30,9 +30,9 @@ from chaoslab.core.events import (
 )
 from chaoslab.record.history import History, Place
 from chaoslab.record.lines import Record
-from chaoslab.reports.columns import COLUMNS
-from chaoslab.reports.inputs import settings_of
-from chaoslab.reports.points import MEASURED
+from chaoslab.reports._columns import COLUMNS
+from chaoslab.reports._inputs import settings_of
+from chaoslab.reports._points import MEASURED
 
 if TYPE_CHECKING:
     import pandas as pd

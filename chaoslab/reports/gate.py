@@ -37,7 +37,7 @@ BY_ITSELF = Gate(fail_on=("harm", "wrong", "false_success"), given=False)
 
 
 @dataclass(frozen=True)
-class Ruling:
+class GateRuling:
     """The gate's result, with a line on the requirement, the finding and the trials concerned. `code`: the exit code of
     the command."""
 
@@ -58,7 +58,7 @@ def outcomes(text: str) -> tuple[str, ...]:
 def rule(
     gate: Gate, judged: Mapping[str, Verdict], *, judgeable: bool, untried: Sequence[str] = (),
     unmet: Sequence[str] = (), lost: int = 0,
-) -> Ruling:  # fmt: skip
+) -> GateRuling:  # fmt: skip
     """Compares a run's verdicts with the requirements. `judgeable`: something was stated about right answers.
     `untried`: the plan's injections, if none of them had an attempt that it could hit. `unmet`: lines about those that
     had to hit and hit nothing. `lost`: the number of trials whose lines are lost."""
@@ -69,9 +69,11 @@ def rule(
         nothing.append("; ".join(unmet))
     if judged and all(verdict.outcome is Outcome.INVALID for verdict in judged.values()):
         nothing.append(f"no trial proves anything: {next(iter(judged.values())).why}")
-    parts = [Ruling(False, f"the log has lost {lost} of its trials")] if lost else []
+    parts = [GateRuling(False, f"the log has lost {lost} of its trials")] if lost else []
     if broken := [trial for trial, verdict in judged.items() if verdict.broken]:
-        parts.append(Ruling(False, f"{len(broken)} could not be judged: {_named(broken)} ({judged[broken[0]].why})"))
+        parts.append(
+            GateRuling(False, f"{len(broken)} could not be judged: {_named(broken)} ({judged[broken[0]].why})")
+        )
     if gate.min_correct is not None:
         parts.append(_of_correct(gate, judged, judgeable=judgeable))
     if gate.fail_on:
@@ -79,12 +81,12 @@ def rule(
     guessed = [f"{trial} {verdict.name}" for trial, verdict in judged.items() if _passed_over(gate, verdict)]
     if guessed and not gate.count_words:
         rest = "1 rests" if len(guessed) == 1 else f"{len(guessed)} rest"
-        parts.append(Ruling(True, f"{rest} on words and did not count (--count-words): {_named(guessed)}"))
+        parts.append(GateRuling(True, f"{rest} on words and did not count (--count-words): {_named(guessed)}"))
     missed = not all(part.passed for part in parts)
     code = GATE_FAILED if missed else PROVES_NOTHING if nothing else 0
     said = "; ".join([*nothing, *(part.line for part in parts if gate.given or not part.passed)])
     how = f"gate {'FAILED' if code else 'passed'}" if gate.given else "FAILED" if missed else "proves nothing"
-    return Ruling(not code, f"{how}: {said}", code)
+    return GateRuling(not code, f"{how}: {said}", code)
 
 
 def _passed_over(gate: Gate, verdict: Verdict) -> bool:
@@ -101,7 +103,7 @@ def _is_correct(verdict: Verdict, *, count_words: bool) -> bool | None:
     return verdict.outcome is Outcome.CORRECT
 
 
-def _of_correct(gate: Gate, judged: Mapping[str, Verdict], *, judgeable: bool) -> Ruling:
+def _of_correct(gate: Gate, judged: Mapping[str, Verdict], *, judgeable: bool) -> GateRuling:
     least = gate.min_correct or 0.0
     asked = f"at least {least * 100:g} % correct were asked for"
     counts = {trial: _is_correct(verdict, count_words=gate.count_words) for trial, verdict in judged.items()}
@@ -109,14 +111,14 @@ def _of_correct(gate: Gate, judged: Mapping[str, Verdict], *, judgeable: bool) -
     found = rate(sum(counting.values()), len(counting)) if judgeable else None
     if found is None:
         why = "nothing was stated about right answers" if not judgeable else "no trial could be judged"
-        return Ruling(False, f"{asked} and no share is known, since {why if judged else 'no trial was started'}")
+        return GateRuling(False, f"{asked} and no share is known, since {why if judged else 'no trial was started'}")
     passed = found.value >= least
     poor = [trial for trial, right in counting.items() if not right]
     counted = f"{asked}, {_percent(found.value)} are ({found.count} of {found.total} judged)"
-    return Ruling(passed, counted if passed else f"{counted}; not correct: {_named(poor)}")
+    return GateRuling(passed, counted if passed else f"{counted}; not correct: {_named(poor)}")
 
 
-def _of_refused(gate: Gate, judged: Mapping[str, Verdict]) -> Ruling:
+def _of_refused(gate: Gate, judged: Mapping[str, Verdict]) -> GateRuling:
     refused = gate.fail_on
 
     def ended(verdict: Verdict, name: str) -> bool:
@@ -128,8 +130,8 @@ def _of_refused(gate: Gate, judged: Mapping[str, Verdict]) -> Ruling:
     *others, last = refused
     asked = f"no {' or '.join(filter(None, [', '.join(others), last]))} was allowed"
     if not judged:
-        return Ruling(False, f"{asked} and nothing is known, since no trial was started")
-    return Ruling(not blamed, f"{asked}, there {'is none' if not blamed else f'are {blamed}'}")
+        return GateRuling(False, f"{asked} and nothing is known, since no trial was started")
+    return GateRuling(not blamed, f"{asked}, there {'is none' if not blamed else f'are {blamed}'}")
 
 
 def _named(trials: Sequence[str]) -> str:

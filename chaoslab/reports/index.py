@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from chaoslab.base.jsonable import line
-from chaoslab.reports.contents.parts import NONE, told
+from chaoslab.reports.contents.parts import NONE, rate_text
 from chaoslab.reports.formats import put
 from chaoslab.reports.formats.html import FILE, page
 from chaoslab.reports.page import count
@@ -35,10 +35,10 @@ def write(logs: Path) -> Path:
     return put(page("index.html", runs=len(runs), groups=groups, count=count), logs / PAGE)
 
 
-def _points(runs: Sequence[RunLine]) -> list[trend.Point]:
+def _points(runs: Sequence[RunLine]) -> list[trend.TrendPoint]:
     """The runs with a share, oldest first."""
     return [
-        trend.Point(f"{run.began:%Y-%m-%d %H:%M}", run.well, run.harmed or 0)
+        trend.TrendPoint(f"{run.began:%Y-%m-%d %H:%M}", run.well, run.harmed or 0)
         for run in reversed(runs)
         if run.well is not None
     ]
@@ -46,7 +46,7 @@ def _points(runs: Sequence[RunLine]) -> list[trend.Point]:
 
 def _row(run: RunLine) -> dict[str, Any]:
     level = None if run.level is None else f"{run.level:g}"
-    result = (told(run.well) if run.well else None, run.harmed)
+    result = (rate_text(run.well) if run.well else None, run.harmed)
     rest = (run.witnessed, f"{run.began:%Y-%m-%d %H:%M}", line(run.revision, REVISION) or None, run.seed, level)
     return {
         "run": line(run.folder.name, NAME),

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from chaoslab.analysis.measures.section import Section
+from chaoslab.reports._types import DataFrame
 from chaoslab.reports.frames import Frames
-from chaoslab.reports.types import DataFrame
 
 
 class Joined(Frames):

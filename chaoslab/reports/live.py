@@ -25,7 +25,7 @@ class _Trial:
     finished: events.PromptFinished | None = None
 
 
-class Watched:
+class LiveRun:
     """The state of a run, from its events as they come."""
 
     def __init__(self) -> None:

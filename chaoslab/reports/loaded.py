@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from chaoslab.base import extras
 from chaoslab.base.registry import did_you_mean
 from chaoslab.record.history import History
+from chaoslab.reports._kept import Kept
 from chaoslab.reports.folder import LATEST, LOGS, matching, reported
 from chaoslab.reports.frames import Frames
 from chaoslab.reports.joined import Joined
-from chaoslab.reports.kept import Kept
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,7 +51,7 @@ class Loaded(Frames):
         return self.history
 
 
-class Several(Joined, Loaded):
+class SeveralRuns(Joined, Loaded):
     """Several runs from their logs."""
 
     def _figures(self, _name: str, /) -> tuple[Mapping[str, Figure], Collection[str]]:
@@ -78,7 +78,7 @@ def load(*runs: str | Path) -> Loaded:
     """
     extras.check("lab.load", "frames")
     found = [opened(name) for run in runs or (LATEST,) for name in matching(str(run))]
-    return found[0] if len(found) == 1 else Several(found)
+    return found[0] if len(found) == 1 else SeveralRuns(found)
 
 
 def opened(name: str, *, logs: Path = LOGS) -> Loaded:

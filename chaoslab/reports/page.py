@@ -131,7 +131,7 @@ def example(head: str, what: str, trials: Sequence[str]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Cut:
+class ListBounds:
     """The bounds of a page's lists. `whole`: the command that shows the page without them; empty if this one does."""
 
     whole: str = ""

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from chaoslab.base import extras
 from chaoslab.base.files import replacing
-from chaoslab.reports.columns import COLUMNS
+from chaoslab.reports._columns import COLUMNS
 from chaoslab.reports.frames import Frames
 
 

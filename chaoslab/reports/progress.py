@@ -19,7 +19,7 @@ BAR = 40
 """The columns of the bar."""
 
 
-class Progress:
+class WorkProgress:
     """A context around the work; call `count` after each trial. `summed`: it ends with a line on the whole."""
 
     def __init__(self, trials: int, *, clock: Clock = system, quiet: bool = False, summed: bool = True) -> None:
@@ -81,7 +81,7 @@ class Progress:
         else:
             print(*lines, sep="\n", end="\n" if lines else "", file=sys.stderr, flush=True)
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> WorkProgress:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -17,7 +17,7 @@ from chaoslab.record.lines import Record
 from chaoslab.record.spoken import Opinion, Spoken
 from chaoslab.reports import formats
 from chaoslab.reports.contents import Contents
-from chaoslab.reports.contents.figures import figures
+from chaoslab.reports.contents._figures import figures
 
 KINDS = {".html": "html", ".json": "json", ".md": "markdown", ".xml": "junit"}
 """The format of a file by the end of its name."""

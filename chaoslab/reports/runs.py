@@ -28,7 +28,7 @@ from chaoslab.record.packs import Packs
 from chaoslab.record.rulings import Rulings
 from chaoslab.record.spoken import SILENT
 from chaoslab.reports import folder as places
-from chaoslab.reports.contents.parts import told
+from chaoslab.reports.contents.parts import rate_text
 from chaoslab.reports.levels import level_in
 from chaoslab.reports.page import WIDTH, count, wrapped
 from chaoslab.reports.trials import counted
@@ -66,7 +66,7 @@ class RunLine:
     harmed: int | None = None
     revision: str = ""
 
-    def told(self) -> str:
+    def in_words(self) -> str:
         """The run in lines of at most 80 columns."""
         head = f"{line(self.folder.name, NAME_WIDTH)} · {self.began:%Y-%m-%d %H:%M} UTC"
         if self.trouble:
@@ -81,7 +81,7 @@ class RunLine:
         of = [f"{line(self.name, NAME_WIDTH)}{ruling}"] if self.name else []
         of += [f"commit {line(self.revision, REVISION)}"] if self.revision else []
         of += [f"level {self.level:g}"] if self.level else []
-        of += [f"{told(self.well)} ended well"] if self.well else []
+        of += [f"{rate_text(self.well)} ended well"] if self.well else []
         of += [f"harm in {self.harmed}"] if self.harmed else []
         return "\n".join([head, *wrapped(" · ".join(of), indent="  "), *wrapped(said, indent="  ")])
 
@@ -101,7 +101,7 @@ class RunLine:
 
 def render(logs: Path = places.LOGS) -> str:
     """The list of all runs in a folder, newest first, as text. Raises LookupError: there is none."""
-    return "\n".join(line.told() for line in listed(logs)) + "\n"
+    return "\n".join(line.in_words() for line in listed(logs)) + "\n"
 
 
 def listed(logs: Path = places.LOGS) -> Iterator[RunLine]:

@@ -19,7 +19,7 @@ from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.record.log import encode_event
 from chaoslab.reports import trials as those
-from chaoslab.reports.faults import Met
+from chaoslab.reports._faults import MetFault
 
 WIDTH, ANSWER_WIDTH = 200, 1000
 """The most characters shown of a text, and of an answer."""
@@ -156,10 +156,10 @@ def _either(outcomes: Set[Outcome]) -> str:
 
 def _story(start: Record, event: events.PromptStarted, records: list[Record], verdict: Verdict, *, stages: bool) -> str:
     lines = [f"{start.trial}  prompt {event.prompt_index}: {_flat(event.prompt)}"]
-    met, answered = Met.by_place(records), False
+    met, answered = MetFault.by_place(records), False
     for number, record in enumerate(records):
         folded = not stages and isinstance(record.event, events.Stage)
-        said = event_text(record.event) if not folded else f"fault    {met[number].told()}" if number in met else ""
+        said = event_text(record.event) if not folded else f"fault    {met[number].in_words()}" if number in met else ""
         if said:
             if answered:
                 lines.append(f"{'':>12}  after the answer:")

@@ -10,11 +10,13 @@ from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.base.durations import duration
 from chaoslab.config import settings
-from chaoslab.reports import summary_faults, summary_recovery
+from chaoslab.reports import _summary_faults as summary_faults
+from chaoslab.reports import _summary_recovery as summary_recovery
+from chaoslab.reports._summary_failures import failures, hurt_most
 from chaoslab.reports.contents.headline import verdict
 from chaoslab.reports.page import (
     WHY,
-    Cut,
+    ListBounds,
     alike,
     count,
     example,
@@ -26,7 +28,6 @@ from chaoslab.reports.page import (
     usd,
     wrapped,
 )
-from chaoslab.reports.summary_failures import failures, hurt_most
 
 FEW, SOME = 3, 8
 """The most examples shown of one outcome, and lines of any other list."""
@@ -39,7 +40,7 @@ FUNCTION = "function"
 def render(report: RunReport, *, where: str = "", program: str = "", full: bool = False) -> str:
     """The summary as plain text in lines of at most 80 columns, but for commands. `where`, `program`: as `failures`
     takes them. `full`: all rows and items, in place of the first of each."""
-    cut = Cut("" if full else f"{program or settings.program()} summary {quote(where or report.name)} --full")
+    cut = ListBounds("" if full else f"{program or settings.program()} summary {quote(where or report.name)} --full")
     parts = [
         section("verdict", lambda: wrapped(verdict(report)[0] + ".")),
         section("harm", lambda: harmed(report, cut)),
@@ -73,7 +74,7 @@ def head(report: RunReport) -> list[str]:
 # Outcomes and effects.
 
 
-def _trials(report: RunReport, cut: Cut) -> list[str]:
+def _trials(report: RunReport, cut: ListBounds) -> list[str]:
     judged = report.verdicts
     if not judged:
         return ["trials: none was started"]
@@ -110,7 +111,7 @@ def right(report: RunReport) -> list[str]:
     return [f"{found.count} of {count(found.total, 'judged trial')} {verb} correct ({share(found)})."]
 
 
-def _examples(outcome: Outcome, judged: Mapping[str, Verdict], cut: Cut) -> list[str]:
+def _examples(outcome: Outcome, judged: Mapping[str, Verdict], cut: ListBounds) -> list[str]:
     """The most frequent reasons for an outcome; of harm there is a part of its own."""
     poor = alike((v.why, trial) for trial, v in judged.items() if v.outcome is outcome and not v.harm)
     lines = [
@@ -121,14 +122,14 @@ def _examples(outcome: Outcome, judged: Mapping[str, Verdict], cut: Cut) -> list
     return lines + cut.more(sum(len(trials) for _, trials in poor[FEW:]), str(outcome))
 
 
-def harmed(report: RunReport, cut: Cut, *, most: int = SOME) -> list[str]:
+def harmed(report: RunReport, cut: ListBounds, *, most: int = SOME) -> list[str]:
     """The harm that the run did, as `harm` tells it."""
     if not report.knows_effects:
         return ["harm: not known from such a log"]
     return harm(report.verdicts, cut, stated=report.judgeable, most=most)
 
 
-def harm(judged: Mapping[str, Verdict], cut: Cut, *, stated: bool, most: int = SOME) -> list[str]:
+def harm(judged: Mapping[str, Verdict], cut: ListBounds, *, stated: bool, most: int = SOME) -> list[str]:
     """The harm on the ledgers, equal texts together, most frequent first. `stated`: something was stated about right
     answers. `most`: the most texts."""
     done = alike((what, trial) for trial, verdict in judged.items() for what in dict.fromkeys(verdict.harm))
@@ -219,7 +220,7 @@ def _budget(report: RunReport) -> list[str]:
     return lines
 
 
-def warned(report: RunReport, cut: Cut, *, most: int = SOME) -> list[str]:
+def warned(report: RunReport, cut: ListBounds, *, most: int = SOME) -> list[str]:
     """The warnings of the run, each once."""
     warnings = Counter(f"warning ({who}): {message}" for who, message in report.warnings.value)
     told = [f"{text} ({number} times)" if number > 1 else text for text, number in warnings.items()]

@@ -22,7 +22,7 @@ NOTES = [
 TITLES = {"success": "Success", "mttr": "Time to recovery", "time": "Time per trial", "heat": "Success at each pair"}
 
 
-class Place(Protocol):
+class GridPlace(Protocol):
     """One place of the grid, with its run (see `lab/sweep.py`)."""
 
     @property
@@ -39,7 +39,7 @@ class Place(Protocol):
     def report(self) -> RunReport: ...
 
 
-def line(done: Place, cells: int) -> str:
+def line(done: GridPlace, cells: int) -> str:
     """The progress: the place, its result, and the time left."""
     correct = _correct(done.report)
     what = "none judged" if correct is None else f"{correct.count} of {correct.total} correct"
@@ -48,7 +48,7 @@ def line(done: Place, cells: int) -> str:
     return f"{done.number}/{cells} {done.cell}: {what}{kept}{left}"
 
 
-def table_of(done: Sequence[Place]) -> list[str]:
+def table_of(done: Sequence[GridPlace]) -> list[str]:
     """The lines of the table."""
     names = [name for name, _ in done[0].cell.levels]
     rows = [[*names, *HEADER], *([*(level for _, level in one.cell.levels), *_figures(one.report)] for one in done)]
@@ -56,7 +56,7 @@ def table_of(done: Sequence[Place]) -> list[str]:
     return ["  ".join(map(str.rjust, row, widths)) for row in rows] + NOTES
 
 
-def plain(done: Place) -> dict[str, Any]:
+def plain(done: GridPlace) -> dict[str, Any]:
     """The place as JSON values; null is not known. Times in seconds."""
     correct, recovery = _correct(done.report), done.report.recovery.value.overall
     times = _times_s(done.report)
@@ -90,7 +90,7 @@ def _times_s(report: RunReport) -> list[float]:
     return [took_s for took_s in report.figures.value.took_s if took_s >= 0]
 
 
-def write(done: Sequence[Place], pictures: Mapping[str, bytes], folder: Path) -> Path:
+def write(done: Sequence[GridPlace], pictures: Mapping[str, bytes], folder: Path) -> Path:
     """Writes the charts and the page into the folder; returns the page's path. Raises OSError: one cannot be
     written."""
     from chaoslab.reports.formats.html import page

@@ -7,8 +7,8 @@ from chaoslab.core.events import RunStarted
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record, lines_of, parse_line
 from chaoslab.record.log import lost
+from chaoslab.reports._types import DataFrame
 from chaoslab.reports.frames import NAMES, TABLES, Frames
-from chaoslab.reports.types import DataFrame
 
 
 class Tables:

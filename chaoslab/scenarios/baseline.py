@@ -60,7 +60,7 @@ class Baseline:
         return cls(__version__, _python(), revision(), iso(system.utc()), {each.name: each for each in suites})
 
     @property
-    def told(self) -> str:
+    def in_words(self) -> str:
         return f"of {self.date[:10]}{f', revision {self.revision}' if self.revision else ''}"
 
     @property
@@ -69,7 +69,7 @@ class Baseline:
         found = []
         days = (system.utc() - datetime.fromisoformat(self.date).astimezone(UTC)).days
         if days > OLD_D:
-            found.append(f"the baseline is {days} days old ({self.told}): --write makes a new one")
+            found.append(f"the baseline is {days} days old ({self.in_words}): --write makes a new one")
         if self.python != _python():
             found.append(f"the baseline was made with Python {self.python}, and this is {_python()}")
         return found

@@ -7,18 +7,18 @@ from pathlib import Path
 
 from chaoslab.scenarios.comparing import advance
 from chaoslab.scenarios.located import ScenarioError
-from chaoslab.scenarios.revisions import Work, git, resolved, revision, root_of
-from chaoslab.scenarios.sides import Kept, Sides
+from chaoslab.scenarios.revisions import SideWork, git, resolved, revision, root_of
+from chaoslab.scenarios.sides import KeptTrials, Sides
 from chaoslab.search.compared import Comparison
 from chaoslab.search.pairs import FEW, WORSE, Side
 
-Opened = Callable[[Work, str], AbstractContextManager[Sides]]
+Opened = Callable[[SideWork, str], AbstractContextManager[Sides]]
 BATCH = 20
 SKIP = "skip"
 
 
 @dataclass(frozen=True)
-class Step:
+class TriedCommit:
     """One commit that was tried. `verdict`: of the comparison, or "skip". `why`: of what was skipped."""
 
     commit: str
@@ -37,8 +37,8 @@ class Bisected:
     """`first`: the first worse commits: one, or several if commits between them were skipped; none if the bad one is
     not shown to be worse."""
 
-    first: tuple[Step, ...]
-    steps: tuple[Step, ...]
+    first: tuple[TriedCommit, ...]
+    steps: tuple[TriedCommit, ...]
 
 
 class _Base:
@@ -47,15 +47,16 @@ class _Base:
     def __init__(self, side: Sides) -> None:
         self._side, self.rows = side, dict[int, Side]()
 
-    def upto(self, number: int) -> Kept:
+    def upto(self, number: int) -> KeptTrials:
         missing = range(len(self.rows) + 1, number + 1)
         if missing:
             self.rows.update(zip(missing, self._side.take(missing), strict=True))
-        return Kept(self.rows)
+        return KeptTrials(self.rows)
 
 
 def bisect(
-    what: Work, good: str, bad: str, *, trials: int, alpha: float, tell: Callable[[Step], object] = lambda _: None,
+    what: SideWork, good: str, bad: str, *, trials: int, alpha: float,
+    tell: Callable[[TriedCommit], object] = lambda _: None,
     opened: Opened = revision,
 ) -> Bisected:  # fmt: skip
     """The first commit after `good`, up to `bad`, that is worse than `good`. A commit that does not import, or of which
@@ -66,20 +67,22 @@ def bisect(
     between = _between(root, [first], last)
     if not between or git(root, "merge-base", first, last) != first:
         raise ScenarioError(f"{good} is no ancestor of {bad}: give a good revision that {bad} comes after")
-    steps: list[Step] = []
+    steps: list[TriedCommit] = []
     with opened(what, first) as side:
         base = _Base(side)
 
-        def tried(commit: str, *, needed: bool = False) -> Step:
+        def tried(commit: str, *, needed: bool = False) -> TriedCommit:
             try:
                 with opened(what, commit) as new:
                     found = _compared(base, new, trials, alpha)
                 why = "too few judged pairs" if found.verdict == FEW else ""
-                step = Step(commit, _subject(root, commit), SKIP if why else found.verdict, len(found.pairs), why)
+                step = TriedCommit(
+                    commit, _subject(root, commit), SKIP if why else found.verdict, len(found.pairs), why
+                )
             except ScenarioError as error:
                 if needed:
                     raise
-                step = Step(commit, _subject(root, commit), SKIP, 0, str(error).partition(": ")[2])
+                step = TriedCommit(commit, _subject(root, commit), SKIP, 0, str(error).partition(": ")[2])
             steps.append(step)
             tell(step)
             return step
@@ -87,7 +90,7 @@ def bisect(
         worst = tried(last, needed=True)
         if worst.verdict != WORSE:
             return Bisected((), tuple(steps))
-        well, skipped = [first], dict[str, Step]()
+        well, skipped = [first], dict[str, TriedCommit]()
         while len(left := _between(root, well, worst.commit)) > 1:
             candidates = [each for each in left if each != worst.commit and each not in skipped]
             if not candidates:

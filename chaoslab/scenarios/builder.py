@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
-    from chaoslab.record.rulings import State
+    from chaoslab.record.rulings import RulingState
     from chaoslab.scenarios.running import Result
     from chaoslab.scenarios.scenario import Scenario
 
@@ -266,7 +266,7 @@ class Results:
         return all(str(result.state) == "passed" for result in self.results)
 
     @property
-    def states(self) -> dict[str, State]:
+    def states(self) -> dict[str, RulingState]:
         """Passed, failed or invalid, by the variant's name."""
         return {result.scenario.name: result.state for result in self.results}
 
@@ -274,9 +274,9 @@ class Results:
         return iter(self.results)
 
     def __str__(self) -> str:
-        from chaoslab.scenarios.tell import told
+        from chaoslab.scenarios.tell import result_text
 
-        return "\n".join(told(each, given=self.given) for each in self.results)
+        return "\n".join(result_text(each, given=self.given) for each in self.results)
 
 
 def scenario(name: str, *, description: str = "") -> ScenarioBuilder:

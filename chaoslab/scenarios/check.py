@@ -9,7 +9,7 @@ from chaoslab.analysis.opinion import Opinion, Unjudged
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.execution.trial import Trial
 from chaoslab.scenarios.checks import of_data
-from chaoslab.scenarios.running import Rules, missing
+from chaoslab.scenarios.running import TrialRules, missing
 
 
 def check(trial: Trial, *assertions: Any) -> None:
@@ -28,7 +28,7 @@ def check(trial: Trial, *assertions: Any) -> None:
         raise TypeError(f"lab.check takes a trial of lab.run or lab.run_many first, and this is {trial!r:.60}")
     if not assertions:
         raise ValueError("lab.check has no assertion: give some of lab.expect, as in lab.expect.no_duplicate_effects()")
-    rules, opinions = Rules(expect=[of_data(each) for each in assertions]), list[Opinion]()
+    rules, opinions = TrialRules(expect=[of_data(each) for each in assertions]), list[Opinion]()
     try:
         wrong = [str(each) for each in missing(rules, trial, opinions)]
     except Unjudged as error:

@@ -15,13 +15,13 @@ from chaoslab.analysis.metric import ByMetric
 from chaoslab.base.registry import did_you_mean, snake
 from chaoslab.core.conversation import Conversation, Turn, turn, turns
 from chaoslab.core.limits import all_of
-from chaoslab.scenarios.fault_checks import FaultChecks
+from chaoslab.scenarios._fault_checks import FaultChecks
+from chaoslab.scenarios._operations import words
+from chaoslab.scenarios._spaces import Space, space_or_value
 from chaoslab.scenarios.lab_agent import LAB, lab_agent
 from chaoslab.scenarios.located import Located
-from chaoslab.scenarios.operations import words
 from chaoslab.scenarios.scenario import Scenario, folders_of, name_of, names_of
 from chaoslab.scenarios.sources import function_name
-from chaoslab.scenarios.spaces import Space, space_or_value
 
 if TYPE_CHECKING:
     from chaoslab.scenarios.spec import ScenarioSpec

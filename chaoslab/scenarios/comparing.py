@@ -8,12 +8,12 @@ from dataclasses import KW_ONLY, MISSING, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from chaoslab.execution.options import Asked, RunOptions, check_number, taking
+from chaoslab.execution.options import RunArguments, RunOptions, check_number, taking
 from chaoslab.scenarios.builder import ScenarioBuilder, load_scenario
 from chaoslab.scenarios.located import SUFFIXES, ScenarioError
-from chaoslab.scenarios.running import Rules
+from chaoslab.scenarios.running import TrialRules
 from chaoslab.scenarios.scenario import Scenario
-from chaoslab.scenarios.sides import OfAgent, OfScenario, Several, Sides
+from chaoslab.scenarios.sides import OfAgent, OfScenario, SeveralSides, Sides
 from chaoslab.search.compared import Comparison
 from chaoslab.search.comparing import ALPHA
 from chaoslab.search.pairs import BETTER, WORSE, Pair
@@ -56,7 +56,7 @@ def of_scenarios(
         [OfScenario(each, own, jobs) for each, own in zip(scenarios, own_seeds, strict=True)]
         for scenarios, own_seeds in ((bases, seeds), (news, seeds if new_seed is None else [new_seed] * len(news)))
     ]
-    one, other = (each[0] if len(each) == 1 else Several(each) for each in sides)
+    one, other = (each[0] if len(each) == 1 else SeveralSides(each) for each in sides)
     return one, other
 
 
@@ -163,11 +163,11 @@ def compare(asked: AskedCompare) -> Comparison:
         return of_runs(str(asked.base), str(asked.new), alpha=asked.alpha)
     seed = None if asked.seed == RunOptions().seed else asked.seed
     if asked.revisions:
-        from chaoslab.scenarios.revisions import Work, revisions
+        from chaoslab.scenarios.revisions import SideWork, revisions
 
         if not isinstance(asked.base, str | Path) or asked.new is not None:
             raise ValueError("revisions= takes one scenario's file, whose agent is tried as each of them has it")
-        with revisions(Work(Path(asked.base), seed=seed, jobs=asked.jobs), asked.revisions) as (base, new):
+        with revisions(SideWork(Path(asked.base), seed=seed, jobs=asked.jobs), asked.revisions) as (base, new):
             return paired(base, new, **settings)
     return paired(*_scenarios(asked, seed), **settings)
 
@@ -194,16 +194,16 @@ def _agents(asked: AskedCompare) -> tuple[Sides, Sides]:
     if asked.new is None and not asked.changed:
         raise ValueError("both sides are the same: give the new agent, or changed= with its options")
     prompts = asked.prompts if isinstance(asked.prompts, list | tuple) else [asked.prompts]
-    rules = Rules(asked.accept, count_words=asked.count_words)
+    rules = TrialRules(asked.accept, count_words=asked.count_words)
     options = {each.name: getattr(asked, each.name) for each in fields(RunOptions)} | {"logs": None}
     other = {**options, **(asked.changed or {})}
     if wrong := [key for key in ("faults", "seed", "world", "timeout_s") if options[key] != other[key]]:
         raise ValueError(f"the sides differ in {wrong[0]}, so their trials cannot be paired")
     sides = [
-        [OfAgent(Asked(agent, prompt, **own), rules, asked.jobs) for prompt in prompts]
+        [OfAgent(RunArguments(agent, prompt, **own), rules, asked.jobs) for prompt in prompts]
         for agent, own in ((asked.base, options), (asked.base if asked.new is None else asked.new, other))
     ]
-    one, two = (each[0] if len(each) == 1 else Several(each) for each in sides)
+    one, two = (each[0] if len(each) == 1 else SeveralSides(each) for each in sides)
     return one, two
 
 

@@ -13,7 +13,7 @@ from chaoslab.core.levels import level
 from chaoslab.core.plan import Injection
 from chaoslab.execution.agents.functions import fresh
 from chaoslab.execution.trial import Trial, run_many
-from chaoslab.scenarios import example
+from chaoslab.scenarios import _example as example
 
 LOST = 0.2
 """The chance that a refund's answer is lost."""

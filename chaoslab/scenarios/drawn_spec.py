@@ -5,7 +5,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from chaoslab.scenarios.spaces import CHOICES_MAX, OneOf, Range, Space
+from chaoslab.scenarios._spaces import CHOICES_MAX, OneOf, RangeSpace, Space
 
 T = TypeVar("T")
 
@@ -30,7 +30,7 @@ class RangeSpec(Strict, Generic[T]):
 
     @property
     def space(self) -> Space:
-        return Range(self.low, self.high)  # type: ignore[arg-type]
+        return RangeSpace(self.low, self.high)  # type: ignore[arg-type]
 
 
 class ChoicesSpec(Strict, Generic[T]):

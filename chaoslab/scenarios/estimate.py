@@ -5,7 +5,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from chaoslab.execution.estimate import PILOT, Estimate, Sample, pilot, remembered
+from chaoslab.execution.estimate import PILOT, CostEstimate, Sample, pilot, remembered
 from chaoslab.execution.spec import is_of_one_process
 from chaoslab.record.rulings import Rulings
 from chaoslab.scenarios.load import load
@@ -16,7 +16,7 @@ from chaoslab.scenarios.scenario import Scenario
 def estimated(
     scenario: Scenario, *, trials: int | None = None, seed: int | None = None, jobs: int = 1, only: int | None = None,
     logs: Path | None = None,
-) -> Estimate:  # fmt: skip
+) -> CostEstimate:  # fmt: skip
     """The cost of a run with these options, as `running.run` has them. In virtual time a few trials are run, without
     judge and assertions, which may ask a model. Raises ScenarioError: the pilot cannot be run."""
     spec = scenario.spec
@@ -29,13 +29,15 @@ def estimated(
     if found is None and real:
         notes.append("no earlier run of it is known: one with -n 1 --logs logs tells what a trial costs")
     limit = spec.budget.dollars if spec.budget is not None else None
-    return Estimate.of(scenario.name, count, found, real=real, jobs=1 if real else jobs, limit_usd=limit, notes=notes)
+    return CostEstimate.of(
+        scenario.name, count, found, real=real, jobs=1 if real else jobs, limit_usd=limit, notes=notes
+    )
 
 
 def of_levels(
     path: Path, levels: Sequence[float], trials: int, *, seed: int | None = None, jobs: int = 1,
     logs: Path | None = None,
-) -> Iterator[Estimate]:  # fmt: skip
+) -> Iterator[CostEstimate]:  # fmt: skip
     """The cost of each scenario of a file at each level of chaos. Raises ScenarioError: the file is wrong, or a pilot
     cannot be run."""
     for level in levels:

@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from chaoslab.base.identity import digest
-from chaoslab.execution.explore import TRIALS, AskedExplore, Failure, Found, asking_less, searched, shrunk_in
-from chaoslab.execution.exploring import Session
+from chaoslab.execution.explore import TRIALS, AskedExplore, Exploration, FoundFailure, asking_less, searched, shrunk_in
+from chaoslab.execution.exploring import SearchSession
 from chaoslab.execution.prove import opened_with, proof
 from chaoslab.execution.trial import Trial
-from chaoslab.record.rulings import Rulings, State
+from chaoslab.record.rulings import Rulings, RulingState
 from chaoslab.reports.page import count
+from chaoslab.scenarios._modules import modules_of
 from chaoslab.scenarios.builder import arguments_of
 from chaoslab.scenarios.lab_agent import LAB, lab_agent
 from chaoslab.scenarios.load import changed_by
 from chaoslab.scenarios.located import ScenarioError, read
-from chaoslab.scenarios.modules import modules_of
-from chaoslab.scenarios.running import Rules, imported, in_one_line, ruled, run
+from chaoslab.scenarios.running import TrialRules, imported, in_one_line, ruled, run
 from chaoslab.scenarios.scenario import BUDGET, Scenario
 from chaoslab.scenarios.writing import write
 from chaoslab.search import causes
@@ -38,27 +38,29 @@ FAULT_KEYS = ("faults", "chaos_level", "families", "variants", "explore", "slo",
 
 
 @dataclass
-class Opened:
+class OpenedSearch:
     """A search over a scenario: its session, its agent and the options of `lab.run`. `left_out`: the requirements that
     the trial without faults does not meet either, and which therefore are asked of no trial."""
 
-    session: Session
+    session: SearchSession
     agent: Any
     options: dict[str, Any]
     left_out: list[str] = field(default_factory=list)
 
 
 @contextmanager
-def opened(scenario: Scenario, *, seed: int | None = None, jobs: int = 1, mitigation: str = "") -> Iterator[Opened]:
+def opened(
+    scenario: Scenario, *, seed: int | None = None, jobs: int = 1, mitigation: str = ""
+) -> Iterator[OpenedSearch]:
     """A context with a search over a scenario. A trial fails if the scenario's requirements say so. `mitigation`: what
     is tried around the agent's functions. Raises ScenarioError: something of the user's cannot be imported or does not
     fit, or there is no baseline."""
     spec = scenario.spec
-    rules = Rules(spec.accept, scenario.expect, scenario.by_turn, spec.count_words, bool(spec.operations))
+    rules = TrialRules(spec.accept, scenario.expect, scenario.by_turn, spec.count_words, bool(spec.operations))
 
     def fails(trial: Trial) -> str:
         ruling = ruled(rules, 1, trial)
-        if ruling.state is not State.FAILED:
+        if ruling.state is not RulingState.FAILED:
             return ""
         own = [] if not ruling.why else [trial.verdict.why if trial.verdict.why in ruling.why else ruling.why]
         return "; ".join([*own, *map(str, ruling.missed)])
@@ -77,12 +79,12 @@ def opened(scenario: Scenario, *, seed: int | None = None, jobs: int = 1, mitiga
             options |= {"faults": (), "seed": seed}
             asked = AskedExplore(agent, scenario.prompt, **options)
             trials = opened_with(asked, mitigation, jobs=jobs, apart=True, standing=standing, fails=fails)
-        made = Opened(stack.enter_context(trials), agent, options)
+        made = OpenedSearch(stack.enter_context(trials), agent, options)
         rules, made.left_out = _met_without_faults(rules, made.session)
         yield made
 
 
-def _met_without_faults(rules: Rules, trials: Session) -> tuple[Rules, list[str]]:
+def _met_without_faults(rules: TrialRules, trials: SearchSession) -> tuple[TrialRules, list[str]]:
     """The requirements that the trial without faults meets, since others were made for a fault, and the rest in
     words."""
     ((_, calm),) = trials.run([Variation()])
@@ -96,7 +98,7 @@ def _met_without_faults(rules: Rules, trials: Session) -> tuple[Rules, list[str]
     return replace(rules, expect=expect, by_turn=by_turn, accept=accept), [str(each.assertion) for each in missed]
 
 
-def explore(scenario: Scenario, *, seed: int | None = None, jobs: int = 1, **budget: Any) -> Found:
+def explore(scenario: Scenario, *, seed: int | None = None, jobs: int = 1, **budget: Any) -> Exploration:
     """Explores a scenario. `budget`: the further arguments of `lab.explore`. Raises ScenarioError: as `opened`."""
     with opened(scenario, seed=seed, jobs=jobs) as made:
         own = {} if scenario.spec.explore is None else scenario.spec.explore.budget
@@ -108,7 +110,13 @@ def explore(scenario: Scenario, *, seed: int | None = None, jobs: int = 1, **bud
 
 
 def prove(
-    scenario: Scenario, other: Scenario, found: Found, *, mitigation: str = "", seed: int | None = None, jobs: int = 1
+    scenario: Scenario,
+    other: Scenario,
+    found: Exploration,
+    *,
+    mitigation: str = "",
+    seed: int | None = None,
+    jobs: int = 1,
 ) -> Proof:
     """The exploration of a scenario run again on `other`, the same with another agent, or with a mitigation around its
     functions. Raises ScenarioError: as `opened`."""
@@ -117,14 +125,14 @@ def prove(
     what = mitigation or f"{other.spec.agent or other.spec.fresh}"
 
     @contextmanager
-    def again() -> Iterator[Session]:
+    def again() -> Iterator[SearchSession]:
         with opened(other, seed=seed, jobs=jobs, mitigation=mitigation) as made:
             yield made.session
 
     return proof(found.trials, what, again)
 
 
-def saved(scenario: Scenario, found: Found, folder: Path, *, changed: Sequence[str] = ()) -> list[Path]:
+def saved(scenario: Scenario, found: Exploration, folder: Path, *, changed: Sequence[str] = ()) -> list[Path]:
     """Writes each failure as a scenario of one trial, which `chaoslab test` runs. One that is there is left alone: it
     stays when it is fixed. `changed`: values in place of the file's. Raises ScenarioError: the scenario is none of a
     file. OSError: a file cannot be written."""
@@ -165,18 +173,18 @@ def saved(scenario: Scenario, found: Found, folder: Path, *, changed: Sequence[s
     return paths
 
 
-def _order(failure: Failure) -> dict[int, list[str]]:
+def _order(failure: FoundFailure) -> dict[int, list[str]]:
     return {moment: list(names) for moment, names in failure.variation.order or ()}
 
 
-def _asked(failure: Failure) -> tuple[str, str]:
+def _asked(failure: FoundFailure) -> tuple[str, str]:
     """The key of a scenario for what is asked, and its value as JSON."""
     if isinstance(failure.prompt, str):
         return "prompt", json.dumps(failure.prompt, ensure_ascii=False)
     return "turns", json.dumps(_turns(failure), ensure_ascii=False)
 
 
-def _turns(failure: Failure) -> list[Any]:
+def _turns(failure: FoundFailure) -> list[Any]:
     """The turns of the shorter conversation, as a file has them."""
     own = [{"reply": dict(each.reply)} if each.reply else {"say": each.say} for each in failure.prompt.turns]
     return [
@@ -189,7 +197,7 @@ def _slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
-def command(scenario: Scenario, failure: Failure, *, changed: Sequence[str] = ()) -> str:
+def command(scenario: Scenario, failure: FoundFailure, *, changed: Sequence[str] = ()) -> str:
     """The command that runs a failure again. `changed`: values in place of the file's."""
     if scenario.folder is None:
         return ""
@@ -205,7 +213,7 @@ def command(scenario: Scenario, failure: Failure, *, changed: Sequence[str] = ()
     return shlex.join([*words, *(["-k", scenario.variant] if scenario.variant else [])])
 
 
-def plain(found: Found, commands: Mapping[str, str]) -> dict[str, Any]:
+def plain(found: Exploration, commands: Mapping[str, str]) -> dict[str, Any]:
     """The findings, as JSON values. `commands`: by cause."""
     return {
         "tried": len(found.trials),
@@ -216,7 +224,7 @@ def plain(found: Found, commands: Mapping[str, str]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def plain_failure(failure: Failure, again: str) -> dict[str, Any]:
+def plain_failure(failure: FoundFailure, again: str) -> dict[str, Any]:
     """A failure as JSON values. `again`: the command that runs it again."""
     shares = {"faults": failure.shares, "calls": failure.by_call}
     return {
@@ -282,11 +290,11 @@ def estimate(scenario: Scenario, *, seed: int | None, trials: int | None, tries:
     return text
 
 
-def shrink(scenario: Scenario, number: int, *, seed: int | None = None) -> Failure:
+def shrink(scenario: Scenario, number: int, *, seed: int | None = None) -> FoundFailure:
     """The smallest cause of a trial of the scenario that fails. `number`: from 1. Raises ScenarioError: it does not
     fail, or does not happen again with its faults stated one by one."""
     (ruling,) = run(scenario, seed=seed, only=number, apart=True)
-    if ruling.state is not State.FAILED:
+    if ruling.state is not RulingState.FAILED:
         why = f", {ruling.reasons[0]}" if ruling.reasons else ""
         raise ScenarioError(f"{scenario.name}: trial {number} is no failure to shrink: it is {ruling.state}{why}")
     with opened(scenario, seed=seed) as made:
@@ -295,7 +303,7 @@ def shrink(scenario: Scenario, number: int, *, seed: int | None = None) -> Failu
         return found
 
     @contextmanager
-    def again(prompt: Any) -> Iterator[Session]:
+    def again(prompt: Any) -> Iterator[SearchSession]:
         with opened(replace(scenario, prompt=prompt), seed=seed) as made:
             yield made.session
 
@@ -321,7 +329,7 @@ def again_of(folder: Path, trial: str) -> list[str]:
     return words[2:]
 
 
-def pytest_of(scenario: Scenario, failure: Failure, *, changed: Sequence[str] = ()) -> str:
+def pytest_of(scenario: Scenario, failure: FoundFailure, *, changed: Sequence[str] = ()) -> str:
     """A test for pytest that is red until the failure is mended, as text."""
     name = re.sub(r"[^a-z0-9]+", "_", causes.where(failure.variation).lower()).strip("_")[:70]
     given: dict[str, Any] = {key: value for key, _, value in (each.partition("=") for each in changed)}

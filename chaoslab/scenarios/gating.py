@@ -7,20 +7,20 @@ from dataclasses import dataclass, field
 
 from chaoslab.base.clock import system
 from chaoslab.base.commandline import GATE_FAILED, PROVES_NOTHING
-from chaoslab.record.rulings import State
+from chaoslab.record.rulings import RulingState
 from chaoslab.reports.formats.markdown import code
 from chaoslab.scenarios.baseline import Suite
 from chaoslab.scenarios.comparing import advance
 from chaoslab.scenarios.junit import Case
 from chaoslab.scenarios.scenario import Scenario
-from chaoslab.scenarios.sides import Kept, OfScenario, Sides
+from chaoslab.scenarios.sides import KeptTrials, OfScenario, Sides
 from chaoslab.scenarios.tell import of_trial
 from chaoslab.search.compared import Comparison
 from chaoslab.search.pairs import FEW, LEAST, WORSE
 
 SHOWN, COMMANDS = 8, 3
 """The most trials that a line names, and the most for which a command is told."""
-STATES = {0: State.PASSED, GATE_FAILED: State.FAILED, PROVES_NOTHING: State.INVALID}
+STATES = {0: RulingState.PASSED, GATE_FAILED: RulingState.FAILED, PROVES_NOTHING: RulingState.INVALID}
 
 
 @dataclass
@@ -60,7 +60,7 @@ class Gated:
 
 
 @dataclass
-class Gate:
+class ScenarioGate:
     """The scenarios under a gate, and its ruling. `harm_budget`: the trials with harm that the baseline does not have,
     of all together, that are let pass."""
 
@@ -104,11 +104,11 @@ class Gate:
             said = [f"{each.scenario.name}: {len(each.found.judged)} judged pairs are too few" for each in self.few]
         return f"gate {'FAILED' if self.failed else 'proves nothing'}: {'; '.join(said)}"
 
-    def told(self) -> list[str]:
+    def in_words(self) -> list[str]:
         """The gate in lines."""
         lines = []
         for each in self.scenarios:
-            lines += [each.scenario.name, *each.found.told(), *(f"  see {command}" for command in each.again)]
+            lines += [each.scenario.name, *each.found.in_words(), *(f"  see {command}" for command in each.again)]
         return [*lines, *self.notes, self.line]
 
 
@@ -121,7 +121,7 @@ def under(
 
 
 def gate(
-    made: Gate, *, trials: int, seconds: float | None = None, tell: Callable[[Gated], object] = lambda _: None
+    made: ScenarioGate, *, trials: int, seconds: float | None = None, tell: Callable[[Gated], object] = lambda _: None
 ) -> None:
     """Tries the scenarios until each is decided. `trials`, `seconds`: the budget of all together; the next batch goes
     to the undecided scenario with the most evidence that it became worse. Trials that cannot decide come last, since
@@ -135,28 +135,34 @@ def gate(
             break
         each = max(open_, key=lambda one: one.rank(left))
         done = len(each.found.pairs)
-        advance(each.found, Kept(each.suite.rows), each.new, most=done + min(left, each.left))
+        advance(each.found, KeptTrials(each.suite.rows), each.new, most=done + min(left, each.left))
         each.took_s += system.monotonic() - began_s - took_s
         left -= len(each.found.pairs) - done
         tell(each)
 
 
-def cases(made: Gate) -> list[Case]:
+def cases(made: ScenarioGate) -> list[Case]:
     """The gate as the cases of JUnit, a scenario each."""
     found = []
     for each in made.scenarios:
         harmed = bool(each.harmed) and made.harmed > made.harm_budget
         failed = harmed or each in made.worse
-        state = State.FAILED if failed else State.INVALID if each in made.few and made.code else State.PASSED
+        state = (
+            RulingState.FAILED
+            if failed
+            else RulingState.INVALID
+            if each in made.few and made.code
+            else RulingState.PASSED
+        )
         properties = {"pairs": len(each.found.pairs), "worse": each.found.count(WORSE), "new_harm": len(each.harmed)}
-        text = "\n".join(each.found.told())
+        text = "\n".join(each.found.in_words())
         told = f"new harm in trials {each.harmed[:SHOWN]}\n{text}" if harmed else text
         place = (each.scenario.file, each.scenario.name)
         found.append(Case(place, "chaoslab gate", *place, each.took_s, state, told, properties))
     return found
 
 
-def markdown(made: Gate) -> str:
+def markdown(made: ScenarioGate) -> str:
     """The gate for a pull request."""
     mark = {0: "✅", GATE_FAILED: "❌", PROVES_NOTHING: "❔"}[made.code]
     head = ["scenario", "verdict", "pairs", "well: baseline → now", "change (95 %)", "evidence for worse", "new harm"]
@@ -177,12 +183,12 @@ def markdown(made: Gate) -> str:
     return "\n".join(lines) + "\n"
 
 
-def workflow_commands(made: Gate) -> list[str]:
+def workflow_commands(made: ScenarioGate) -> list[str]:
     """The gate as commands of a GitHub workflow, one for each scenario that did not pass, and for each note."""
     found = [f"::warning title=chaoslab gate::{_escaped(note)}" for note in made.notes]
     for case in cases(made):
-        if case.state is not State.PASSED:
-            kind = "error" if case.state is State.FAILED else "warning"
+        if case.state is not RulingState.PASSED:
+            kind = "error" if case.state is RulingState.FAILED else "warning"
             place = f"file={_escaped(case.classname, ',:')},title={_escaped(f'chaoslab gate, {case.name}', ',:')}"
             found.append(f"::{kind} {place}::{_escaped(case.told.partition(chr(10))[0])}")
     return found

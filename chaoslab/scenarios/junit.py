@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from chaoslab.record.rulings import State
+from chaoslab.record.rulings import RulingState
 from chaoslab.reports.formats import put
 from chaoslab.scenarios.running import Result
-from chaoslab.scenarios.tell import told
+from chaoslab.scenarios.tell import result_text
 
-KINDS = {State.FAILED: "failure", State.INVALID: "error"}
+KINDS = {RulingState.FAILED: "failure", RulingState.INVALID: "error"}
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """The characters that XML has no place for."""
 
@@ -26,7 +26,7 @@ class Case:
     classname: str
     name: str
     took_s: float
-    state: State
+    state: RulingState
     told: str = ""
     properties: Mapping[str, object] = field(default_factory=dict)
 
@@ -37,7 +37,7 @@ def document(cases: Sequence[Case]) -> str:
     for place in dict.fromkeys(case.place for case in cases):
         own = [case for case in cases if case.place == place]
         suite = SubElement(suites, "testsuite", name=_clean(own[0].suite), tests=str(len(own)))
-        for kind, state in (("failures", State.FAILED), ("errors", State.INVALID)):
+        for kind, state in (("failures", RulingState.FAILED), ("errors", RulingState.INVALID)):
             suite.set(kind, str(sum(case.state is state for case in own)))
         for case in own:
             _add(suite, case)
@@ -58,11 +58,11 @@ def write(results: Sequence[Result], path: Path, given: Sequence[str] = ()) -> N
 
 def _case(result: Result, given: Sequence[str]) -> Case:
     scenario = result.scenario
-    counts = {str(each): result.count(each) for each in State}
+    counts = {str(each): result.count(each) for each in RulingState}
     return Case(
         (scenario.file, scenario.spec.name), scenario.spec.name, scenario.file or scenario.spec.name,
         scenario.variant or scenario.spec.name, result.took_s, result.state,
-        told(result, given=given) if result.state in KINDS else "",
+        result_text(result, given=given) if result.state in KINDS else "",
         {
             "trials": len(result.rulings), "met_a_fault": result.met, **counts,
             "virtual_seconds": f"{sum(ruling.trial.seconds for ruling in result.rulings):.6f}",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 if TYPE_CHECKING:
     from chaoslab.core.plan import Injection
-    from chaoslab.execution.exploring import Session
+    from chaoslab.execution.exploring import SearchSession
     from chaoslab.execution.trial import Trial
     from chaoslab.scenarios.scenario import Scenario
     from chaoslab.scenarios.spec import ScenarioSpec
@@ -41,7 +41,7 @@ class LabAgent(Protocol):
 
     def session(
         self, scenario: Scenario, *, seed: int, jobs: int, fails: Callable[[Trial], str]
-    ) -> AbstractContextManager[Session]:
+    ) -> AbstractContextManager[SearchSession]:
         """A context with the trials of a search, without the scenario's faults."""
 
 

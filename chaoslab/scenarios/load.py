@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from chaoslab.base import extras
 from chaoslab.base.parsers import closest
+from chaoslab.scenarios._variants import changed as changed_in
+from chaoslab.scenarios._variants import expanded, without
 from chaoslab.scenarios.checks import Checks
 from chaoslab.scenarios.located import Located, Path_, ScenarioError, parse, read
 from chaoslab.scenarios.scenario import Scenario
-from chaoslab.scenarios.variants import changed as changed_in
-from chaoslab.scenarios.variants import expanded, without
 from chaoslab.scenarios.words import fields, path_of, worded
 
 if TYPE_CHECKING:

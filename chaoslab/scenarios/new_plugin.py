@@ -53,7 +53,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chaoslab.plugins import Assertion, Miss, Seen
+from chaoslab.plugins import Assertion, FinishedTrial, Miss
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class {cls}Mentions(Assertion):
 
     text: str
 
-    def check(self, seen: Seen) -> Miss | None:
+    def check(self, seen: FinishedTrial) -> Miss | None:
         if seen.answer is not None and self.text in seen.answer:
             return None
         return seen.of_answer(f"the answer does not mention {{self.text!r}}")

@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from chaoslab.base.extras import origin_of
-from chaoslab.scenarios import example
+from chaoslab.scenarios import _example as example
 from chaoslab.scenarios.agent_tools import AgentTools, tools_of
 from chaoslab.scenarios.scenario import folders_of
 from chaoslab.scenarios.sources import function_name

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from chaoslab.base.boundary import let_through
 from chaoslab.base.jsonable import describe_error, line
 from chaoslab.base.registry import did_you_mean
+from chaoslab.scenarios._modules import modules_of
 from chaoslab.scenarios.builder import ScenarioBuilder
 from chaoslab.scenarios.located import ScenarioError
-from chaoslab.scenarios.modules import modules_of
 
 if TYPE_CHECKING:
     from chaoslab.scenarios.scenario import Scenario

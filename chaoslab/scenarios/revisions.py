@@ -24,7 +24,7 @@ SHOWN = 300
 
 
 @dataclass(frozen=True)
-class Work:
+class SideWork:
     """The scenarios of a side. `changed`: values in place of the file's. `only`: a text in the scenario's name. `seed`:
     None for the scenario's own."""
 
@@ -83,7 +83,7 @@ class InChild:
 
 @contextmanager
 def in_child(
-    where: str, what: Work, *, folder: Path | None = None, root: str = "", more: Mapping[str, str] | None = None
+    where: str, what: SideWork, *, folder: Path | None = None, root: str = "", more: Mapping[str, str] | None = None
 ) -> Iterator[InChild]:
     """A context with a side in a process of its own. `folder`: where it runs. `root`: the work tree whose modules it
     must not find. `more`: variables of its environment."""
@@ -106,7 +106,7 @@ def in_child(
 
 
 @contextmanager
-def revision(what: Work, name: str) -> Iterator[Sides]:
+def revision(what: SideWork, name: str) -> Iterator[Sides]:
     """A context with a side as a revision has its code. The scenario's file is that of now, so that all revisions have
     the same trials. An empty name stands for the work tree as it is. Raises ScenarioError: there is no such revision,
     or the file lies in no work tree."""
@@ -130,7 +130,7 @@ def revision(what: Work, name: str) -> Iterator[Sides]:
 
 
 @contextmanager
-def revisions(what: Work, names: Sequence[str]) -> Iterator[tuple[Sides, Sides]]:
+def revisions(what: SideWork, names: Sequence[str]) -> Iterator[tuple[Sides, Sides]]:
     """A context with the sides of one or two revisions. The second is the work tree if there is one name."""
     if not 0 < len(names) < 3:
         raise ScenarioError(f"there are {len(names)} revisions: give the base's, and the new one's or none for now's")
@@ -139,7 +139,7 @@ def revisions(what: Work, names: Sequence[str]) -> Iterator[tuple[Sides, Sides]]
 
 
 @contextmanager
-def models(what: Work, name: str) -> Iterator[tuple[Sides, Sides]]:
+def models(what: SideWork, name: str) -> Iterator[tuple[Sides, Sides]]:
     """A context with both sides of one agent, the new one with another model."""
     with in_child("the base", what) as base, in_child(f"model {name}", what, more={MODEL: name}) as new:
         yield base, new

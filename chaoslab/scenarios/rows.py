@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import IO, Any
 
 from chaoslab.base.jsonable import to_jsonable
+from chaoslab.scenarios._modules import modules_of
 from chaoslab.scenarios.load import load
 from chaoslab.scenarios.located import ScenarioError
-from chaoslab.scenarios.modules import modules_of
 from chaoslab.scenarios.running import imported, in_one_line
 from chaoslab.scenarios.scenario import Scenario
-from chaoslab.scenarios.sides import OfScenario, Several, Sides
+from chaoslab.scenarios.sides import OfScenario, SeveralSides, Sides
 
 
 def main() -> int:
@@ -53,7 +53,7 @@ def _rows(asking: IO[str], telling: IO[str]) -> int:
             OfScenario(each, each.spec.seed if asked["seed"] is None else asked["seed"], asked["jobs"])
             for each in found
         ]
-        side = sides[0] if len(sides) == 1 else Several(sides)
+        side = sides[0] if len(sides) == 1 else SeveralSides(sides)
         while text := asking.readline():
             wanted = json.loads(text)
             if isinstance(wanted, int):

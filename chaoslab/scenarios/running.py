@@ -12,12 +12,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.analysis.assertions import Assertion, Miss, Seen
+from chaoslab.analysis.assertions import Assertion, FinishedTrial, Miss
 from chaoslab.analysis.assertions.calls import Slo
 from chaoslab.analysis.measures.idle import Idle
 from chaoslab.analysis.opinion import Opinion, Unjudged
 from chaoslab.analysis.verdict.ledger import events_of
-from chaoslab.analysis.verdict.table import Outcome, Verdict, World
+from chaoslab.analysis.verdict.table import Outcome, Verdict, WorldState
 from chaoslab.base import interrupts
 from chaoslab.base.boundary import let_through
 from chaoslab.base.clock import system
@@ -28,14 +28,14 @@ from chaoslab.core.events import FaultsOff
 from chaoslab.core.fault import BrokenFault
 from chaoslab.execution.asking import ask
 from chaoslab.execution.judging import Judge, judged
-from chaoslab.execution.options import Asked, key_of, keys
+from chaoslab.execution.options import RunArguments, key_of, keys
 from chaoslab.execution.trial import Trial, numbered
-from chaoslab.record.rulings import RulingsFile, State, TrialRuling
+from chaoslab.record.rulings import RulingsFile, RulingState, TrialRuling
+from chaoslab.scenarios._modules import modules_of
+from chaoslab.scenarios._operations import ToolStep, failed_one, makes, words
 from chaoslab.scenarios.command_agent import CommandAgent
 from chaoslab.scenarios.lab_agent import LAB, lab_agent
 from chaoslab.scenarios.located import ScenarioError
-from chaoslab.scenarios.modules import modules_of
-from chaoslab.scenarios.operations import Step, failed_one, makes, words
 from chaoslab.scenarios.scenario import BUDGET, Scenario
 from chaoslab.worlds.virtual.context import Unsupported
 
@@ -47,7 +47,7 @@ WHY = 300
 
 
 @dataclass(frozen=True)
-class Rules:
+class TrialRules:
     """The requirements on a trial. `accept`: the names of outcomes. `by_turn`: assertions about one turn, by its
     number. `count_words`: a verdict that rests on words counts like a certain one, instead of as unknown."""
 
@@ -59,7 +59,7 @@ class Rules:
     """There is no agent, but operations, and one that fails has failed, whatever could be said of an answer."""
 
     @property
-    def asked(self) -> list[str]:
+    def requirements(self) -> list[str]:
         """The requirements as texts."""
         of_turns = [f"{each} in turn {turn}" for turn, asserted in self.by_turn.items() for each in asserted]
         return [f"outcome: {' or '.join(self.accept)}", *map(str, self.expect), *of_turns]
@@ -87,7 +87,7 @@ class Ruling:
 
     number: int
     trial: Trial
-    state: State
+    state: RulingState
     why: str
     missed: tuple[Missed, ...] = ()
     opinions: tuple[Opinion, ...] = ()
@@ -99,7 +99,7 @@ class Ruling:
     def open(self) -> bool:
         """It proves nothing, and something speaks against it: what was asked for was not done, and no word tells if the
         answer says so."""
-        return self.state is State.INVALID and (not self.unknown or _unclear(self.trial.verdict))
+        return self.state is RulingState.INVALID and (not self.unknown or _unclear(self.trial.verdict))
 
     @property
     def reasons(self) -> list[str]:
@@ -129,12 +129,14 @@ class Result:
         names = {*ruling.trial.met}
         self.met += bool(names - {BUDGET} if self.scenario.faults else names)
         own = [each for each in ruling.trial.plan.injections if each.name != BUDGET]
-        if ruling.trial.told and self.idle.wants(own):
+        if ruling.trial.calls_known and self.idle.wants(own):
             self.idle.take(ruling.trial.history, own)
-        for each in self.scenario.slo if ruling.state is not State.INVALID or ruling.unknown else ():
+        for each in self.scenario.slo if ruling.state is not RulingState.INVALID or ruling.unknown else ():
             ended = [
                 event
-                for _, event, _ in Seen(ruling.trial.history, ruling.trial.key, ruling.trial.verdict).ended(each.tool)
+                for _, event, _ in FinishedTrial(ruling.trial.history, ruling.trial.key, ruling.trial.verdict).ended(
+                    each.tool
+                )
             ]
             good, all_ = self.calls.get(each, (0, 0))
             self.calls[each] = (good + sum(map(each.good, ended)), all_ + len(ended))
@@ -143,9 +145,9 @@ class Result:
     def reasons(self) -> list[str]:
         """The reasons why the whole has not passed, one line each."""
         state = self.state
-        if state is not State.FAILED:
-            return [self.invalid] if state is State.INVALID else []
-        failed, passed = self.count(State.FAILED), self.count(State.PASSED)
+        if state is not RulingState.FAILED:
+            return [self.invalid] if state is RulingState.INVALID else []
+        failed, passed = self.count(RulingState.FAILED), self.count(RulingState.PASSED)
         least = self.scenario.spec.pass_rate
         asked = f"{least:.4g} of them should" if least < 1 else "all should"
         short = [f"{passed} of {passed + failed} trials passed, {asked}"] if passed < least * (passed + failed) else []
@@ -162,18 +164,18 @@ class Result:
                 )
         return found
 
-    def count(self, state: State) -> int:
+    def count(self, state: RulingState) -> int:
         return sum(ruling.state is state for ruling in self.rulings)
 
     @property
-    def state(self) -> State:
+    def state(self) -> RulingState:
         """FAILED if too few trials passed; INVALID if that cannot be told."""
-        failed, passed = self.count(State.FAILED), self.count(State.PASSED)
+        failed, passed = self.count(RulingState.FAILED), self.count(RulingState.PASSED)
         if failed and passed < self.scenario.spec.pass_rate * (passed + failed):
-            return State.FAILED
+            return RulingState.FAILED
         if self.below:
-            return State.FAILED
-        return State.INVALID if self.invalid else State.PASSED
+            return RulingState.FAILED
+        return RulingState.INVALID if self.invalid else RulingState.PASSED
 
     @property
     def invalid(self) -> str:
@@ -207,7 +209,7 @@ def run(
     count = spec.trials if trials is None else trials
     wanted = [only] if isinstance(only, int) else only
     numbers: Sequence[int] = range(count) if wanted is None else [number - 1 for number in wanted]
-    rules = Rules(spec.accept, scenario.expect, scenario.by_turn, spec.count_words, bool(spec.operations))
+    rules = TrialRules(spec.accept, scenario.expect, scenario.by_turn, spec.count_words, bool(spec.operations))
     seed = spec.seed if seed is None else seed
     drawn = partial(scenario.drawn, seed) if scenario.spaces else None
     result = Result(scenario)
@@ -225,7 +227,7 @@ def run(
             else:
                 stack.enter_context(modules_of(scenario.folder, spec.dotted))
                 agent, options = imported(scenario)
-                asked = Asked(
+                asked = RunArguments(
                     agent, scenario.prompt, **{**options, "seed": seed, "logs": logs, "log_as": log_as, "keep": keep}
                 )
                 done = numbered(asked, numbers, jobs=jobs, drawn=drawn, apart=apart)
@@ -233,7 +235,7 @@ def run(
             for number, trial in zip(numbers, done, strict=True):
                 interrupts.check()  # before the ruling, since it may have struck in the trial
                 ruling = ruled(rules, number + 1, trial)
-                if ruling.state is not State.PASSED:
+                if ruling.state is not RulingState.PASSED:
                     trial.want()
                 if logs is not None:
                     result.add(ruling)
@@ -256,37 +258,39 @@ def in_one_line(scenario: Scenario) -> Iterator[None]:
         raise ScenarioError(f"{scenario.file or scenario.name}: {error}") from error
 
 
-def ruled(rules: Rules, number: int, trial: Trial) -> Ruling:
+def ruled(rules: TrialRules, number: int, trial: Trial) -> Ruling:
     """The ruling on a finished trial."""
     verdict = trial.verdict
     if verdict.outcome is Outcome.INVALID and "invalid" not in rules.accept:
-        return Ruling(number, trial, State.INVALID, line(verdict.why, WHY))
+        return Ruling(number, trial, RulingState.INVALID, line(verdict.why, WHY))
     opinions: list[Opinion] = []
     try:
         missed = tuple(missing(rules, trial, opinions))
     except Unjudged as error:
-        return Ruling(number, trial, State.INVALID, line(str(error), WHY), opinions=tuple(opinions))
+        return Ruling(number, trial, RulingState.INVALID, line(str(error), WHY), opinions=tuple(opinions))
     outcome = verdict.outcome if verdict.certain or rules.count_words else Outcome.UNKNOWN
     unknown = outcome is Outcome.UNKNOWN and "unknown" not in rules.accept
     asserted = bool(rules.expect or rules.by_turn)
     why = ""
     if str(outcome) not in rules.accept and not (unknown and asserted and not _unclear(verdict)):
         why = line(f"{verdict.name}: {verdict.why}", WHY)
-    state = State.FAILED if missed or (why and not unknown) else State.INVALID if why else State.PASSED
-    judged = state is State.FAILED or not rules.operations or "failed" in rules.accept
+    state = (
+        RulingState.FAILED if missed or (why and not unknown) else RulingState.INVALID if why else RulingState.PASSED
+    )
+    judged = state is RulingState.FAILED or not rules.operations or "failed" in rules.accept
     if not judged and (failed := failed_one(trial.history)):
-        return Ruling(number, trial, State.FAILED, line(failed, WHY), missed, tuple(opinions))
-    return Ruling(number, trial, state, why, missed, tuple(opinions), unknown=state is State.INVALID)
+        return Ruling(number, trial, RulingState.FAILED, line(failed, WHY), missed, tuple(opinions))
+    return Ruling(number, trial, state, why, missed, tuple(opinions), unknown=state is RulingState.INVALID)
 
 
 def _unclear(verdict: Verdict) -> bool:
-    return verdict.outcome is Outcome.UNKNOWN and verdict.world is World.UNDONE
+    return verdict.outcome is Outcome.UNKNOWN and verdict.world is WorldState.UNDONE
 
 
 def unproven(rulings: Sequence[Ruling], most: float) -> str:
     """The reason why these trials together prove nothing; empty if they do. `most`: the share of them that may be
     invalid. Those that nothing speaks against count only if there are no others."""
-    left = [ruling for ruling in rulings if ruling.state is State.INVALID]
+    left = [ruling for ruling in rulings if ruling.state is RulingState.INVALID]
     invalid = [ruling for ruling in left if ruling.open]
     if left and len(left) == len(rulings):
         invalid = left
@@ -295,18 +299,18 @@ def unproven(rulings: Sequence[Ruling], most: float) -> str:
     return f"{len(invalid)} of {len(rulings)} trials prove nothing: {invalid[0].why}"
 
 
-def missing(rules: Rules, trial: Trial, opinions: list[Opinion]) -> Iterator[Missed]:
+def missing(rules: TrialRules, trial: Trial, opinions: list[Opinion]) -> Iterator[Missed]:
     """The assertions that do not hold. Adds the opinions that they asked for. Raises Unjudged: an assertion asks a
     judge who gives no verdict."""
     twin = trial.twin.history if trial.twin is not None else None
     for turn, assertions in ((None, rules.expect), *rules.by_turn.items()):
-        seen = Seen(trial.history, trial.key, trial.verdict, twin, turn, opinions, ask, trial)
+        seen = FinishedTrial(trial.history, trial.key, trial.verdict, twin, turn, opinions, ask, trial)
         for assertion in assertions:
             if miss := _miss(assertion, seen):
                 yield Missed(assertion, miss, turn, events_of(trial.history, miss.lines))
 
 
-def _miss(assertion: Assertion, seen: Seen) -> Miss | None:
+def _miss(assertion: Assertion, seen: FinishedTrial) -> Miss | None:
     try:
         return assertion.check(seen)
     except Unjudged:
@@ -322,14 +326,14 @@ def _miss(assertion: Assertion, seen: Seen) -> Miss | None:
 class Book:
     """Writes the rulings on a run beside its logs, with the opinions that they rest on; nothing if it has no logs."""
 
-    def __init__(self, name: str, rules: Rules, trials: int, *, asked: Iterable[str] = ()) -> None:
+    def __init__(self, name: str, rules: TrialRules, trials: int, *, asked: Iterable[str] = ()) -> None:
         """`trials`: the number of trials to come. `asked`: what is required of all of them together."""
-        self._name, self._asked, self._trials = name, [*rules.asked, *asked], trials
+        self._name, self._asked, self._trials = name, [*rules.requirements, *asked], trials
         self._file: RulingsFile | None = None
 
     def add(self, ruling: Ruling, again: str) -> None:
         """Adds the ruling on a trial. `again`: the command that runs it again. Raises OSError: it cannot be written."""
-        passed, folder = ruling.state is State.PASSED, ruling.trial.folder
+        passed, folder = ruling.state is RulingState.PASSED, ruling.trial.folder
         if passed or next(ruling.trial.history.of(FaultsOff), None) is not None:
             again = ""  # nothing to run again, or no command does: faults were switched off meanwhile
         if folder is None:
@@ -341,7 +345,7 @@ class Book:
             with (folder / "judge.jsonl").open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"trial": ruling.trial.key, **vars(opinion)}, ensure_ascii=False) + "\n")
 
-    def end(self, state: State, reasons: Sequence[str]) -> None:
+    def end(self, state: RulingState, reasons: Sequence[str]) -> None:
         """Adds the ruling on the whole, if there is one on a trial. Raises OSError: it cannot be written."""
         if self._file is not None:
             self._file.end(state, reasons)
@@ -366,7 +370,7 @@ def imported(scenario: Scenario) -> tuple[Any, dict[str, Any]]:
 
     if spec.operations:
         by_name = dict(zip(scenario.functions, [function for _, _, function in functions], strict=True))
-        agent: Any = fresh(makes([Step(by_name[each.tool], each.tool, each.args) for each in spec.operations]))
+        agent: Any = fresh(makes([ToolStep(by_name[each.tool], each.tool, each.args) for each in spec.operations]))
     elif isinstance(spec.agent, CommandSpec):
         agent = _command(scenario, spec.agent)
     else:

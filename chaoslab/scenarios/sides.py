@@ -12,11 +12,11 @@ from chaoslab.base.jsonable import line
 from chaoslab.core.conversation import Conversation
 from chaoslab.core.events import CallStarted, Usage
 from chaoslab.execution.explore import shrink as shrink_trial
-from chaoslab.execution.options import Asked
+from chaoslab.execution.options import RunArguments
 from chaoslab.execution.trial import Trial, numbered
-from chaoslab.record.rulings import State
+from chaoslab.record.rulings import RulingState
 from chaoslab.scenarios.exploring import shrink
-from chaoslab.scenarios.running import Rules, Ruling, ruled, run
+from chaoslab.scenarios.running import Ruling, TrialRules, ruled, run
 from chaoslab.scenarios.scenario import Scenario
 from chaoslab.search.pairs import Side
 
@@ -57,8 +57,8 @@ class OfScenario:
 class OfAgent:
     """The trials of an agent in Python."""
 
-    asked: Asked
-    rules: Rules
+    asked: RunArguments
+    rules: TrialRules
     jobs: int = 1
 
     def take(self, numbers: Sequence[int]) -> Iterable[Side]:
@@ -77,7 +77,7 @@ class OfAgent:
 
 
 @dataclass(frozen=True)
-class Several:
+class SeveralSides:
     """Several prompts or variants, in turns: the trial n is one of the n-th of them."""
 
     parts: Sequence[Sides]
@@ -97,7 +97,7 @@ class Several:
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptTrials:
     """Trials that were kept, by number."""
 
     rows: Mapping[int, Side]
@@ -117,7 +117,7 @@ def side_of(ruling: Ruling, prompt: str = "") -> Side:
     prices = [event.cost_usd for event in used]
     quality = recovery_quality(history, {key: verdict})
     return Side(
-        None if ruling.state is State.INVALID else ruling.state is State.PASSED, verdict.name,
+        None if ruling.state is RulingState.INVALID else ruling.state is RulingState.PASSED, verdict.name,
         "; ".join(ruling.reasons) or verdict.why, sum(1 for _ in history.of(CallStarted)), trial.seconds,
         sum(event.prompt_tokens + event.completion_tokens for event in used), bool(verdict.harm),
         None if None in prices else sum(filter(None, prices)), None if quality is None else quality.quality,

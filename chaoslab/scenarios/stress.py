@@ -8,7 +8,7 @@ from typing import Any
 
 from chaoslab.analysis.measures.intervals import Rate, rate
 from chaoslab.core.levels import chance_of
-from chaoslab.record.rulings import State
+from chaoslab.record.rulings import RulingState
 from chaoslab.scenarios.load import load
 from chaoslab.scenarios.running import Result, run
 from chaoslab.scenarios.tell import again, failed_alike
@@ -20,7 +20,7 @@ WAYS = 2
 
 
 @dataclass(frozen=True)
-class Step:
+class StressLevel:
     """One level of one scenario. `met`: trials in which a fault was witnessed. `invalid`: trials that prove nothing.
     `least`: the share that the scenario asks for. `faults`: the number of faults of its own. `folder`: the logs of its
     run, if they are written. `failed`: lines on the trials that did not pass, at a level that breaks it."""
@@ -55,7 +55,7 @@ class Step:
 def stress(
     path: Path, levels: Sequence[float], trials: int, *, seed: int | None = None, jobs: int = 1,
     logs: Path | None = None, log_as: str = "lines", keep: str = "all",
-) -> Iterator[Step]:  # fmt: skip
+) -> Iterator[StressLevel]:  # fmt: skip
     """The scenarios of a file at each level, which comes to their own faults. The same trial has the same dice at each
     level. `logs`: a folder that gets a run for each step. `log_as`, `keep`: see `RunOptions`. Raises ScenarioError: the
     file is wrong, or something of the user's cannot be imported."""
@@ -70,16 +70,16 @@ def stress(
                 keep=keep,
             ):  # fmt: skip
                 result.add(ruling)
-            passed, failed = result.count(State.PASSED), result.count(State.FAILED)
+            passed, failed = result.count(RulingState.PASSED), result.count(RulingState.FAILED)
             folder = result.rulings[0].trial.folder if result.rulings else None
-            step = Step(
-                scenario.name, level, passed, passed + failed, result.met, result.count(State.INVALID),
+            step = StressLevel(
+                scenario.name, level, passed, passed + failed, result.met, result.count(RulingState.INVALID),
                 scenario.spec.pass_rate, len(scenario.spec.faults), folder,
             )  # fmt: skip
             yield replace(step, failed=failed_alike(result, given, most=WAYS)) if step.breaks else step
 
 
-def told(steps: Sequence[Step]) -> str:
+def levels_text(steps: Sequence[StressLevel]) -> str:
     """The steps as a table with bars, and the breaking point of each scenario."""
     lines = []
     for name in dict.fromkeys(step.scenario for step in steps):
@@ -100,7 +100,7 @@ def told(steps: Sequence[Step]) -> str:
     return "\n".join(lines)
 
 
-def _ruling(own: Sequence[Step]) -> str:
+def _ruling(own: Sequence[StressLevel]) -> str:
     """The breaking point of a scenario."""
     broken = next((step for step in own if step.breaks), None)
     if broken is None:
@@ -108,7 +108,7 @@ def _ruling(own: Sequence[Step]) -> str:
     return f"it breaks at level {broken.level:g}: less than {broken.least:.0%} of its trials pass"
 
 
-def plain(steps: Sequence[Step]) -> dict[str, Any]:
+def plain(steps: Sequence[StressLevel]) -> dict[str, Any]:
     """The steps as JSON values."""
     return {
         "chaoslab": 1,
@@ -124,7 +124,7 @@ def plain(steps: Sequence[Step]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def chart(steps: Sequence[Step], path: Path) -> None:
+def chart(steps: Sequence[StressLevel], path: Path) -> None:
     """Draws the share that passes over the level, with its intervals: a picture (.png, .svg) or a page (.html). Raises
     OSError: the file cannot be written."""
     from chaoslab.reports.levels import PassRate
@@ -158,7 +158,7 @@ def chart(steps: Sequence[Step], path: Path) -> None:
     put(page("levels.html", scenarios=scenarios), path)
 
 
-def _row(step: Step) -> list[str]:
+def _row(step: StressLevel) -> list[str]:
     share = step.share
     interval = "–" if share is None else f"{share.interval.low:.0%}–{share.interval.high:.0%}"
     passed = f"{step.passed} of {step.judged}"

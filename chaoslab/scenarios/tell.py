@@ -14,7 +14,7 @@ from chaoslab.core.events import FaultWitnessed
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import HITS, Candidates, Decision, Injection, Plan
 from chaoslab.record.history import History
-from chaoslab.record.rulings import State
+from chaoslab.record.rulings import RulingState
 from chaoslab.scenarios.files import is_python
 from chaoslab.scenarios.lab_agent import LAB, lab_agent
 from chaoslab.scenarios.running import Result, Ruling
@@ -31,24 +31,27 @@ OF_CALLS = {"when", "attempts", "on_turn", "between_turns", "window_s", "after"}
 """The triggers of which a request's number says nothing."""
 
 
-def told(result: Result, *, trial: int | None = None, given: Sequence[str] = ()) -> str:
+def result_text(result: Result, *, trial: int | None = None, given: Sequence[str] = ()) -> str:
     """The result in words. `trial`: the only one. `given`: options that its trials depend on, as they were given."""
     state, scenario = result.state, result.scenario
-    passed, judged = result.count(State.PASSED), result.count(State.PASSED) + result.count(State.FAILED)
+    passed, judged = (
+        result.count(RulingState.PASSED),
+        result.count(RulingState.PASSED) + result.count(RulingState.FAILED),
+    )
     share = rate(passed, judged)
     known = f", 95 % interval {share.interval.low:.0%}–{share.interval.high:.0%}" if share is not None else ""
     head = (
         f"{str(state).upper():8} {scenario.name}: {passed} of {judged} trials passed{known}; {result.met} met a fault"
     )
     unknown = sum(ruling.unknown for ruling in result.rulings)
-    counts = {"invalid": result.count(State.INVALID) - unknown, "unknown": unknown}
+    counts = {"invalid": result.count(RulingState.INVALID) - unknown, "unknown": unknown}
     lines = [head + "".join(f"; {count} {name}" for name, count in counts.items() if count)]
-    if state is State.INVALID:
+    if state is RulingState.INVALID:
         lines.append(f"  it proves nothing: {result.invalid}")
-    if state is State.PASSED and scenario.spec.found:
+    if state is RulingState.PASSED and scenario.spec.found:
         lines.append(f"  fixed: it was found with {scenario.spec.found}")
     lines += [f"  {text}" for text in result.below]
-    lines += [f"  note: {text}" for text in result.idle.told()]
+    lines += [f"  note: {text}" for text in result.idle.in_words()]
     lines += [f"  {text}" for text in failed_alike(result, given)]
     if trial is not None and result.rulings:
         lines.append(result.rulings[0].trial.story().rstrip())
@@ -58,8 +61,8 @@ def told(result: Result, *, trial: int | None = None, given: Sequence[str] = ())
 def failed_alike(result: Result, given: Sequence[str] = (), *, most: int = EXAMPLES) -> list[str]:
     """The trials that did not pass, those that failed alike together, harm first, with the faults that all of them met
     and the command that runs again the one that met the fewest. `given`: as in `told`. `most`: the most groups."""
-    poor = [ruling for ruling in result.rulings if ruling.state is State.FAILED]
-    poor = poor or [ruling for ruling in result.rulings if ruling.state is State.INVALID]
+    poor = [ruling for ruling in result.rulings if ruling.state is RulingState.FAILED]
+    poor = poor or [ruling for ruling in result.rulings if ruling.state is RulingState.INVALID]
     alike: dict[tuple[str, ...], list[Ruling]] = {}
     for ruling in poor:
         alike.setdefault(tuple(map(anywhere, ruling.reasons)), []).append(ruling)
@@ -100,10 +103,10 @@ def broken_off(results: Sequence[Result], scenarios: int, *, trials: int | None 
     return text
 
 
-def _counted(states: Iterable[State]) -> str:
+def _counted(states: Iterable[RulingState]) -> str:
     """The states with their numbers, as in ": 3 passed, 1 failed"; empty if there is none."""
     found = Counter(states)
-    counts = ", ".join(f"{found[state]} {state}" for state in State if found[state])
+    counts = ", ".join(f"{found[state]} {state}" for state in RulingState if found[state])
     return f": {counts}" if counts else ""
 
 
@@ -145,14 +148,14 @@ def plain(result: Result, given: Sequence[str] = ()) -> dict[str, Any]:
         "name": result.scenario.name,
         "file": result.scenario.file,
         "state": str(result.state),
-        "why": result.invalid if result.state is State.INVALID else "",
+        "why": result.invalid if result.state is RulingState.INVALID else "",
         "trials": len(result.rulings),
-        "passed": result.count(State.PASSED),
-        "failed": result.count(State.FAILED),
-        "invalid": result.count(State.INVALID),
+        "passed": result.count(RulingState.PASSED),
+        "failed": result.count(RulingState.FAILED),
+        "invalid": result.count(RulingState.INVALID),
         "unknown": sum(ruling.unknown for ruling in result.rulings),
         "met_a_fault": result.met,
-        "hit_nothing": result.idle.told(),
+        "hit_nothing": result.idle.in_words(),
         "slo": [
             {"tool": each.tool, "share": each.share, "within_s": each.within_s, "good": good, "calls": calls}
             for each, (good, calls) in result.calls.items()
@@ -169,7 +172,7 @@ def plain(result: Result, given: Sequence[str] = ()) -> dict[str, Any]:
                 "again": again(result.scenario, ruling, given),
             }
             for ruling in result.rulings
-            if ruling.state is not State.PASSED
+            if ruling.state is not RulingState.PASSED
         ],
     }
 

@@ -50,7 +50,7 @@ def _sides(run: Contents, name: str) -> Iterator[tuple[str, Side]]:
     for row in run.all_rows:
         of = figures[row.trial]
         yield row.trial, Side(
-            WELL[row.standing], report.verdicts[row.trial].name, row.told, row.calls, row.seconds or 0.0, of.tokens,
+            WELL[row.standing], report.verdicts[row.trial].name, row.in_words, row.calls, row.seconds or 0.0, of.tokens,
             bool(row.harm), None if of.unpriced else float(of.usd),
             quality.each.get(row.trial) if quality and row.standing is not Standing.OPEN else None,
             tuple(spells[row.trial]), not row.certain, row.prompt, story=partial(_story, name, row.trial),

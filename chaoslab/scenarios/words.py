@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from chaoslab.base.foreign import KEYS
 from chaoslab.base.registry import did_you_mean
+from chaoslab.scenarios._spaces import FORMS
 from chaoslab.scenarios.located import Located
-from chaoslab.scenarios.spaces import FORMS
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from chaoslab.analysis.verdict.ledger import Kind, anywhere
+from chaoslab.analysis.verdict.ledger import FindingKind, anywhere
 from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.core.plan import Injection
 from chaoslab.search.variation import Order, Tried, Variation, lasting, site_of
@@ -13,7 +13,14 @@ _SEVERAL = re.compile(r"…(,? …)+")
 _AGAIN = re.compile(r"\b(twice|… times)")
 _ERROR = re.compile(r"\((\w+): [^)]*\)")
 """An exception with its message, in the reason for a failure."""
-OF_WORLD = (Kind.DUPLICATE, Kind.PHANTOM, Kind.ALTERED, Kind.ORDER, Kind.STATE, Kind.LOST)
+OF_WORLD = (
+    FindingKind.DUPLICATE,
+    FindingKind.PHANTOM,
+    FindingKind.ALTERED,
+    FindingKind.ORDER,
+    FindingKind.STATE,
+    FindingKind.LOST,
+)
 
 
 def kind_of(verdict: Verdict, why: str = "") -> str:
@@ -33,7 +40,7 @@ def _blurred(text: str) -> str:
     return _AGAIN.sub("again", _SEVERAL.sub("…", _VALUES.sub("…", _ERROR.sub(r"(\1)", anywhere(text)))))
 
 
-def told(tried: Tried) -> str:
+def cause_text(tried: Tried) -> str:
     """The cause of a failure in one line, as in "exception at a 1 and at b 1: pay twice"."""
     return f"{where(tried.variation)}: {anywhere(tried.harm[0]) if tried.harm else anywhere(tried.why)}"
 

@@ -16,7 +16,7 @@ PROMPT, PROMPTS = 60, 12
 class Comparison(Figures):
     """The comparison of two sides; prints as lines."""
 
-    def told(self, most: int = 5) -> list[str]:
+    def in_words(self, most: int = 5) -> list[str]:
         """The comparison in lines. `most`: the most pairs that are named as worse, and as better."""
         parts = (_head(self), _power(self), _prompts(self), _parts(self), self.notes, _pairs(self, most))
         return [each for part in parts for each in part]
@@ -48,7 +48,7 @@ class Comparison(Figures):
         }  # fmt: skip
 
     def __str__(self) -> str:
-        return "\n".join(self.told())
+        return "\n".join(self.in_words())
 
 
 def _head(found: Figures) -> Iterator[str]:

@@ -31,7 +31,7 @@ AMOUNTS = {"calls": "", "seconds": " s", "tokens": "", "dollars": " USD", "quali
 
 
 @dataclass(frozen=True)
-class Moved:
+class MovedCost:
     """A cost of a trial: its means on both sides, and the confidence sequence of the mean difference; None below 60
     pairs, or if too many differ alike."""
 
@@ -204,7 +204,7 @@ class Figures:
         return {name: (sides[0][name], sides[1][name]) for name in sorted({*sides[0], *sides[1]})} if sides else {}
 
     @property
-    def costs(self) -> Iterator[Moved]:
+    def costs(self) -> Iterator[MovedCost]:
         """The costs of a trial, over the judged pairs; an amount that is 0 in all of them is left out. Where several
         prompts are asked, the interval is over the means of the prompts."""
         for amount in AMOUNTS:
@@ -216,7 +216,7 @@ class Figures:
             for cluster, one, other in known:
                 by_cluster[cluster].append(other - one)
             values = [fmean(each) for each in by_cluster.values()] if self.several else by_cluster[known[0][0]]
-            yield Moved(
+            yield MovedCost(
                 amount, fmean(one for _, one, _ in known), fmean(other for _, _, other in known),
                 mean_sequence(values, alpha=self.alpha),
             )  # fmt: skip

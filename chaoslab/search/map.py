@@ -17,7 +17,7 @@ GOES_ON = "it goes on"
 
 
 @dataclass(frozen=True)
-class Row:
+class MapRow:
     """An attempt, and the faults that have to hit first for it to be made; none for one of the calm trial."""
 
     site: Site
@@ -56,12 +56,12 @@ class Map:
     """The reason that the search ended before all was tried; empty if it did not."""
 
     @cached_property
-    def rows(self) -> list[Row]:
-        found = {str(row): row for row in map(Row, self.known.calm.sites)}
+    def rows(self) -> list[MapRow]:
+        found = {str(row): row for row in map(MapRow, self.known.calm.sites)}
         for tried in self.known.tried.values():
             if tried.by in ("lasting", "born"):
                 *before, last = tried.variation.injections
-                row = Row(site_of(last), Variation(tuple(before)), lasting(last))
+                row = MapRow(site_of(last), Variation(tuple(before)), lasting(last))
                 found.setdefault(str(row), row)
         return [*found.values()]
 
@@ -70,7 +70,7 @@ class Map:
         """The faults that some cell was tried with, in the order of the alphabet."""
         return sorted({probe.label for row in self.rows for probe in self.probes(row)})
 
-    def probes(self, row: Row) -> list[Probe]:
+    def probes(self, row: MapRow) -> list[Probe]:
         """The faults that apply to an attempt."""
         found = []
         for probe in self.known.probes.get(row.site.target, ()):
@@ -78,11 +78,11 @@ class Map:
             found += of_timeout(self.known, probe, row.site.target) if dosed else [probe]
         return found
 
-    def cell(self, row: Row, label: str) -> Tried | None:
+    def cell(self, row: MapRow, label: str) -> Tried | None:
         """The trial of a cell; None if it was not run, or the fault does not apply."""
         return self._by_place.get((str(row), label))
 
-    def outcome(self, row: Row, label: str) -> str:
+    def outcome(self, row: MapRow, label: str) -> str:
         """The outcome of a cell; "–" if it was not run, "" if the fault does not apply."""
         if (str(row), label) not in self._by_place:
             return ""
@@ -90,7 +90,7 @@ class Map:
         return "–" if found is None else found.outcome
 
     @cached_property
-    def cells(self) -> list[tuple[Row, Probe, Tried | None]]:
+    def cells(self) -> list[tuple[MapRow, Probe, Tried | None]]:
         """Each attempt with each fault that applies, and its trial; None if it was not run."""
         return [
             (row, probe, self.known.of(Variation((*row.after.injections, probe.at(row.site, lasts=row.lasts)))))
@@ -156,12 +156,12 @@ class Map:
             if not row.after.injections and not row.lasts and any(tried.failed for _, _, tried in self.of_row(row))
         ]
 
-    def of_row(self, row: Row) -> Iterator[tuple[Row, Probe, Tried]]:
+    def of_row(self, row: MapRow) -> Iterator[tuple[MapRow, Probe, Tried]]:
         for probe in self.probes(row):
             if (tried := self.cell(row, probe.label)) is not None:
                 yield row, probe, tried
 
-    def told(self) -> str:
+    def in_words(self) -> str:
         """The map in words."""
         calls = len(self.known.calm.sites)
         tried = [tried for _, _, tried in self.cells if tried is not None]

@@ -9,7 +9,7 @@ from chaoslab.search.variation import Tried
 
 
 @dataclass(frozen=True)
-class Change:
+class ProofChange:
     """One variation before and after."""
 
     before: Tried
@@ -53,10 +53,10 @@ class Proof:
     be tried at all; empty if it could."""
 
     what: str
-    changes: list[Change] = field(default_factory=list)
+    changes: list[ProofChange] = field(default_factory=list)
     refused: str = ""
 
-    def named(self, name: str) -> list[Change]:
+    def named(self, name: str) -> list[ProofChange]:
         return [each for each in self.changes if each.name == name]
 
     @property
@@ -69,7 +69,7 @@ class Proof:
         """Before and after."""
         return Cost.of([each.before for each in self.changes]), Cost.of([each.after for each in self.changes])
 
-    def told(self, most: int = 5) -> Iterator[str]:
+    def in_words(self, most: int = 5) -> Iterator[str]:
         """The proof in lines."""
         if self.refused:
             yield f"{self.what}: it cannot be tried: {self.refused}"

@@ -20,8 +20,8 @@ from chaoslab.core.plan import Plan
 from chaoslab.execution.upstreams import addresses, without_proxy
 from chaoslab.reports.gate import BY_ITSELF, Gate
 from chaoslab.scenarios.command_agent import ANSWER_MAX, check_command
-from chaoslab.seams.gateway.routes import Route
-from chaoslab.surfaces.gateway import Running, answered, judged, over
+from chaoslab.seams.gateway.routes import GatewayRoute
+from chaoslab.surfaces.gateway import RunningGateway, answered, judged, over
 
 KEYS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
 """The ends of names of variables whose values are masked in the logs."""
@@ -33,7 +33,7 @@ NOT_RUN = 126
 """The exit code for a command that is there and cannot be run, as shells have it."""
 
 
-def variables(texts: Sequence[str], routes: Mapping[str, Route]) -> dict[str, str]:
+def variables(texts: Sequence[str], routes: Mapping[str, GatewayRoute]) -> dict[str, str]:
     """Routes by variable, from texts such as "CRM_URL=crm". Raises ValueError, LookupError: one is wrong."""
     found = {}
     for text in texts:
@@ -47,14 +47,14 @@ def variables(texts: Sequence[str], routes: Mapping[str, Route]) -> dict[str, st
 
 
 def run(
-    words: Sequence[str], own: Mapping[str, str], routes: Mapping[str, Route], plan: Plan,
-    made: Callable[..., AbstractContextManager[Running]], *, started: events.PromptStarted, logs: Path,
+    words: Sequence[str], own: Mapping[str, str], routes: Mapping[str, GatewayRoute], plan: Plan,
+    made: Callable[..., AbstractContextManager[RunningGateway]], *, started: events.PromptStarted, logs: Path,
     settle_s: float, gate: Gate = BY_ITSELF, levers: bool = False,
 ) -> int:  # fmt: skip
     """Runs a command and prints the verdict to standard error. Returns the exit code that the gate asks for, else the
     command's, which is 128 and the number of the signal that ended it, if one did. `own`: routes by the variables that
     shall hold their addresses; `made`: makes the gateway; `levers`: they are there, and told; `settle_s`: as in
-    `Running.end`. Raises LookupError: there is no such command. OSError: the port is taken, or the logs cannot be
+    `RunningGateway.end`. Raises LookupError: there is no such command. OSError: the port is taken, or no log can be
     written."""
     check_command(words)
     environment = inherited()

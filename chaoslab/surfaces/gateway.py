@@ -48,7 +48,7 @@ from chaoslab.record.trial_log import Later, TrialLog
 from chaoslab.reports.folder import read
 from chaoslab.reports.gate import Gate, rule
 from chaoslab.seams.gateway.controls import PATH, Bounds, Controls
-from chaoslab.seams.gateway.routes import Route, check_reached, is_host, is_near, of_host
+from chaoslab.seams.gateway.routes import GatewayRoute, check_reached, is_host, is_near, of_host
 from chaoslab.seams.gateway.shared import LOOK_S, Gateway
 from chaoslab.seams.services.seam import ServiceSeam
 from chaoslab.surfaces import levers
@@ -85,7 +85,7 @@ class LiveLog(TrialLog):
 
 
 @dataclass(frozen=True)
-class Running:
+class RunningGateway:
     """A gateway that answers. `address`: that of all routes, as in "http://127.0.0.1:8888"."""
 
     address: str
@@ -134,7 +134,7 @@ def _listed(requests: Sequence[str]) -> str:
     return ", ".join(requests[:3]) + more
 
 
-def ports_of(texts: Sequence[str], routes: Mapping[str, Route]) -> dict[str, int]:
+def ports_of(texts: Sequence[str], routes: Mapping[str, GatewayRoute]) -> dict[str, int]:
     """Ports by route, from texts such as "crm=9100". Raises ValueError, LookupError: one is wrong."""
     found: dict[str, int] = {}
     for text in texts:
@@ -150,7 +150,7 @@ def ports_of(texts: Sequence[str], routes: Mapping[str, Route]) -> dict[str, int
     return found
 
 
-def warn_of_unreached(routes: Mapping[str, Route]) -> None:
+def warn_of_unreached(routes: Mapping[str, GatewayRoute]) -> None:
     """Says on stderr which services on this machine take no connection now. A program may need none of them."""
     for route in routes.values():
         try:
@@ -164,7 +164,12 @@ _PLAN = ("seed", "faults", "limits")
 
 
 def plan_of(
-    faults: Sequence[str], file: Path | None, seed: int | None, routes: dict[str, Route] | None, *, hosts: bool = False
+    faults: Sequence[str],
+    file: Path | None,
+    seed: int | None,
+    routes: dict[str, GatewayRoute] | None,
+    *,
+    hosts: bool = False,
 ) -> Plan:
     """The plan from `--fault` options, a file, or both. A fault is "name:route", or JSON as in {"fault": "latency",
     "target": "crm", "delay_s": 2}; a file holds a list of such objects, or {"seed": …, "faults": […], "limits": {…}}.
@@ -240,11 +245,11 @@ def _injection(where: str, given: Any) -> Injection:
 
 @contextmanager
 def gateway(
-    routes: Mapping[str, Route], plan: Plan, *, logs: Path, started: events.PromptStarted, port: int = 0,
+    routes: Mapping[str, GatewayRoute], plan: Plan, *, logs: Path, started: events.PromptStarted, port: int = 0,
     ports: Mapping[str, int] | None = None, timeout_s: float = UPSTREAM_S, secrets: Sequence[str] = (),
     stop: Callable[[], object] | None = None, bounds: Bounds | None = None, proxy: tuple[int, str] | None = None,
     audit: Audit | None = None,
-) -> Iterator[Running]:  # fmt: skip
+) -> Iterator[RunningGateway]:  # fmt: skip
     """A context with a gateway that answers on loopback. `port`: of all routes, which are told apart by their paths;
     `ports`: the further ones of single routes. 0 takes any free one. `stop` ends it: given, it has levers. `bounds` end
     its faults. `proxy`: the port of a proxy, and what it does with hosts that are no routes (pass or refuse). `audit`
@@ -269,13 +274,13 @@ def gateway(
         shared.controls = Controls(seam, shared.warn, stop, bounds or Bounds())
         told = {}
         if stop is not None:
-            place = levers.Place(int(address.rpartition(":")[2]), shared.controls.token)
-            stack.enter_context(levers.told(book.run.folder, place))
+            place = levers.LeverPlace(int(address.rpartition(":")[2]), shared.controls.token)
+            stack.enter_context(levers.announced(book.run.folder, place))
         if shared.trust is not None:
             bundle = Path(folder, "certificates.pem")
             bundle.write_text(shared.trust.bundle(inherited()), encoding="utf-8")
             told = proxied(routes, shared.proxy, str(bundle))
-        yield Running(address, book, shared, told)
+        yield RunningGateway(address, book, shared, told)
 
 
 @contextmanager
@@ -305,7 +310,7 @@ PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy"
 """The variables in which programs look for a proxy; some read the small ones alone."""
 
 
-def proxied(routes: Mapping[str, Route], proxy: str, bundle: str) -> dict[str, str]:
+def proxied(routes: Mapping[str, GatewayRoute], proxy: str, bundle: str) -> dict[str, str]:
     """The variables by which programs ask over the proxy and believe in its authority. `bundle`: the file of
     certificates. This machine is asked past the proxy, unless one of the routes is a host of it."""
     from chaoslab.seams.gateway.trust import VARIABLES

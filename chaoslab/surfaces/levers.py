@@ -27,18 +27,18 @@ WORDS = ("pause", "resume", "stop")
 
 
 @dataclass(frozen=True)
-class Place:
+class LeverPlace:
     """The place of a gateway's levers on loopback."""
 
     port: Annotated[int, Within(1, 65535)]
     token: str = field(repr=False)
 
     @classmethod
-    def read(cls, folder: Path) -> "Place | None":
+    def read(cls, folder: Path) -> "LeverPlace | None":
         """The place that a run's folder tells; None if it tells none."""
         with suppress(ValueError, OSError):
             if isinstance(data := files.json_of(folder / FILE), dict):
-                made: Place = _SHAPE.made(data)
+                made: LeverPlace = _SHAPE.made(data)
                 return made
         return None
 
@@ -59,11 +59,11 @@ class Place:
         return found
 
 
-_SHAPE = Shape.of(Place)
+_SHAPE = Shape.of(LeverPlace)
 
 
 @contextmanager
-def told(folder: Path, place: Place) -> Iterator[None]:
+def announced(folder: Path, place: LeverPlace) -> Iterator[None]:
     """A context in which the run's folder tells where its levers are. Raises OSError: it cannot be written."""
     path = folder / FILE
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
@@ -78,7 +78,7 @@ def steer(folder: Path, words: Sequence[str]) -> list[str]:
     """Has a run do this. Returns what will happen, a line each. `words`: as `record.steering.steer`; of a gateway
     pause, resume, stop, FAULT=off, FAULT=on and FAULT=chance. Raises ValueError: a word is none of these, or the run
     cannot do it; the message says why. LookupError: its gateway does not answer. OSError: it cannot be written."""
-    place = Place.read(folder) if is_written(folder) else None
+    place = LeverPlace.read(folder) if is_written(folder) else None
     if place is None:
         return steering.steer(folder, words)
     return [_pull(place, folder.name, *_lever(word)) for word in words]
@@ -96,7 +96,7 @@ def _lever(word: str) -> tuple[str, str]:
     return f"faults/{quote(name, safe='')}/{way}", f"'{name}' is {value} from the next request on"
 
 
-def _pull(place: Place, run: str, lever: str, said: str) -> str:
+def _pull(place: LeverPlace, run: str, lever: str, said: str) -> str:
     place.ask("POST", lever, run=run)
     return said
 
@@ -104,7 +104,7 @@ def _pull(place: Place, run: str, lever: str, said: str) -> str:
 def of_gateway(folder: Path) -> dict[str, Any] | None:
     """The state of a gateway and of each fault of its plan, as it answers; None if the run is of none with levers.
     Raises LookupError: it does not answer. ValueError: it cannot tell."""
-    place = Place.read(folder) if is_written(folder) else None
+    place = LeverPlace.read(folder) if is_written(folder) else None
     if place is None:
         return None
     run = folder.name

@@ -47,7 +47,7 @@ class GivenUp(Through):
     """The end of a call that its client waits for no more."""
 
 
-class End(Enum):
+class CallEnd(Enum):
     """An event that ends a call without the server's answer: its client has cancelled it, the client has closed its
     end, or the server has."""
 
@@ -57,14 +57,14 @@ class End(Enum):
 
 
 @dataclass(frozen=True)
-class Line:
+class McpLine:
     """A line with its message; the message is empty if it is none that the proxy needs to know."""
 
     text: bytes
     message: Message
 
     @classmethod
-    def of(cls, text: bytes) -> "Line":
+    def of(cls, text: bytes) -> "McpLine":
         try:
             value = json.loads(text)
         except (ValueError, RecursionError):
@@ -73,12 +73,12 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Asked:
+class PendingCall:
     """A call that is under way: the client's line, and the inbox of what comes for it. `on_its_way` is set when it has
     been sent to the server, or is held back, or is over."""
 
-    line: Line
-    inbox: SimpleQueue[Line | End] = field(default_factory=SimpleQueue)
+    line: McpLine
+    inbox: SimpleQueue[McpLine | CallEnd] = field(default_factory=SimpleQueue)
     on_its_way: threading.Event = field(default_factory=threading.Event)
 
 
@@ -88,12 +88,12 @@ class Patience(SystemClock):
     def __init__(self) -> None:
         self._call = threading.local()
 
-    def begin(self, call: Asked) -> None:
+    def begin(self, call: PendingCall) -> None:
         """Begins a call in this thread."""
         self._call.asked = call
 
     def sleep(self, delay_s: float) -> None:
-        asked: Asked = self._call.asked
+        asked: PendingCall = self._call.asked
         asked.on_its_way.set()
         with suppress(Empty):
             asked.inbox.get(timeout=delay_s)
@@ -103,12 +103,12 @@ class Patience(SystemClock):
 class RpcError(Exception):
     """An error in place of a result. `line`: the server's, if it is its own."""
 
-    def __init__(self, error: Any, line: Line | None = None) -> None:
+    def __init__(self, error: Any, line: McpLine | None = None) -> None:
         super().__init__(str(error.get("message", error)) if isinstance(error, dict) else str(error))
         self.error, self.line = error, line
 
 
-class Errors(NativeErrors):
+class McpErrors(NativeErrors):
     """The way in which the client learns of a fault: silence, an error of the protocol, or a result that is one."""
 
     def failed(self, name: str, kind: str) -> Exception:  # noqa: ARG002
@@ -118,7 +118,7 @@ class Errors(NativeErrors):
         return mcp.said(said)
 
 
-class Proxy:
+class McpProxy:
     """The messages between a client and a server. `patience` is the clock of `seam`. `tell` writes a message to the
     client, `ask` one to the server. `said`: the arguments of all calls, as JSON."""
 
@@ -127,21 +127,21 @@ class Proxy:
     ) -> None:
         self._seam, self._patience, self._tell, self._ask = seam, patience, tell, ask
         self.said: list[str] = []
-        self._calls: dict[str, tuple[threading.Thread, Asked]] = {}
-        self._waiting: dict[str, Asked] = {}
+        self._calls: dict[str, tuple[threading.Thread, PendingCall]] = {}
+        self._waiting: dict[str, PendingCall] = {}
         self._tools: dict[str, Callable[..., Any]] = {}
         self._listed: dict[str, Any] = {}
         self._lists = any(injection.of_listing for injection in seam.plan.candidates(mcp.LIST))
 
     def from_client(self, text: bytes) -> None:
         """Takes a line of the client's."""
-        line = Line.of(text)
+        line = McpLine.of(text)
         method, params = line.message.get("method"), line.message.get("params")
         is_call = method == mcp.CALL and isinstance(params, dict)
         if is_call:
             self.said.append(json.dumps(_object(params).get("arguments"), ensure_ascii=False))
         if "id" in line.message and (is_call or (method == mcp.LIST and self._lists)):
-            asked = Asked(line)
+            asked = PendingCall(line)
             thread = threading.Thread(target=self._call, args=(asked,), daemon=True)
             self._calls[_key(line.message["id"])] = thread, asked
             thread.start()
@@ -150,25 +150,25 @@ class Proxy:
         if method == "notifications/cancelled":
             call = self._calls.get(_key(_object(params).get("requestId")))
             if call is not None:
-                call[1].inbox.put(End.CANCELLED)
+                call[1].inbox.put(CallEnd.CANCELLED)
         self._ask(text)
 
     def left(self) -> None:
         """Notes that the client has closed its end. It may still read what the server answers."""
         for _, asked in [*self._calls.values()]:
-            asked.inbox.put(End.LEFT)
+            asked.inbox.put(CallEnd.LEFT)
 
     def closed(self) -> None:
         """Ends the calls that are under way, since the server has closed its end."""
         under_way = [*self._calls.values()]
         for _, asked in under_way:
-            asked.inbox.put(End.CLOSED)
+            asked.inbox.put(CallEnd.CLOSED)
         for thread, _ in under_way:
             thread.join(GRACE_S)
 
     def from_server(self, text: bytes) -> None:
         """Takes a line of the server's. The beginning of one, in which it died, is left out: an error follows."""
-        line = Line.of(text)
+        line = McpLine.of(text)
         message = line.message
         if not message and not text.endswith(b"\n"):
             return
@@ -179,10 +179,10 @@ class Proxy:
         else:
             self._tell(text)
 
-    def _call(self, asked: Asked) -> None:
+    def _call(self, asked: PendingCall) -> None:
         """Answers a call of a tool, or of the list of tools, through the seam."""
         self._patience.begin(asked)
-        message, got = asked.line.message, list[Line]()
+        message, got = asked.line.message, list[McpLine]()
         params = _object(message.get("params"))
         answer: Message = {"jsonrpc": "2.0", "id": message["id"]}
         try:
@@ -205,7 +205,7 @@ class Proxy:
         if name not in self._tools:
             effect = name != mcp.LIST and not mcp.only_reads(self._listed.get(name))
             form: Form = ResultForm(ToolResult, lambda: (self._listed.get(name) or {}).get("outputSchema"))
-            refused = Errors({}, lambda name, status, message: mcp.refused(name, f"{status} {message}"))
+            refused = McpErrors({}, lambda name, status, message: mcp.refused(name, f"{status} {message}"))
             form = ToolList if name == mcp.LIST else form
             tool = WrappedFunction(name, self._asked, effect, frozenset({HIDDEN}), refused, form)
             self._tools[name] = self._seam.stand_in(tool)
@@ -222,13 +222,13 @@ class Proxy:
         self._ask(asked.line.text if same else _spelt({**message, "params": {**params, "arguments": arguments}}))
         asked.on_its_way.set()
         answer = asked.inbox.get()
-        left = answer is End.LEFT
+        left = answer is CallEnd.LEFT
         if left:
             answer = asked.inbox.get()
-            asked.inbox.put(End.LEFT)  # a fault may hold the answer back, and nobody waits for it
-        if answer is End.CANCELLED or (answer is End.CLOSED and left):
+            asked.inbox.put(CallEnd.LEFT)  # a fault may hold the answer back, and nobody waits for it
+        if answer is CallEnd.CANCELLED or (answer is CallEnd.CLOSED and left):
             raise GivenUp
-        if isinstance(answer, End):
+        if isinstance(answer, CallEnd):
             raise RpcError({"code": CLOSED, "message": "Connection closed"})
         result = answer.message.get("result")
         if not isinstance(result, dict):
@@ -267,7 +267,7 @@ def _key(identity: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Session:
+class ProxySession:
     """A session of a client with the server. `logs`: the folder of runs; `facts`, `effects`: the stated ones, as in
     `trial_of`. Without an answer of the client's, a fact is looked for in the arguments of its calls."""
 
@@ -276,16 +276,18 @@ class Session:
     facts: Sequence[str] = ()
     effects: Sequence[Mapping[str, Any]] | None = None
 
-    def run(self, server: str, serve: Callable[[Callable[[Ask], Proxy]], int], *, secrets: Sequence[str] = ()) -> int:
+    def run(
+        self, server: str, serve: Callable[[Callable[[Ask], McpProxy]], int], *, secrets: Sequence[str] = ()
+    ) -> int:
         """Runs the session. `server`: in words; `serve` is given a function that makes the proxy, and returns the exit
         code once one of both has closed its end. Prints a verdict if anything was stated. Raises OSError: the command
         cannot be run, or the logs cannot be written."""
         started, patience = trial_of(PROMPT, self.facts, self.effects), Patience()
         seam = FunctionSeam(self.plan, timeout_s=WAIT_S, clock=patience)
-        made: list[Proxy] = []
+        made: list[McpProxy] = []
 
-        def proxy(ask: Ask) -> Proxy:
-            made.append(Proxy(seam, patience, writer(sys.stdout.buffer), ask))
+        def proxy(ask: Ask) -> McpProxy:
+            made.append(McpProxy(seam, patience, writer(sys.stdout.buffer), ask))
             return made[0]
 
         settings = {"SERVER": server}
@@ -299,11 +301,11 @@ class Session:
         return judged(book, started, BY_ITSELF, code, logs=self.logs) if started.stated else code
 
 
-def run(command: Sequence[str], session: Session) -> int:
+def run(command: Sequence[str], session: ProxySession) -> int:
     """Runs the server's command behind the proxy until one of them closes its end. Returns the exit code: the server's,
     unless the verdict asks for another. Raises OSError: the command cannot be run, or the logs cannot be written."""
 
-    def serve(proxied: Callable[[Ask], Proxy]) -> int:
+    def serve(proxied: Callable[[Ask], McpProxy]) -> int:
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
             assert server.stdin is not None
             assert server.stdout is not None
@@ -324,7 +326,7 @@ def run(command: Sequence[str], session: Session) -> int:
     return session.run(" ".join(command), serve)
 
 
-def client_lines(proxy: Proxy) -> None:
+def client_lines(proxy: McpProxy) -> None:
     """Takes the client's lines until it closes its end. Not from `sys.stdin`, whose lock the interpreter wants at its
     end."""
     with open(0, "rb", closefd=False) as lines:

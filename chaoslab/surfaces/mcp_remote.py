@@ -15,7 +15,7 @@ import httpx
 
 from chaoslab.core.stream import EVENT_STREAM, Events, data_of
 from chaoslab.seams.gateway.routes import CONNECT_S, check_reached, route
-from chaoslab.surfaces.mcp_proxy import WAIT_S, Line, Proxy, Session, client_lines
+from chaoslab.surfaces.mcp_proxy import WAIT_S, McpLine, McpProxy, ProxySession, client_lines
 
 _SESSION, _VERSION = "mcp-session-id", "mcp-protocol-version"
 _FIELD = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
@@ -38,7 +38,7 @@ class Remote:
 
     def ask(self, text: bytes) -> None:
         """Sends a line. One without an answer has been taken when this returns, so they keep their order."""
-        line = Line.of(text)
+        line = McpLine.of(text)
         if "id" in line.message and "method" in line.message:
             thread = threading.Thread(target=self._post, args=(line,), daemon=True)
             self._under_way = [each for each in self._under_way if each.is_alive()] + [thread]
@@ -55,7 +55,7 @@ class Remote:
                 self._client.delete(self._url, headers=self._own)
         self._client.close()
 
-    def _post(self, line: Line) -> None:
+    def _post(self, line: McpLine) -> None:
         asked, answered = line.message, False
         fields = {**self._own, "content-type": "application/json", "accept": f"application/json, {EVENT_STREAM}"}
         try:
@@ -65,7 +65,7 @@ class Remote:
                 if asked.get("method") == "initialize" and _SESSION in reply.headers:
                     self._own[_SESSION] = reply.headers[_SESSION]
                 for text in _messages(reply):
-                    said = Line.of(text)
+                    said = McpLine.of(text)
                     if said.message.get("id") == asked.get("id") and "method" not in said.message:
                         answered = True
                         self._begun(asked, said.message)
@@ -121,7 +121,7 @@ def fields_of(texts: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def run(url: str, fields: Mapping[str, str], session: Session) -> int:
+def run(url: str, fields: Mapping[str, str], session: ProxySession) -> int:
     """Stands between the client on standard input and output and the server, until the client closes its end. `fields`:
     those of each request, beside the protocol's own; their values are never written down. Raises ValueError: it is no
     address. LookupError: nothing answers there. OSError: the logs cannot be written."""
@@ -131,7 +131,7 @@ def run(url: str, fields: Mapping[str, str], session: Session) -> int:
         raise ValueError(f"--url {url[:80]!r} should be an address, as in http://127.0.0.1:3000/mcp") from None
     check_reached(where)
 
-    def serve(proxied: Callable[[Callable[[bytes], None]], Proxy]) -> int:
+    def serve(proxied: Callable[[Callable[[bytes], None]], McpProxy]) -> int:
         remote = Remote(url, fields, lambda text: proxy.from_server(text), near=where.near)
         proxy = proxied(remote.ask)
         client_lines(proxy)

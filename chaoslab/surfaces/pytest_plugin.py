@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from chaoslab.analysis.assertions import Assertion
     from chaoslab.core.plan import Injection
     from chaoslab.execution.trial import Trial
-    from chaoslab.scenarios.running import Rules, Ruling
+    from chaoslab.scenarios.running import Ruling, TrialRules
     from chaoslab.scenarios.scenario import Scenario
 
 TRIALS = 10
@@ -106,14 +106,14 @@ class Chaos:
         from contextlib import closing
         from dataclasses import replace
 
-        from chaoslab.execution.options import Asked, check_number, taking
+        from chaoslab.execution.options import RunArguments, check_number, taking
         from chaoslab.execution.spec import INVALID_RATE
         from chaoslab.execution.trial import numbered
-        from chaoslab.record.rulings import State
+        from chaoslab.record.rulings import RulingState
         from chaoslab.scenarios.running import Book, ruled, unproven
 
-        @taking(Asked)
-        def run(asked: Asked) -> Asked:
+        @taking(RunArguments)
+        def run(asked: RunArguments) -> RunArguments:
             return asked
 
         config = self._config.getoption
@@ -144,23 +144,28 @@ class Chaos:
                 if trial.folder is not None:
                     book.add(rulings[-1], _again(self._node, seed, rulings[-1]))
                 invalid = sum(ruling.open for ruling in rulings)
-                if (rulings[-1].state is State.FAILED and least == 1.0) or invalid > most * len(numbers):
+                if (rulings[-1].state is RulingState.FAILED and least == 1.0) or invalid > most * len(numbers):
                     break
-        state, why = State.PASSED, ""
-        passed, failed = (sum(ruling.state is state for ruling in rulings) for state in (State.PASSED, State.FAILED))
+        state, why = RulingState.PASSED, ""
+        passed, failed = (
+            sum(ruling.state is state for ruling in rulings) for state in (RulingState.PASSED, RulingState.FAILED)
+        )
         if failed and passed < least * (passed + failed):
-            state = State.FAILED
+            state = RulingState.FAILED
             why = "" if least == 1.0 else f"{passed} of {passed + failed} trials passed, {least:.0%} should have"
         elif why := unproven(rulings, most):
-            state = State.INVALID
+            state = RulingState.INVALID
         elif injections and only is None and not any(_met(ruling) for ruling in rulings):
             names = ", ".join(each.name for each in injections)
-            state, why = State.INVALID, f"none of {len(rulings)} trials met a fault ({names}), so this proves nothing"
+            state, why = (
+                RulingState.INVALID,
+                f"none of {len(rulings)} trials met a fault ({names}), so this proves nothing",
+            )
         book.end(state, [why] if why else [])
-        poor = [ruling for ruling in rulings if ruling.state is state and state is not State.PASSED]
+        poor = [ruling for ruling in rulings if ruling.state is state and state is not RulingState.PASSED]
         if poor:
             self._fail(poor[0], seed, why)
-        if state is State.INVALID:
+        if state is RulingState.INVALID:
             pytest.fail(f"invalid: {why}", pytrace=False)
         if unknown := [ruling for ruling in rulings if ruling.unknown]:
             text = f"chaos: unknown in {len(unknown)} of {len(rulings)} trials: {unknown[0].why}"
@@ -208,21 +213,21 @@ def _one_line(*, run: bool = False) -> Iterator[None]:
         _refuse(f"chaos: {place or (error.args[0] if error.args else error)}")
 
 
-def _rules(expect: Iterable[Any], accept: Sequence[str] | None) -> Rules:
+def _rules(expect: Iterable[Any], accept: Sequence[str] | None) -> TrialRules:
     """The requirements on each trial. Raises LookupError, ValueError, TypeError: an assertion or an outcome is none."""
     from chaoslab.analysis.verdict.table import Outcome
     from chaoslab.base.registry import did_you_mean
     from chaoslab.scenarios.checks import of_data
-    from chaoslab.scenarios.running import Rules
+    from chaoslab.scenarios.running import TrialRules
 
     asserted = [of_data(each) for each in expect]
     if accept is None:
-        return Rules(expect=asserted)
+        return TrialRules(expect=asserted)
     known = [str(each) for each in Outcome]
     for name in accept:
         if name not in known:
             raise ValueError(f"accept has {name!r:.60}: {did_you_mean(str(name), known)}")
-    return Rules(accept, asserted)
+    return TrialRules(accept, asserted)
 
 
 def _again(node: pytest.Item, seed: int, ruling: Ruling) -> str:
@@ -279,7 +284,7 @@ class ScenarioItem(pytest.Item):
     scenario: Scenario
 
     def runtest(self) -> None:
-        from chaoslab.record.rulings import State
+        from chaoslab.record.rulings import RulingState
         from chaoslab.scenarios.running import Result, run
 
         config = self.config.getoption
@@ -290,16 +295,16 @@ class ScenarioItem(pytest.Item):
         with _one_line(run=True):
             for ruling in run(self.scenario, logs=logs, again=partial(_again, self, seed), **given):
                 result.add(ruling)
-        if result.state is not State.PASSED:
+        if result.state is not RulingState.PASSED:
             raise NotHeld(self._told(result))
 
     def _told(self, result: Any) -> str:
-        from chaoslab.record.rulings import State
-        from chaoslab.scenarios.tell import story, told
+        from chaoslab.record.rulings import RulingState
+        from chaoslab.scenarios.tell import result_text, story
 
-        worst = next((each for each in result.rulings if each.state is not State.PASSED), None)
+        worst = next((each for each in result.rulings if each.state is not RulingState.PASSED), None)
         own = self.config.getoption("chaos_seed")
-        lines = [told(result, given=[] if own is None else ["--seed", str(own)])]
+        lines = [result_text(result, given=[] if own is None else ["--seed", str(own)])]
         if worst is not None:
             seed = _first(own, self.scenario.spec.seed)
             lines += ["", *story(worst), ""]

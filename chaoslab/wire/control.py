@@ -74,7 +74,7 @@ def explain(path: Path, error: sqlite3.Error) -> str:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ManagerAnswer:
     """The manager's answer to a call. `state`: clear, armed or failed. `rolled`: the injections whose dice were rolled.
     `epoch`: the number of times that the clean proxies were made anew. `held`: the answer had to wait for that.
     `stands`: the lane stays for further calls, so connections to it may be kept."""
@@ -90,7 +90,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Row:
+class CallRow:
     """A call that waits for the manager: asked, or done with the seam's observation."""
 
     id: int
@@ -232,12 +232,12 @@ class Control:
             columns,
         )
 
-    def answer(self, row: int) -> Answer | None:
+    def answer(self, row: int) -> ManagerAnswer | None:
         """The manager's answer, or None while there is none."""
         found = self._db.execute("SELECT state, answer FROM calls WHERE id = ?", (row,)).fetchone()
         if found is None:
-            return Answer("failed", error="the call's row has vanished from the shared state")
-        return None if found[0] == "asked" else Answer(**_decoded(found[1]))
+            return ManagerAnswer("failed", error="the call's row has vanished from the shared state")
+        return None if found[0] == "asked" else ManagerAnswer(**_decoded(found[1]))
 
     def done(self, row: int, observation: Mapping[str, Any]) -> None:
         """Notes the end of the attempt over the lane."""
@@ -296,7 +296,7 @@ class Control:
     def set_run(self, run: str, state: str, *, error: str = "") -> None:
         self._write("UPDATE runs SET state = ?, error = ? WHERE run = ? AND state != 'over'", (state, error, run))
 
-    def pending(self, runs: Iterable[str]) -> list[Row]:
+    def pending(self, runs: Iterable[str]) -> list[CallRow]:
         """The calls of these runs that wait for the manager, oldest first."""
         names = tuple(runs)
         rows = self._db.execute(
@@ -306,11 +306,11 @@ class Control:
             names,
         ).fetchall()
         return [
-            Row(r[0], r[1], r[2], Call(r[4], r[5], r[3], r[6], r[7], r[8]), r[10], _decoded(r[11]), _decoded(r[9]))
+            CallRow(r[0], r[1], r[2], Call(r[4], r[5], r[3], r[6], r[7], r[8]), r[10], _decoded(r[11]), _decoded(r[9]))
             for r in rows
         ]
 
-    def reply(self, row: int, answer: Answer) -> None:
+    def reply(self, row: int, answer: ManagerAnswer) -> None:
         self._write(
             "UPDATE calls SET state = ?, answer = ? WHERE id = ?", (answer.state, json.dumps(vars(answer)), row)
         )

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from chaoslab.base.boundary import Through
 from chaoslab.base.clock import Clock
 from chaoslab.core.exchange import Call, Observation
-from chaoslab.wire.control import FIRST, Answer, Control, explain
+from chaoslab.wire.control import FIRST, Control, ManagerAnswer, explain
 
 LATE_S = 0.25
 """Seconds after which the seam checks the manager's health."""
@@ -46,9 +46,9 @@ class LaneBroker(Protocol):
 
     async def ask(
         self, call: Call, *, deadline_s: float, occasion: Mapping[str, Any] = FIRST
-    ) -> tuple[int, Answer]: ...
+    ) -> tuple[int, ManagerAnswer]: ...
     def done(self, row: int, seen: Observation) -> None: ...
-    async def cut(self, answer: Answer) -> bool: ...
+    async def cut(self, answer: ManagerAnswer) -> bool: ...
     async def check(self) -> Health: ...
     def give_up(self, why: str) -> None: ...
     def close(self) -> None: ...
@@ -66,7 +66,9 @@ class Lanes:
         self.down: LabDown | None = None
         """The error once the lab is down. A framework between this and the session may swallow the raised one."""
 
-    async def ask(self, call: Call, *, deadline_s: float, occasion: Mapping[str, Any] = FIRST) -> tuple[int, Answer]:
+    async def ask(
+        self, call: Call, *, deadline_s: float, occasion: Mapping[str, Any] = FIRST
+    ) -> tuple[int, ManagerAnswer]:
         """The row of this call and the manager's answer: clear, or armed with an address. Raises LabDown: the manager
         is dead, does not answer, or cannot arm."""
         try:
@@ -103,7 +105,7 @@ class Lanes:
         except sqlite3.Error as error:
             raise self._down(explain(self._state, error)) from error
 
-    async def cut(self, answer: Answer) -> bool:
+    async def cut(self, answer: ManagerAnswer) -> bool:
         """Tells if the clean proxies went away under a call that had got this answer. Returns once they stand again.
         Raises LabDown: they do not come back."""
         began = self._clock.monotonic()

@@ -135,7 +135,7 @@ KEPT_MAX = 20
 """The most idle connections to one address."""
 
 
-class Sockets:
+class SocketFactory:
     """The factory of transports over TCP."""
 
     def kept(self, tls: ssl.SSLContext) -> Transport:

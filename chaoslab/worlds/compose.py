@@ -278,7 +278,7 @@ def _docker(
         env=dict(environment), stdin=subprocess.DEVNULL, stdout=where, stderr=where, start_new_session=True,
     )  # fmt: skip
     try:
-        with interrupts.heard() if interrupts is not None else nullcontext():
+        with interrupts.interruptible() if interrupts is not None else nullcontext():
             return process.wait()
     except KeyboardInterrupt:
         os.killpg(process.pid, signal.SIGINT)

@@ -40,7 +40,7 @@ class PortTaken(WorldError):
 
 
 @dataclass
-class Part:
+class LocalProcess:
     """One process of the world. Its output goes to a file, which is quoted if it dies."""
 
     name: str
@@ -77,7 +77,7 @@ class Local:
     folder: Path
     environment: Mapping[str, str]
     clock: Clock
-    parts: list[Part] = field(default_factory=list)
+    parts: list[LocalProcess] = field(default_factory=list)
     alone: Sequence[str] = ()
     """The services with a process of their own each, which may be stopped; all others share one."""
     _killed: set[str] = field(default_factory=set)
@@ -138,7 +138,7 @@ class Local:
         finally:
             _end([agent])
 
-    def _part(self, service: str) -> Part:
+    def _part(self, service: str) -> LocalProcess:
         name = service if service in self.alone else "tools"
         return next(part for part in self.parts if part.name == name)
 
@@ -226,7 +226,7 @@ class Local:
                 env=dict(self.environment) if name == "tools" else without_keys_of_tools(self.environment),
                 start_new_session=True,  # Ctrl-C is for the agent; the supervisor ends the parts
             )
-        self.parts.append(Part(name, process, words, command))
+        self.parts.append(LocalProcess(name, process, words, command))
 
     def _hold_proxies(self) -> None:
         """Has the embedded Toxiproxy occupy the proxies' ports, until the manager makes the proxies themselves."""
@@ -249,7 +249,7 @@ class Local:
             if named and str(port) == named["port"]:
                 raise PortTaken(_in_use(name, port, self.ports))
 
-    def _await(self, part: Part, port: int, path: str) -> None:
+    def _await(self, part: LocalProcess, port: int, path: str) -> None:
         began_s = self.clock.monotonic()
         while True:
             if part.process.poll() is not None:

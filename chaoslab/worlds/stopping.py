@@ -1,7 +1,7 @@
 """The supervisor's part in faults of a process: stops the processes of services as the run asks, and brings them back.
 
 It works through the rows of `outages` in the shared state (`wire/control.py`), and writes what it did into
-`supervisor.log`. A world brings the `Processes`.
+`supervisor.log`. A world brings the `ServiceProcesses`.
 
 On loopback and in containers nobody plays an outage: the seam asks for it (`seams/http/process_faults.py`), the
 supervisor carries it out here, and the seam sends the call when the process is dead or stands still. What the call then
@@ -30,7 +30,7 @@ LOOK_S = 0.01
 """Seconds between two looks at the shared state."""
 
 
-class Processes(Protocol):
+class ServiceProcesses(Protocol):
     """The processes of a world's services. Each method is for one service; an error is an OSError or a
     subprocess.SubprocessError."""
 
@@ -63,7 +63,7 @@ class Stopper:
     """Carries out the outages of a world's runs; for one thread. `close` leaves no process paused and no container
     disturbed."""
 
-    def __init__(self, processes: Processes, *, state: Path, logs: Path, clock: Clock, manager: str) -> None:
+    def __init__(self, processes: ServiceProcesses, *, state: Path, logs: Path, clock: Clock, manager: str) -> None:
         self._processes, self._state, self._logs, self._clock = processes, state, logs, clock
         self._control = Control(state, manager=manager)
         self._stopped: dict[int, _Stopped] = {}

@@ -10,7 +10,7 @@ from typing import Any
 from chaoslab.agent.assembly import graph as assembled
 from chaoslab.agent.config import Config
 from chaoslab.agent.prompts import Prompt
-from chaoslab.agent.session import Progress, Session, TwinOf
+from chaoslab.agent.session import Session, SessionProgress, TwinOf
 from chaoslab.agent.tools import Toolbox
 from chaoslab.base.clock import Clock, system
 from chaoslab.config.scenario import from_settings
@@ -61,7 +61,7 @@ class Told:
     history: History
     model: list[Heard]
     tools: dict[str, list[Heard]]
-    progress: Progress
+    progress: SessionProgress
 
     def of(self, kind: Any) -> list[Any]:
         return [event for _, event in self.history.of(kind)]
@@ -91,11 +91,11 @@ class Wish:
     def settings(self) -> Settings:
         return Settings(**{"toxic_prob": 0.0, "error_prob": 0.0, "model": PRICED, **self.chosen})
 
-    async def done(self, lab: Bench | virtual_parts.Bench) -> Progress:
+    async def done(self, lab: Bench | virtual_parts.Bench) -> SessionProgress:
         """With that lab."""
         settings, seam = self.settings, lab.seam
         with lab.run.log("agent") as agent_log:
-            config, progress = Config(steps_max=self.steps_max, retry_wait_s=0.001), Progress(len(self.prompts))
+            config, progress = Config(steps_max=self.steps_max, retry_wait_s=0.001), SessionProgress(len(self.prompts))
             toolbox = Toolbox(lab.client, seam.targets, SERVICES, config, settings, seam.log, self.clock)
             graph = assembled(settings, seam.targets["model"].url, lab.client, toolbox)
             made = Session(

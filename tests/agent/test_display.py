@@ -7,7 +7,7 @@ import pytest
 
 from chaoslab.agent.display import Plain
 from chaoslab.core.plan import Choice, Injection, Plan
-from chaoslab.reports.live import Watched
+from chaoslab.reports.live import LiveRun
 from tests.agent.session_parts import Told, no, says, session
 from tests.worlds.virtual.patch_parts import in_place
 
@@ -15,7 +15,7 @@ stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
 
 def lines(told: Told) -> list[str]:
-    watched = Watched()
+    watched = LiveRun()
     watched.take(told.history.records)
     return list(watched.ended())
 

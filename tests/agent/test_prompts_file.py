@@ -21,7 +21,7 @@ from chaoslab.config.topology import SERVICES
 from chaoslab.core.events import PromptFinished, PromptStarted
 from chaoslab.core.service_spec import ServiceSpec, ToolSpec, fill
 from chaoslab.flask_tools.app import create_app
-from chaoslab.model.chat import answer
+from chaoslab.model._chat import answer
 from chaoslab.record.history import History
 from chaoslab.record.log import Log
 from chaoslab.record.runs import Run

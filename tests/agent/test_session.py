@@ -13,7 +13,7 @@ import pytest
 from chaoslab.agent.prompts import Prompt
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.judge import verdicts
-from chaoslab.analysis.verdict.table import Outcome, World
+from chaoslab.analysis.verdict.table import Outcome, WorldState
 from chaoslab.analysis.verdict.twin import Twin
 from chaoslab.base.clock import SystemClock, iso
 from chaoslab.core import events
@@ -154,7 +154,7 @@ def test_a_fact_that_nobody_tells_leaves_the_answer_unknown_and_the_effects_judg
     (started,) = told.of(events.PromptStarted)
     assert (started.facts, started.effects, started.stated) == ([[NOW[:10]]], [], True)
     (verdict,) = verdicts(told.history).values()
-    assert (verdict.outcome, verdict.world) == (Outcome.UNKNOWN, World.AS_ASKED)
+    assert (verdict.outcome, verdict.world) == (Outcome.UNKNOWN, WorldState.AS_ASKED)
     assert verdict.why.endswith("cannot be judged: a stated fact could not be looked up by calculate")
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from chaoslab.analysis.answers.amounts import AMOUNTS_MAX, aligned
+from chaoslab.analysis.answers._amounts import AMOUNTS_MAX, aligned
+from chaoslab.analysis.answers._daytime import clock
+from chaoslab.analysis.answers._notation import plainly
 from chaoslab.analysis.answers.compare import Likeness, compare
-from chaoslab.analysis.answers.daytime import clock
-from chaoslab.analysis.answers.notation import plainly
 
 
 @pytest.mark.parametrize(

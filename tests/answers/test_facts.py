@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chaoslab.analysis.answers.facts import shows
+from chaoslab.analysis.answers._facts import shows
 
 
 @pytest.mark.parametrize(

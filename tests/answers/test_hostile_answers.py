@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from chaoslab.analysis.answers._facts import shows
 from chaoslab.analysis.answers.admit import read
 from chaoslab.analysis.answers.compare import Likeness, compare
-from chaoslab.analysis.answers.facts import shows
 
 
 @pytest.mark.parametrize(

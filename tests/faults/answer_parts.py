@@ -5,16 +5,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from chaoslab.core.answers import Said
+from chaoslab.core.answers import AnswerContent
 from chaoslab.core.changed_answer import ChangedAnswer
 from chaoslab.core.dialog import CHAT, Dialog
 from chaoslab.core.exchange import Reply
 from chaoslab.core.fault import Fault
-from chaoslab.core.stream import Watched, data_of, json_of
-from chaoslab.model.chat import Reply as ModelReply
-from chaoslab.model.chat import ToolCall
+from chaoslab.core.stream import WatchedPipe, data_of, json_of
+from chaoslab.model._chat import ChatReply as ModelReply
+from chaoslab.model._chat import ToolCall
 from chaoslab.model.formats.anthropic_messages import AnthropicMessages
-from chaoslab.model.formats.common import Answer, Chat, Format
+from chaoslab.model.formats.common import Chat, Format, ModelAnswer
 from chaoslab.model.formats.gemini import Gemini
 from chaoslab.model.formats.openai_chat import OpenaiChat
 from chaoslab.model.formats.openai_responses import OpenaiResponses
@@ -73,7 +73,7 @@ API: dict[str, Format] = {
 }  # fmt: skip
 
 
-def met(fault: ChangedAnswer, name: str, *, calls: bool) -> tuple[Meeting, Said]:
+def met(fault: ChangedAnswer, name: str, *, calls: bool) -> tuple[Meeting, AnswerContent]:
     """A call to a model of this format with the fault in its way, and what its caller was told."""
     dialog, words, asks = FORMATS[name]
     meeting = meet(fault, Target(reply=answer(asks if calls else words)), call=replace(CALL, dialog=dialog))
@@ -99,12 +99,12 @@ def streamed(name: str, text: str, *calls: dict[str, Any], usage: bool = False) 
     native = {"model": "m", "messages": [], "stream": True, "stream_options": {"include_usage": usage}}
     chat = Chat("m", [], [], native, b"asked", events=True)
     made = tuple(ToolCall(f"call_{number}", NAME, arguments) for number, arguments in enumerate(calls))
-    return list(API[name].stream(Answer(chat, ModelReply(text, made), 1)))
+    return list(API[name].stream(ModelAnswer(chat, ModelReply(text, made), 1)))
 
 
-def spoken(name: str, events: Sequence[bytes]) -> Said:
+def spoken(name: str, events: Sequence[bytes]) -> AnswerContent:
     """The content of a streamed answer."""
-    said = FORMATS[name][0].answers.heard([json_of(event) for event in events if data_of(event)])
+    said = FORMATS[name][0].answers.content_of([json_of(event) for event in events if data_of(event)])
     assert said is not None
     return said
 
@@ -114,12 +114,12 @@ class Retold:
     """A streamed answer as its reader got it. `changed`: the lab saw that a fault had changed it."""
 
     read: Read
-    said: Said
+    said: AnswerContent
     changed: bool
     evidence: str | None
 
 
-def pipes_over(fault: Fault, name: str) -> tuple[Watched, ...]:
+def pipes_over(fault: Fault, name: str) -> tuple[WatchedPipe, ...]:
     """The pipes that the fault's story puts over a streamed answer of this format."""
     reply = Reply(200, STREAM, stream=Timetable([]))
     meeting = meet(fault, Target(reply=reply), call=replace(CALL, dialog=FORMATS[name][0]))
@@ -138,5 +138,5 @@ def retold(
     notes = read(source := Timetable(events, **of_source), *pipes, stops_after=stops_after)
     reply = Reply(200, STREAM, stream=source, pipes=pipes)
     body = [event for event in notes.body.replace(b"\r\n", b"\n").split(b"\n\n") if event]
-    said = Said("") if notes.error or stops_after else spoken(name, body)
+    said = AnswerContent("") if notes.error or stops_after else spoken(name, body)
     return Retold(notes, said, bool(changes), fault.witnessed(replace(notes.observed, changed_reply=reply)))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import strategies as st
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.context import Exchange
+from chaoslab.core.context import PastAttempt
 from chaoslab.core.exchange import Call, Reply
 from chaoslab.core.fault import Fault
 from chaoslab.core.inject import inject
@@ -59,9 +59,9 @@ def returned(fault: Fault, result: Any, *, call: Call = CALL, **context: Any) ->
     return met.reply.value
 
 
-def before(value: Any, arguments: Any, *, status: int = 200, tool: str = CALL.tool) -> Exchange:
+def before(value: Any, arguments: Any, *, status: int = 200, tool: str = CALL.tool) -> PastAttempt:
     """An earlier exchange with the same target."""
-    return Exchange(replace(CALL, tool=tool, value=arguments), answer(value, status), None, 0.0, 0.1)
+    return PastAttempt(replace(CALL, tool=tool, value=arguments), answer(value, status), None, 0.0, 0.1)
 
 
 def keeps_the_laws(fault: Fault, value: Any, **context: Any) -> bool:

@@ -14,7 +14,7 @@ import pytest
 from chaoslab.base.dice import Dice
 from chaoslab.base.registry import family
 from chaoslab.core import json_values
-from chaoslab.core.context import Exchange
+from chaoslab.core.context import PastAttempt
 from chaoslab.core.fault import load
 from chaoslab.seams.functions.wrapped import Returned
 from tests.faults.fault_parts import CALL, Target, meet
@@ -76,7 +76,10 @@ def test_no_result_is_one_that_a_fault_stumbles_over(fault: str) -> None:
     for result in RESULTS:
         before = json_values.spelt(result)
         rome, oslo = (replace(CALL, value={"city": city}) for city in ("Rome", "Oslo"))
-        earlier = [Exchange(rome, Returned(result), None, 0.0, 0.1), Exchange(oslo, Returned([1]), None, 0.2, 0.3)]
+        earlier = [
+            PastAttempt(rome, Returned(result), None, 0.0, 0.1),
+            PastAttempt(oslo, Returned([1]), None, 0.2, 0.3),
+        ]
         for seed in range(4):
             for past in ([], earlier):
                 met = meet(load(fault)().draw(Dice(seed)), Target(Returned(result)), earlier=past)

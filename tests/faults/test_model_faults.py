@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.answers import Said
+from chaoslab.core.answers import AnswerContent
 from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
 from chaoslab.faults.model.confabulation import Confabulation
 from chaoslab.faults.model.content_filter import ContentFilter
@@ -145,7 +145,7 @@ def test_the_words_are_garbled(name: str) -> None:
 
 
 def test_letters_beyond_ascii_are_read_as_latin_1() -> None:
-    assert GarbledAnswer().changed(Said("21 °C à Zürich")).text == "21 Â°C Ã\xa0 ZÃ¼rich"
+    assert GarbledAnswer().changed(AnswerContent("21 °C à Zürich")).text == "21 Â°C Ã\xa0 ZÃ¼rich"
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -19,8 +19,8 @@ from chaoslab.config.scenario import from_settings
 from chaoslab.config.settings import SettingError, Settings
 from chaoslab.core.events import CallFinished, Effect, FaultInjected, FaultWitnessed
 from chaoslab.core.inject import check
+from chaoslab.execution._validation import check_lost
 from chaoslab.execution.upstreams import check_refusing
-from chaoslab.execution.validation import check_lost
 from chaoslab.faults.process.crash_after_effect import CrashAfterEffect
 from chaoslab.faults.process.service_down import ServiceDown
 from chaoslab.faults.process.service_paused import ServicePaused

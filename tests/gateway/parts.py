@@ -14,7 +14,7 @@ from chaoslab.core.limits import Limits
 from chaoslab.record.history import History
 from chaoslab.reports.folder import read
 from chaoslab.seams.gateway.routes import routes
-from chaoslab.surfaces.gateway import Running, finished, gateway, plan_of
+from chaoslab.surfaces.gateway import RunningGateway, finished, gateway, plan_of
 
 
 class Shop(BaseHTTPRequestHandler):
@@ -112,7 +112,7 @@ def standing(
     proxy_port: int = 0,
     limits: Sequence[Limits] = (),
     **more: Any,
-) -> Iterator[Running]:
+) -> Iterator[RunningGateway]:
     """A gateway with these routes and faults; with a proxy, if it is told what to do with hosts elsewhere."""
     known = routes(route, hosts=bool(elsewhere))
     plan = plan_of([json.dumps(fault) for fault in faults], None, 1, known, hosts=bool(elsewhere))

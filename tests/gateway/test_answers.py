@@ -12,12 +12,12 @@ from urllib.parse import urlsplit
 import pytest
 
 from chaoslab.core.exchange import Failure
-from chaoslab.seams.gateway.routes import Route, proxy_for
-from chaoslab.seams.gateway.upstream import Answer, Said, Upstream, by_way_of
-from chaoslab.seams.gateway.upstream import _Protocol as Protocol
+from chaoslab.seams.gateway._upstream import GatewayAnswer, OwnAnswer, Upstream, by_way_of
+from chaoslab.seams.gateway._upstream import _Protocol as Protocol
+from chaoslab.seams.gateway.routes import GatewayRoute, proxy_for
 
-CRM = Route("crm", "http", "crm.test", 80)
-NEAR = Route("crm", "http", "127.0.0.1", 9000, "/v1")
+CRM = GatewayRoute("crm", "http", "crm.test", 80)
+NEAR = GatewayRoute("crm", "http", "127.0.0.1", 9000, "/v1")
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_the_proxy_of_the_environment_is_on_the_way_to_what_is_not_here(
     environment: dict[str, str], far: str, secure: str
 ) -> None:
     assert proxy_for(CRM, environment) == far
-    assert proxy_for(Route("crm", "https", "crm.test", 443), environment) == secure
+    assert proxy_for(GatewayRoute("crm", "https", "crm.test", 443), environment) == secure
     assert proxy_for(NEAR, environment) == ""
 
 
@@ -45,7 +45,7 @@ def test_a_proxy_on_the_way_is_connected_to_at_its_port() -> None:
     assert found == [("proxy", 3128), ("proxy", 80), ("crm.test", 80)]
 
 
-class Parted(Answer):
+class Parted(GatewayAnswer):
     """An answer whose first part is there already, and whose others come; an exception breaks it off."""
 
     def __init__(self, ready: bytes, *coming: bytes | Failure | None) -> None:
@@ -102,9 +102,9 @@ def test_an_answer_begins_with_what_is_there_or_waits_for_it(
 
 def test_an_answer_of_the_gateways_own_is_whole_and_the_last_when_it_is_spelt() -> None:
     async def story() -> None:
-        said = Said(502, "no")
+        said = OwnAnswer(502, "no")
         assert await said.whole() == (502, said.fields, b'{"error": "no"}')
-        said = Said(200, {"a": 1})
+        said = OwnAnswer(200, {"a": 1})
         assert said.spelt() == (
             b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 8\r\nConnection: close\r\n\r\n"
             b'{"a": 1}'

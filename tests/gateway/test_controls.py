@@ -12,7 +12,7 @@ import pytest
 
 from chaoslab.cli.gateway import stop_if
 from chaoslab.core.events import FaultWitnessed, LabWarning
-from chaoslab.seams.gateway.controls import Bounds, Rate
+from chaoslab.seams.gateway.controls import Bounds, FailureShare
 from tests import warm
 from tests.gateway.parts import history, shop, standing
 
@@ -145,7 +145,7 @@ def test_faults_end_by_themselves(options: Sequence[str], found: list[int], why:
 
 
 def test_a_rate_is_of_the_time_that_is_asked_for() -> None:
-    rate = Rate(60.0)
+    rate = FailureShare(60.0)
     assert [rate.add(float(now), failed=True) for now in range(10)] == [0.0] * 9 + [1.0]
     assert rate.add(10.0, failed=False) == pytest.approx(10 / 11)
     assert rate.add(65.0, failed=False) < 10 / 11

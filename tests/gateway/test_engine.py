@@ -18,8 +18,8 @@ import pytest
 
 from chaoslab.core.events import CallFinished, CallStarted, Effect
 from chaoslab.record.log import LogLost
-from chaoslab.seams.gateway.routes import Route
-from chaoslab.seams.gateway.upstream import first_line, head_for, in_words, why
+from chaoslab.seams.gateway._upstream import first_line, head_for, in_words, why
+from chaoslab.seams.gateway.routes import GatewayRoute
 from chaoslab.wire.http1 import CHUNKED
 from tests.gateway.parts import history, shop, standing
 from tests.seams.lab_parts import eventually
@@ -438,5 +438,5 @@ def test_the_reason_of_a_broken_connection_is_the_system_s(error: BaseException,
 def test_a_service_gets_its_own_host_one_length_and_no_field_of_the_hop(
     method: str, fields: list[tuple[str, str]], length: int, sent: str
 ) -> None:
-    head = head_for(Route("crm", "http", "crm.test", 8080, "/api"), method, "/x", fields, length).decode()
+    head = head_for(GatewayRoute("crm", "http", "crm.test", 8080, "/api"), method, "/x", fields, length).decode()
     assert head == f"{method} /api/x HTTP/1.1\r\nHost: crm.test:8080\r\n{sent}\r\n\r\n"

@@ -19,8 +19,8 @@ import requests
 import trustme
 
 from chaoslab.core.events import CallFinished, FaultWitnessed, LabWarning
+from chaoslab.seams.gateway._upstream import head_of
 from chaoslab.seams.gateway.forward import _turned_down
-from chaoslab.seams.gateway.upstream import head_of
 from chaoslab.wire.http1 import HEAD_MAX
 from tests.gateway.parts import history, shop, standing
 from tests.seams.lab_parts import eventually

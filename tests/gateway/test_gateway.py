@@ -18,7 +18,7 @@ import pytest
 import trustme
 
 import chaoslab as lab
-from chaoslab.analysis.measures.calls import calls
+from chaoslab.analysis.measures._calls import calls
 from chaoslab.analysis.measures.faults import uninjected
 from chaoslab.base.jsonable import TEXT_MAX
 from chaoslab.core.events import CallFinished, CallStarted, Effect, FaultWitnessed, Replied, Usage
@@ -431,7 +431,7 @@ def test_tls_that_fails_is_said_and_tls_that_holds_passes(tmp_path: Path, monkey
             502,
             True,
         )
-        from chaoslab.seams.gateway import upstream
+        from chaoslab.seams.gateway import _upstream as upstream
 
         trusting = ssl.create_default_context()
         authority.configure_trust(trusting)

@@ -12,10 +12,10 @@ from chaoslab.core.inject import inject
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import Plan
 from chaoslab.record.trial_log import TrialLog
-from chaoslab.seams.gateway.controls import PATH, Bounds, Controls, Rate
-from chaoslab.seams.gateway.forward import Proxy
-from chaoslab.seams.gateway.routes import Route
-from chaoslab.seams.services.line import Seen
+from chaoslab.seams.gateway.controls import PATH, Bounds, Controls, FailureShare
+from chaoslab.seams.gateway.forward import ForwardProxy
+from chaoslab.seams.gateway.routes import GatewayRoute
+from chaoslab.seams.services.line import ClientEnd
 from chaoslab.seams.services.seam import ServiceSeam
 from tests.seams.test_service_attempts import ANSWER, NOW, Hand
 
@@ -146,8 +146,8 @@ def test_a_lease_that_is_renewed_goes_on_and_a_number_of_faults_is_counted() -> 
 
 def test_faults_end_when_too_many_of_the_last_requests_failed() -> None:
     there = Standing(Bounds(stop_if=(0.5, 20.0)))
-    bad = [Seen(None, (400, [], b""), 1), Seen("reset", ANSWER, 1), Seen("left", None, 0)]
-    good = [Seen(None, (399, [], b""), 1), Seen(None, ANSWER, 1)]
+    bad = [ClientEnd(None, (400, [], b""), 1), ClientEnd("reset", ANSWER, 1), ClientEnd("left", None, 0)]
+    good = [ClientEnd(None, (399, [], b""), 1), ClientEnd(None, ANSWER, 1)]
     for seen in (*bad, *good, *bad, *good):  # 6 of 10
         assert there.names() == [LOST, SLOW]
         there.controls.saw(seen)
@@ -159,7 +159,7 @@ def test_faults_end_when_too_many_of_the_last_requests_failed() -> None:
 
 
 def test_a_rate_needs_ten_requests_and_forgets_what_is_older_than_its_time() -> None:
-    rate = Rate(20.0)
+    rate = FailureShare(20.0)
     assert [rate.add(0.0, failed=True) for _ in range(10)] == [0.0] * 9 + [1.0]
     assert rate.add(20.0, failed=False) == pytest.approx(10 / 11)
     assert rate.add(20.5, failed=False) == 0.0  # only two are left
@@ -173,28 +173,33 @@ def test_a_rate_needs_ten_requests_and_forgets_what_is_older_than_its_time() -> 
 @pytest.mark.parametrize(
     ("asked", "found"),
     [
-        (Route("a.test:443", "https", "a.test", 443), "https://a.test"),
-        (Route("a.test:80", "http", "a.test", 80), "http://a.test"),
-        (Route("b.test:8080", "http", "b.test", 8080), "http://other:9"),
-        (Route("c.test:443", "https", "c.test", 443), "https://c.test"),
-        (Route("c.test:80", "http", "c.test", 80), None), (Route("127.0.0.1:7000", "http", "127.0.0.1", 7000), 508),
-        (Route("127.0.0.1:7001", "http", "127.0.0.1", 7001), 508),
-        (Route("localhost:7002", "http", "localhost", 7002), 508),
-        (Route("far:7000", "http", "far", 7000), None), (Route("127.0.0.1:7003", "http", "127.0.0.1", 7003), None),
+        (GatewayRoute("a.test:443", "https", "a.test", 443), "https://a.test"),
+        (GatewayRoute("a.test:80", "http", "a.test", 80), "http://a.test"),
+        (GatewayRoute("b.test:8080", "http", "b.test", 8080), "http://other:9"),
+        (GatewayRoute("c.test:443", "https", "c.test", 443), "https://c.test"),
+        (GatewayRoute("c.test:80", "http", "c.test", 80), None),
+        (GatewayRoute("127.0.0.1:7000", "http", "127.0.0.1", 7000), 508),
+        (GatewayRoute("127.0.0.1:7001", "http", "127.0.0.1", 7001), 508),
+        (GatewayRoute("localhost:7002", "http", "localhost", 7002), 508),
+        (GatewayRoute("far:7000", "http", "far", 7000), None),
+        (GatewayRoute("127.0.0.1:7003", "http", "127.0.0.1", 7003), None),
     ],
 )  # fmt: skip
-def test_a_host_is_its_route_or_passes_or_is_refused(asked: Route, found: str | int | None, passes: bool) -> None:
+def test_a_host_is_its_route_or_passes_or_is_refused(
+    asked: GatewayRoute, found: str | int | None, passes: bool
+) -> None:
     told = list[str]()
     routes = {
-        "a.test": Route("a.test", "https", "a.test", 443), "b.test:8080": Route("b.test:8080", "http", "other", 9),
-        "mine": Route("mine", "https", "c.test", 443),
+        "a.test": GatewayRoute("a.test", "https", "a.test", 443),
+        "b.test:8080": GatewayRoute("b.test:8080", "http", "other", 9),
+        "mine": GatewayRoute("mine", "https", "c.test", 443),
     }  # fmt: skip
     gateway: Any = SimpleNamespace(
         routes=routes, address="http://127.0.0.1:7001", addresses={"x": "http://127.0.0.1:7002"},
         loop=lambda name: f"{name} leads back", tell_once=lambda words, **_: told.append(words),
     )  # fmt: skip
     listener: Any = SimpleNamespace(getsockname=lambda: ("127.0.0.1", 7000))
-    proxy = Proxy(gateway, listener, "pass" if passes else "refuse")
+    proxy = ForwardProxy(gateway, listener, "pass" if passes else "refuse")
     assert gateway.proxy == "http://127.0.0.1:7000"
     route = proxy.route(asked)
     if found is None and passes:
@@ -206,6 +211,6 @@ def test_a_host_is_its_route_or_passes_or_is_refused(asked: Route, found: str | 
     elif isinstance(found, int):
         assert (route, told) == ((508, f"{asked.name} leads back"), [])
     else:
-        assert isinstance(route, Route)
+        assert isinstance(route, GatewayRoute)
         assert (route.url, told) == (found, [])
         assert route.name in routes

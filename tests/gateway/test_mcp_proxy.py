@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from chaoslab.analysis.measures.calls import calls
+from chaoslab.analysis.measures._calls import calls
 from chaoslab.analysis.measures.faults import uninjected
 from chaoslab.cli import main
 from chaoslab.core.events import CallFinished, Effect, FaultInjected, FaultWitnessed
 from chaoslab.seams.functions.seam import FunctionSeam
 from chaoslab.seams.protocols import mcp
 from chaoslab.surfaces.gateway import live, plan_of, trial_of
-from chaoslab.surfaces.mcp_proxy import Ask, Patience, Proxy, Session
+from chaoslab.surfaces.mcp_proxy import Ask, McpProxy, Patience, ProxySession
 from tests import warm
 from tests.gateway.parts import history
 from tests.seams.lab_parts import eventually
@@ -104,7 +104,7 @@ CANCELS = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"re
 def test_what_was_stated_is_judged_at_the_end(
     refunds: int, fact: str, verdict: str, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def serve(proxied: Callable[[Ask], Proxy]) -> int:
+    def serve(proxied: Callable[[Ask], McpProxy]) -> int:
         def answered(line: bytes) -> None:
             answer = {"jsonrpc": "2.0", "id": json.loads(line)["id"], "result": mcp.said("done")}
             proxy.from_server(json.dumps(answer).encode() + b"\n")
@@ -114,7 +114,7 @@ def test_what_was_stated_is_judged_at_the_end(
             proxy.from_client(json.dumps({**ASKED, "id": number}).encode())
         return 0
 
-    session = Session(plan_of([], None, 1, None), tmp_path, [fact], [{"effect": "refund", "order": 17}])
+    session = ProxySession(plan_of([], None, 1, None), tmp_path, [fact], [{"effect": "refund", "order": 17}])
     assert (session.run("a shop", serve), capsys.readouterr().err.partition(" – ")[0]) == (code, f"chaoslab: {verdict}")
 
 
@@ -123,7 +123,7 @@ class Between:
     """A proxy between a client and a server that answer when the test says so. `told`: the messages to the client."""
 
     logs: Path
-    proxy: Proxy
+    proxy: McpProxy
     told: list[dict[str, Any]]
     asked: threading.Event
 
@@ -150,7 +150,7 @@ def between(logs: Path, *faults: str) -> Iterator[Between]:
         patience, told, asked = Patience(), list[dict[str, Any]](), threading.Event()
         seam = FunctionSeam(plan, timeout_s=20, clock=patience)
         seam.begin(book)
-        proxy = Proxy(seam, patience, lambda line: told.append(json.loads(line)), lambda _: asked.set())
+        proxy = McpProxy(seam, patience, lambda line: told.append(json.loads(line)), lambda _: asked.set())
         yield Between(logs, proxy, told, asked)
         proxy.closed()
 

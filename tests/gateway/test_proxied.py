@@ -17,7 +17,7 @@ import trustme
 
 from chaoslab.core.events import CallFinished
 from chaoslab.execution.upstreams import without_proxy
-from chaoslab.seams.gateway import upstream
+from chaoslab.seams.gateway import _upstream as upstream
 from chaoslab.seams.gateway.routes import check_reached, routes
 from tests.gateway.parts import history, shop, standing
 

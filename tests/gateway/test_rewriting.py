@@ -2,7 +2,7 @@
 
 import pytest
 
-from chaoslab.seams.gateway.rewriting import Rewriting
+from chaoslab.seams.gateway._rewriting import Rewriting
 from chaoslab.seams.gateway.routes import routes
 
 KNOWN = routes(["crm=http://127.0.0.1:9000", "api=https://api.test/v1", "shop=http://localhost:9100/shop"])

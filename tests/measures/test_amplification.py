@@ -16,7 +16,7 @@ from chaoslab.analysis.measures.amplification import AGENT, CLIENT, PROMPT, SDK,
 from chaoslab.core.events import AttemptRef, CallStarted, Event, Fallback, FaultWitnessed, PromptAttempt, Retry
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
-from chaoslab.seams.client_retry import stated
+from chaoslab.seams._client_retry import stated
 
 MODEL = "api.openai.com"
 NOW = "2026-06-01T09:00:00Z"

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import chaoslab as lab
+from chaoslab.analysis.measures._usage import usage
 from chaoslab.analysis.measures.cost import Costs, Spending, costs
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.analysis.measures.usage import usage
 from chaoslab.core.events import AttemptRef, CallStarted, Event, FaultWitnessed, PromptFinished, PromptStarted, Usage
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record

@@ -8,15 +8,15 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.analysis.measures import faults
-from chaoslab.analysis.measures.calls import WIDTHS_S, calls, throughput
+from chaoslab.analysis.measures._calls import WIDTHS_S, calls, throughput
+from chaoslab.analysis.measures._success import success
+from chaoslab.analysis.measures._usage import usage
 from chaoslab.analysis.measures.errors import NOBODY, errors
 from chaoslab.analysis.measures.faults import uninjected
 from chaoslab.analysis.measures.incidents import Ending, incidents
 from chaoslab.analysis.measures.latency import Attempts, attempts, late, latency
 from chaoslab.analysis.measures.quantiles import Quantiles, percentile
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.analysis.measures.success import success
-from chaoslab.analysis.measures.usage import usage
 from chaoslab.core.events import (
     UNTOLD_S,
     AttemptRef,
@@ -38,7 +38,7 @@ from chaoslab.core.events import (
 )
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
-from chaoslab.reports.contents.rows import rows
+from chaoslab.reports.contents._rows import rows
 from tests.event_parts import call_at, fault_at
 
 
@@ -129,8 +129,8 @@ def test_a_failure_without_a_witness_is_nobodys() -> None:
         call(5),
     )
     assert faults.uninjected(story) == [
-        faults.Failure("search", "rate limited", 2, late=2, met=("latency on search",)),
-        faults.Failure("search", "status 500", 1, late=1, met=("latency on search",)),
+        faults.UnexplainedFailure("search", "rate limited", 2, late=2, met=("latency on search",)),
+        faults.UnexplainedFailure("search", "status 500", 1, late=1, met=("latency on search",)),
     ]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.measures.coverage import Coverage, Reach, coverage
+from chaoslab.analysis.measures._coverage import Coverage, Reach, coverage
 from chaoslab.record.history import History
 
 

@@ -12,10 +12,10 @@ import httpx
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.assertions import Seen
+from chaoslab.analysis.assertions import FinishedTrial
 from chaoslab.analysis.assertions.calls import BackedOff, MaxRetries, Retried, Slo
+from chaoslab.analysis.measures._calls import calls
 from chaoslab.analysis.measures.amplification import amplification
-from chaoslab.analysis.measures.calls import calls
 from chaoslab.analysis.measures.errors import errors
 from chaoslab.analysis.measures.faults import uninjected
 from chaoslab.analysis.measures.incidents import Ending, incidents
@@ -244,8 +244,8 @@ def thrice(*, first: str, second: bool = False) -> lab.Trial:
     return lab.run(agent, "x", reads=[find], facts=["tea"], twin=False)
 
 
-def seen_in(trial: lab.Trial) -> Seen:
-    return Seen(trial.history, trial.key, trial.verdict)
+def seen_in(trial: lab.Trial) -> FinishedTrial:
+    return FinishedTrial(trial.history, trial.key, trial.verdict)
 
 
 def numbers(trial: lab.Trial) -> list[int]:

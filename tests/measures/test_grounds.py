@@ -2,7 +2,7 @@
 
 import pytest
 
-from chaoslab.analysis.measures.grounds import Grounds
+from chaoslab.analysis.measures._grounds import Grounds
 from chaoslab.analysis.verdict.table import Basis
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from chaoslab.analysis.measures.impact import Impact, Impacts, impacts, impacts_of
-from chaoslab.analysis.measures.trials import Trials
+from chaoslab.analysis.measures.trials import TrialTable
 from chaoslab.analysis.verdict.standing import Standings
 from chaoslab.core.events import AttemptRef, CallFinished, CallStarted, FaultWitnessed, PromptFinished, PromptStarted
 from chaoslab.record.history import History
@@ -96,7 +96,7 @@ def test_the_share_of_bad_ones_is_held_against_those_that_called_the_target_and_
 
 def test_no_fault_is_blamed_for_the_end_of_a_trial_that_was_hit_by_what_nobody_injected() -> None:
     story = history()
-    told = impacts_of(Trials.of(story, OUTCOMES), Standings(True), damaged={"p1.r3"})
+    told = impacts_of(TrialTable.of(story, OUTCOMES), Standings(True), damaged={"p1.r3"})
     found = told.by_target["timeout", "search"]
     assert found.bad is not None
     assert found.blamed is not None

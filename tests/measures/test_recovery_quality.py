@@ -6,7 +6,7 @@ import chaoslab as lab
 from chaoslab.analysis.measures.recovery_quality import _own, _parts, recovery_quality, weighted
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.measures.trials import Beside
-from chaoslab.analysis.verdict.ledger import Finding, Kind
+from chaoslab.analysis.verdict.ledger import Finding, FindingKind
 from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.core.events import PromptStarted
 from chaoslab.record.history import History
@@ -18,7 +18,7 @@ TWIN_ALONE = PromptStarted(prompt_index=1, prompt="", twin="It is 12.", stated=T
 SLOWER = Beside(took_s=4.0, calm_s=1.0, calls=6, calm_calls=3, twin=True)
 
 
-def verdict(outcome: Outcome, *kinds: Kind, harm: tuple[str, ...] = ()) -> Verdict:
+def verdict(outcome: Outcome, *kinds: FindingKind, harm: tuple[str, ...] = ()) -> Verdict:
     return Verdict(outcome, "", harm, evidence=tuple(Finding(kind, "") for kind in kinds))
 
 
@@ -30,20 +30,20 @@ def test_the_parts_by_hand() -> None:
     assert of_trial(verdict(Outcome.CORRECT), STATED, SLOWER) == {
         "correctness": 1.0, "completeness": 1.0, "timeliness": 0.25, "efficiency": 0.5, "state": 1.0,
     }  # fmt: skip
-    partly = of_trial(verdict(Outcome.DEGRADED, Kind.LOST, Kind.ADMISSION), STATED, None)
+    partly = of_trial(verdict(Outcome.DEGRADED, FindingKind.LOST, FindingKind.ADMISSION), STATED, None)
     assert partly == {"correctness": 1.0, "completeness": 0.75, "state": 1.0}
     assert weighted(partly) == pytest.approx((0.35 + 0.25 * 0.75 + 0.10) / 0.70)
 
 
 def test_no_answer_is_nothing_complete_and_harm_is_a_bad_state() -> None:
-    assert of_trial(verdict(Outcome.FAILED, Kind.NO_ANSWER), STATED, None)["completeness"] == 0.0
-    harmed = of_trial(verdict(Outcome.HARM, Kind.DUPLICATE, harm=("a twice",)), STATED, None)
+    assert of_trial(verdict(Outcome.FAILED, FindingKind.NO_ANSWER), STATED, None)["completeness"] == 0.0
+    harmed = of_trial(verdict(Outcome.HARM, FindingKind.DUPLICATE, harm=("a twice",)), STATED, None)
     assert (harmed["correctness"], harmed["completeness"], harmed["state"]) == (0.0, 1.0, 0.0)
 
 
 def test_beside_a_twin_alone_an_answer_is_complete_or_not() -> None:
     assert of_trial(verdict(Outcome.CORRECT), TWIN_ALONE, None)["completeness"] == 1.0
-    assert of_trial(verdict(Outcome.WRONG, Kind.VALUE), TWIN_ALONE, None)["completeness"] == 0.0
+    assert of_trial(verdict(Outcome.WRONG, FindingKind.VALUE), TWIN_ALONE, None)["completeness"] == 0.0
 
 
 def test_faster_than_the_twin_is_at_most_1() -> None:

@@ -15,10 +15,10 @@ from chaoslab.analysis.measures.reliability import (
     reliability_of,
     trials_for,
 )
-from chaoslab.analysis.measures.trials import Trials
+from chaoslab.analysis.measures.trials import TrialTable
 from chaoslab.analysis.verdict.standing import Standings
 from chaoslab.record.history import History
-from chaoslab.record.rulings import State, TrialRuling
+from chaoslab.record.rulings import RulingState, TrialRuling
 from tests.measures.test_impact import OUTCOMES, history
 
 NOTHING = recovery([])
@@ -42,9 +42,9 @@ def test_correct_and_honest_trials_ended_well() -> None:
 
 def test_the_time_between_bad_trials_is_that_of_the_trials_a_scenario_ruled_on() -> None:
     outcomes = OUTCOMES | {"p1.r4": "unknown"}
-    states = {"p1.r1": State.INVALID, "p1.r3": State.FAILED, "p1.r4": State.FAILED}
+    states = {"p1.r1": RulingState.INVALID, "p1.r3": RulingState.FAILED, "p1.r4": RulingState.FAILED}
     rulings = {trial: TrialRuling(state) for trial, state in states.items()}
-    trials = Trials.of(history(), outcomes)
+    trials = TrialTable.of(history(), outcomes)
     said = reliability_of(trials, Standings(rulings=rulings), NOTHING, None)
     assert said is not None
     assert (said.available.count, said.available.total) == (1, 5)  # p2.r1

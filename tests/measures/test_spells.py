@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.collections import PolyCollection
 
-from chaoslab.analysis.measures.spells import Spell
+from chaoslab.analysis.measures._spells import FaultSpell
 from chaoslab.core.events import CallFinished, FaultWitnessed, RunStarted
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
@@ -37,7 +37,7 @@ def test_a_spell_is_as_long_as_the_attempts_on_end_that_met_the_fault() -> None:
     found = run(
         "", "tool_error", "tool_error", "tool_error", "", "tool_error", "", persistence="for_s 2"
     ).measures.spells.value
-    assert found == [Spell("p1.r1", "shop", "tool_error", 1.5, 4.0)]
+    assert found == [FaultSpell("p1.r1", "shop", "tool_error", 1.5, 4.0)]
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,10 @@ import msgspec
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.measures import findings, latency, run_report, sums
+from chaoslab.analysis.measures import _findings as findings
+from chaoslab.analysis.measures import latency, run_report, sums
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.analysis.measures.trials import Trial
+from chaoslab.analysis.measures.trials import TrialFigures
 from chaoslab.core.events import Budget, Event, PromptFinished, PromptStarted
 from chaoslab.record import pack_sums, packs
 from chaoslab.record.history import History
@@ -226,7 +227,7 @@ def test_stories_that_are_left_out_have_no_sums(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("amount", [Fraction(1, 3), 0.1, 0])
 def test_figures_of_a_trial_are_kept_exactly(amount: float | Fraction) -> None:
-    trial = Trial(usd=amount, spent_s=amount, called=frozenset({"b", "a"}))
+    trial = TrialFigures(usd=amount, spent_s=amount, called=frozenset({"b", "a"}))
     kept = msgspec.msgpack.encode(sums._figures(trial))
     again = sums._trial(msgspec.msgpack.decode(kept, type=sums._Figures))
     assert (again, type(again.usd), type(again.spent_s)) == (trial, type(amount), type(amount))

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from chaoslab.analysis.measures._surface import point
 from chaoslab.analysis.measures.consistency import consistency
-from chaoslab.analysis.measures.surface import point
 from chaoslab.core.events import RunStarted
 
 CALLED = ("model", "search")

@@ -49,7 +49,7 @@ def test_a_fault_of_another_trial_is_no_cause_of_a_failure() -> None:
         Record("", 1.0, "run", "p2.r1", "info", 2, lone(1)),
     ]
     (found,) = faults.uninjected(History(story))
-    assert found == faults.Failure("translator", "no such language", 1)
+    assert found == faults.UnexplainedFailure("translator", "no such language", 1)
 
 
 def test_a_consequence_of_a_changed_answer_is_told_with_it() -> None:

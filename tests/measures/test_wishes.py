@@ -13,8 +13,8 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.analysis.measures import run_report
+from chaoslab.analysis.measures._calls import calls
 from chaoslab.analysis.measures.amplification import amplification
-from chaoslab.analysis.measures.calls import calls
 from chaoslab.analysis.measures.incidents import Ending, Incident, incidents
 from chaoslab.analysis.measures.mttr import recovery
 from chaoslab.analysis.measures.run_report import RunReport

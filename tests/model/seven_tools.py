@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from chaoslab.model.chat import answer
+from chaoslab.model._chat import answer
 
 STRING, INTEGER, NUMBER = {"type": "string"}, {"type": "integer"}, {"type": "number"}
 SYSTEM = "You are a helpful assistant.\nToday is Monday 2026-06-01, 09:00 UTC."

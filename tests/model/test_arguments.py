@@ -4,9 +4,9 @@ from datetime import datetime
 
 import pytest
 
-from chaoslab.model.arguments import filled
-from chaoslab.model.choosing import Offer
-from chaoslab.model.story import Draft
+from chaoslab.model._arguments import filled
+from chaoslab.model._choosing import Offer
+from chaoslab.model._story import Draft
 
 CONVERT = Offer(
     "convert",

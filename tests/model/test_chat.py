@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaoslab.model.chat import answer
+from chaoslab.model._chat import answer
 from tests.model.seven_tools import DICE, MONEY, SYSTEM, TOOLS, WORD, reply_of, talk
 
 Calls = list[tuple[str, dict[str, Any]]]

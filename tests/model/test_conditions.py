@@ -2,11 +2,11 @@
 
 import pytest
 
-from chaoslab.model.conditions import condition, plain, question
-from chaoslab.model.story import Found
+from chaoslab.model._conditions import condition, plain, question
+from chaoslab.model._story import StepResult
 
-RAIN = Found("", items=("light rain", "Oslo"), numbers=(12.4,))
-EMPTY, FULL = Found("", nothing=True), Found("")
+RAIN = StepResult("", items=("light rain", "Oslo"), numbers=(12.4,))
+EMPTY, FULL = StepResult("", nothing=True), StepResult("")
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ EMPTY, FULL = Found("", nothing=True), Found("")
         ("I'm not free on Friday", FULL, True),
     ],
 )
-def test_a_condition_holds_of_what_was_found_or_not(words: str, found: Found, holds: bool) -> None:
+def test_a_condition_holds_of_what_was_found_or_not(words: str, found: StepResult, holds: bool) -> None:
     assert condition(plain(words))(found) is holds
 
 

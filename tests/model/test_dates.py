@@ -4,7 +4,7 @@ from datetime import date, datetime, time, timedelta
 
 import pytest
 
-from chaoslab.model.dates import today, when
+from chaoslab.model._dates import today, when
 
 NOW = datetime(2026, 6, 1, 9)
 

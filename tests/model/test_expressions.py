@@ -2,7 +2,7 @@
 
 import pytest
 
-from chaoslab.model.expressions import IT, expression
+from chaoslab.model._expressions import IT, expression
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import sys
 import pytest
 from werkzeug.test import Client
 
-from chaoslab.model.chat import REQUEST_MAX, answer
+from chaoslab.model._chat import REQUEST_MAX, answer
 from chaoslab.model.endpoint import create_app
 from tests.model.seven_tools import TOOLS
 
@@ -32,7 +32,7 @@ given, length = json.loads(sys.argv[1])
 RULES = """
 from datetime import datetime
 from chaoslab.model import chat, conditions, dates, reading
-from chaoslab.model.expressions import expression
+from chaoslab.model._expressions import expression
 from chaoslab.flask_tools.arithmetic import Wrong, calculate
 from chaoslab.flask_tools.translator import detect, render
 
@@ -65,7 +65,7 @@ for piece in given:
         read(text + "x")
 """
 WHOLE = """
-from chaoslab.model.chat import answer
+from chaoslab.model._chat import answer
 pieces, tools = given
 for number, piece in enumerate(pieces):
     begins, ends = (("What is ", " x"), ("", "7 to Ana"))[number % 2]

@@ -12,7 +12,7 @@ from werkzeug.test import Client
 
 import chaoslab as lab
 from chaoslab.core.events import CallFinished, Effect, FaultWitnessed, Usage
-from chaoslab.core.frames import FRAMES, Frames, payload_of
+from chaoslab.core.frames import FRAMES, FrameCutter, payload_of
 from chaoslab.model.app import LiveModel
 from chaoslab.model.formats import FORMATS, format_at
 from tests.gateway.parts import history, standing
@@ -45,7 +45,7 @@ def test_bedrock_answers_whole_and_in_frames_whose_checksums_hold() -> None:
     assert (said["stopReason"], said["output"]["message"]["content"]) == ("tool_use", [{"text": "I look."}, use])
     reply = ask("/model/anthropic.claude%3A0/converse-stream", BEDROCK)
     assert reply.content_type == FRAMES
-    cutter = Frames()
+    cutter = FrameCutter()
     frames = [frame for byte in reply.data for frame in cutter.feed(bytes([byte]))]
     assert (b"".join(frames), cutter.rest) == (reply.data, b"")
     assert all(crc32(frame[:-4]) == int.from_bytes(frame[-4:], "big") for frame in frames)
@@ -87,7 +87,7 @@ def test_mistrals_stream_has_whole_calls_and_a_fault_leaves_them_whole() -> None
         return [call["function"] for delta in deltas for call in delta.get("tool_calls") or ()]
 
     assert calls(events) == [{"name": "refund", "arguments": '{"order": 17}'}]
-    said = CHAT_ANSWERS.heard(events)
+    said = CHAT_ANSWERS.content_of(events)
     assert said is not None
     assert calls([*CHAT_ANSWERS.retold(events, said)]) == calls(events)
     format_ = format_at("api.mistral.ai", "/v1/chat/completions")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from chaoslab.model.reading import bare, clauses, mask, sentences
+from chaoslab.model._reading import bare, clauses, mask, sentences
 
 
 @pytest.mark.parametrize(

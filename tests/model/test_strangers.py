@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from chaoslab.model.chat import answer
+from chaoslab.model._chat import answer
 from tests.model.seven_tools import reply_of, talk
 
 Calls = list[tuple[str, dict[str, Any]]]

@@ -19,7 +19,7 @@ GUARDS: dict[str, tuple[str, ...]] = {
         "tests/seams/test_function_faults.py",
         "tests/seams/test_abandoned_calls.py",
     ),
-    "chaoslab/core/condition.py": ("tests/test_condition.py",),
+    "chaoslab/core/_condition.py": ("tests/test_condition.py",),
     "chaoslab/core/triggers/__init__.py": ("tests/test_triggers.py",),
     "chaoslab/core/triggers/counting.py": ("tests/test_triggers.py",),
     "chaoslab/core/triggers/looking.py": ("tests/test_triggers.py",),
@@ -34,7 +34,7 @@ GUARDS: dict[str, tuple[str, ...]] = {
         "tests/verdict/test_table.py",
     ),
     "chaoslab/analysis/verdict/table.py": ("tests/verdict/test_table.py",),
-    "chaoslab/analysis/verdict/end_state.py": ("tests/verdict/test_end_state.py",),
+    "chaoslab/analysis/verdict/_end_state.py": ("tests/verdict/test_end_state.py",),
     "chaoslab/analysis/verdict/ledger.py": (
         "tests/verdict/test_ledger.py",
         "tests/verdict/test_judge.py",
@@ -44,14 +44,14 @@ GUARDS: dict[str, tuple[str, ...]] = {
         "tests/verdict/test_judge.py",
         "tests/test_named_dice.py",
     ),
-    "chaoslab/analysis/verdict/spoilt.py": (
+    "chaoslab/analysis/verdict/_spoilt.py": (
         "tests/verdict/test_judge.py",
         "tests/test_named_dice.py",
     ),
     "chaoslab/analysis/answers/admit.py": ("tests/answers/test_admit.py",),
-    "chaoslab/analysis/answers/sentences.py": ("tests/answers/test_admit.py", "tests/answers/test_compare.py"),
-    "chaoslab/analysis/answers/words.py": ("tests/answers/test_compare.py", "tests/answers/test_changed_meaning.py"),
-    "chaoslab/analysis/answers/amounts.py": (
+    "chaoslab/analysis/answers/_sentences.py": ("tests/answers/test_admit.py", "tests/answers/test_compare.py"),
+    "chaoslab/analysis/answers/_words.py": ("tests/answers/test_compare.py", "tests/answers/test_changed_meaning.py"),
+    "chaoslab/analysis/answers/_amounts.py": (
         "tests/answers/test_amounts.py",
         "tests/answers/test_compare.py",
     ),
@@ -59,20 +59,20 @@ GUARDS: dict[str, tuple[str, ...]] = {
         "tests/answers/test_compare.py",
         "tests/answers/test_changed_meaning.py",
     ),
-    "chaoslab/analysis/answers/daytime.py": (
+    "chaoslab/analysis/answers/_daytime.py": (
         "tests/answers/test_amounts.py",
         "tests/answers/test_compare.py",
     ),
-    "chaoslab/analysis/answers/facts.py": ("tests/answers/test_facts.py",),
-    "chaoslab/analysis/answers/normal.py": (
+    "chaoslab/analysis/answers/_facts.py": ("tests/answers/test_facts.py",),
+    "chaoslab/analysis/answers/_normal.py": (
         "tests/answers/test_compare.py",
         "tests/answers/test_changed_meaning.py",
     ),
-    "chaoslab/analysis/answers/notation.py": (
+    "chaoslab/analysis/answers/_notation.py": (
         "tests/answers/test_compare.py",
         "tests/answers/test_facts.py",
     ),
-    "chaoslab/analysis/answers/structures.py": (
+    "chaoslab/analysis/answers/_structures.py": (
         "tests/answers/test_compare.py",
         "tests/answers/test_changed_meaning.py",
     ),
@@ -98,13 +98,13 @@ GUARDS: dict[str, tuple[str, ...]] = {
     ),
     "chaoslab/config/settings.py": ("tests/test_settings.py",),
     "chaoslab/scenarios/sources.py": ("tests/scenarios/test_sources.py",),
-    "chaoslab/scenarios/modules.py": ("tests/scenarios/test_modules.py",),
+    "chaoslab/scenarios/_modules.py": ("tests/scenarios/test_modules.py",),
     "chaoslab/scenarios/load.py": ("tests/scenarios/test_load.py",),
     "chaoslab/wire/state_place.py": ("tests/test_places_of_parts.py",),
     "chaoslab/lab/replay.py": ("tests/test_replay.py", "tests/test_replay_strangers.py"),
     "chaoslab/execution/workers.py": ("tests/test_workers.py", "-k", "not forkserver"),
-    "chaoslab/analysis/measures/calls.py": ("tests/measures/test_given_up.py", "tests/measures/test_counts.py"),
-    "chaoslab/reports/contents/failures.py": ("tests/reports/test_summary.py", "tests/reports/test_report_formats.py"),
+    "chaoslab/analysis/measures/_calls.py": ("tests/measures/test_given_up.py", "tests/measures/test_counts.py"),
+    "chaoslab/reports/contents/_failures.py": ("tests/reports/test_summary.py", "tests/reports/test_report_formats.py"),
     "chaoslab/base/durations.py": ("tests/test_durations.py",),
     "chaoslab/analysis/measures/faults.py": (
         "tests/measures/test_counts.py",
@@ -118,10 +118,10 @@ GUARDS: dict[str, tuple[str, ...]] = {
     ),
     "chaoslab/analysis/measures/mttr.py": ("tests/measures/test_mttr.py", "tests/reports/test_first_lab.py"),
     "chaoslab/analysis/measures/quantiles.py": ("tests/measures/test_quantiles.py",),
-    "chaoslab/analysis/measures/spells.py": ("tests/measures/test_spells.py",),
-    "chaoslab/analysis/measures/success.py": ("tests/measures/test_counts.py",),
-    "chaoslab/analysis/measures/usage.py": ("tests/measures/test_counts.py",),
-    "chaoslab/analysis/measures/wishes.py": ("tests/measures/test_wishes.py", "tests/measures/test_mttr.py"),
+    "chaoslab/analysis/measures/_spells.py": ("tests/measures/test_spells.py",),
+    "chaoslab/analysis/measures/_success.py": ("tests/measures/test_counts.py",),
+    "chaoslab/analysis/measures/_usage.py": ("tests/measures/test_counts.py",),
+    "chaoslab/analysis/measures/_wishes.py": ("tests/measures/test_wishes.py", "tests/measures/test_mttr.py"),
     "chaoslab/faults/budget/budget.py": (
         "tests/faults/test_fault_budget.py",
         "tests/test_plan.py::test_a_story_that_decides_by_itself_is_scheduled_when_it_acts",
@@ -135,14 +135,14 @@ GUARDS: dict[str, tuple[str, ...]] = {
     "chaoslab/faults/tool/tool_error.py": ("tests/faults/test_fault_tool_error.py",),
     "chaoslab/faults/context/truncate_context.py": ("tests/faults/test_fault_truncate_context.py",),
     "chaoslab/faults/meaning/wrong_value.py": ("tests/faults/test_fault_wrong_value.py",),
-    "chaoslab/seams/functions/call_record.py": ("tests/seams/test_function_faults.py",),
+    "chaoslab/seams/functions/_call_record.py": ("tests/seams/test_function_faults.py",),
     "chaoslab/seams/functions/wrapped.py": ("tests/seams/test_function_faults.py", "tests/test_trial.py"),
     "chaoslab/seams/functions/seam.py": ("tests/seams/test_function_faults.py", "tests/test_trial.py"),
     "chaoslab/seams/services/seam.py": ("tests/seams/test_service.py",),
     "chaoslab/seams/services/effects.py": ("tests/seams/test_service.py",),
     "chaoslab/seams/services/refusals.py": ("tests/seams/test_service.py", "tests/faults/test_fault_refused.py"),
     "chaoslab/seams/services/messages.py": ("tests/seams/test_service.py",),
-    "chaoslab/seams/http/words.py": ("tests/seams/test_http_words.py", "tests/seams/test_http_calls.py"),
+    "chaoslab/seams/http/_words.py": ("tests/seams/test_http_words.py", "tests/seams/test_http_calls.py"),
     "chaoslab/seams/http/seam.py": ("tests/seams/test_http_words.py", "tests/seams/test_http_calls.py"),
     "chaoslab/seams/adapters/langchain.py": ("tests/seams/test_langchain_tools.py",),
     "chaoslab/wire/lanes.py": ("tests/wire/test_lanes.py",),
@@ -178,8 +178,8 @@ GUARDS: dict[str, tuple[str, ...]] = {
         "tests/worlds/virtual/test_threads.py",
         "tests/worlds/virtual/test_hung.py",
     ),
-    "chaoslab/worlds/virtual/locks.py": ("tests/worlds/virtual/test_locks.py", "tests/worlds/virtual/test_threads.py"),
-    "chaoslab/worlds/virtual/client_side.py": ("tests/seams/test_service.py",),
+    "chaoslab/worlds/virtual/_locks.py": ("tests/worlds/virtual/test_locks.py", "tests/worlds/virtual/test_threads.py"),
+    "chaoslab/worlds/virtual/_client_side.py": ("tests/seams/test_service.py",),
     "chaoslab/worlds/virtual/network.py": (
         "tests/worlds/virtual/test_virtual_network.py",
         "tests/worlds/virtual/test_virtual_transport.py",

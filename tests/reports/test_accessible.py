@@ -14,7 +14,7 @@ from chaoslab.reports.changes import Changes
 from chaoslab.reports.changes.formats import FORMATS
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.formats.html import FILE
-from chaoslab.scenarios.stress import Step, chart
+from chaoslab.scenarios.stress import StressLevel, chart
 from tests.reports import hostile_run
 from tests.reports.browser import browse
 from tests.reports.shop_agents import hasty, patient, price
@@ -57,7 +57,10 @@ def changes(folder: Path) -> str:
 def levels(folder: Path) -> str:
     """The page of a scenario that breaks at the second of three levels."""
     path = folder / "levels.html"
-    chart([Step("price", at, passed, 20, 20 - passed, 0, 0.9, 1) for at, passed in ((0, 20), (0.5, 16), (1, 9))], path)
+    chart(
+        [StressLevel("price", at, passed, 20, 20 - passed, 0, 0.9, 1) for at, passed in ((0, 20), (0.5, 16), (1, 9))],
+        path,
+    )
     return path.read_text(encoding="utf-8")
 
 

@@ -22,7 +22,7 @@ from chaoslab.core.events import (
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.reports.contents import Contents
-from chaoslab.reports.contents.advice import Advice, Seen, rules
+from chaoslab.reports.contents.advice import Advice, RuleEvidence, rules
 
 Agent = Callable[[str], str]
 
@@ -574,7 +574,7 @@ def test_a_rule_is_silent_where_its_cause_is_not_in_the_evidence(rule: str, tmp_
     lab.run(agent, "Do it.", tools=[order], reads=[price], timeout_s=60.0, faults=faults, logs=tmp_path)
     found = shown(History.read(tmp_path / "latest"))
     assert found.headline.met == 1
-    said = rules()[rule](Seen(found.report, found.order))
+    said = rules()[rule](RuleEvidence(found.report, found.order))
     # what an exception did after a reply that did not fit is the second half of its rule
     assert [one.do for one in said if rule != "uncaught" or "Catch the failure" in one.do] == []
 

@@ -19,10 +19,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
+from chaoslab.analysis.measures._success import success
 from chaoslab.analysis.measures.cost import Costs, Spending
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.measures.section import Section
-from chaoslab.analysis.measures.success import success
 from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.core.events import (
     UNTOLD,
@@ -40,16 +40,17 @@ from chaoslab.core.events import (
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.reports import charts
-from chaoslab.reports.charts import draw, main, overlay, palette, save
+from chaoslab.reports.charts import _palette as palette
+from chaoslab.reports.charts import draw, main, overlay, save
+from chaoslab.reports.charts._palette import FAULTS, LONE, OUTCOMES
+from chaoslab.reports.charts._style import POINTS, blank, spread
 from chaoslab.reports.charts.errors import errors
 from chaoslab.reports.charts.fault_matrix import fault_matrix
 from chaoslab.reports.charts.latency_by_fault import latency_by_fault
 from chaoslab.reports.charts.mttr import mttr
 from chaoslab.reports.charts.network_latency import network_latency
-from chaoslab.reports.charts.palette import FAULTS, LONE, OUTCOMES
 from chaoslab.reports.charts.response_time import response_time
 from chaoslab.reports.charts.streams import streams
-from chaoslab.reports.charts.style import POINTS, blank, spread
 from chaoslab.reports.charts.success_rate import success_rate
 from chaoslab.reports.charts.tool_latency import tool_latency
 from chaoslab.reports.folder import none_yet
@@ -484,7 +485,7 @@ def test_the_same_run_gives_the_same_bytes_and_each_picture_is_drawn_once(
 
 def test_a_further_chart_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = """
-from chaoslab.reports.charts.style import canvas
+from chaoslab.reports.charts._style import canvas
 
 def further(run):
     return canvas("Further")[0]

@@ -14,7 +14,7 @@ from chaoslab.core.events import RunStarted
 from chaoslab.execution.trials import Trials
 from chaoslab.record import provenance
 from chaoslab.record.history import History
-from chaoslab.reports.columns import COLUMNS
+from chaoslab.reports._columns import COLUMNS
 from chaoslab.reports.frames import Frames
 from chaoslab.reports.joined import Joined
 from chaoslab.reports.loaded import Loaded

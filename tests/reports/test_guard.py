@@ -9,18 +9,19 @@ import pytest
 from matplotlib.text import Text
 
 from chaoslab.analysis.measures import faults, run_report
-from chaoslab.analysis.measures.calls import CallCount, Ends
-from chaoslab.analysis.measures.mttr import Outages
+from chaoslab.analysis.measures._calls import CallCount, Ends
+from chaoslab.analysis.measures._usage import Bill, LimitsPassed
+from chaoslab.analysis.measures.mttr import IncidentTimes
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.analysis.measures.usage import Bill, Limits
 from chaoslab.analysis.verdict import judge as judging
 from chaoslab.analysis.verdict.guard import Unknown
 from chaoslab.analysis.verdict.judge import judge, verdicts
-from chaoslab.analysis.verdict.seen import Seen
+from chaoslab.analysis.verdict.seen import TrialEvents
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.core.events import PromptStarted
 from chaoslab.record.history import History
-from chaoslab.reports import charts, frames, points, show, summary
+from chaoslab.reports import _points as points
+from chaoslab.reports import charts, frames, show, summary
 from chaoslab.reports.charts import errors as errors_chart
 from chaoslab.reports.charts import mttr as mttr_chart
 from chaoslab.reports.frames import Frames
@@ -53,16 +54,16 @@ def raises(*_: object, **__: object) -> object:
 PARTS = [
     (run_report, "success", "trials: unknown"),
     (summary, "harm", "harm: unknown"),
-    (faults.Delivery, "by_injection", "faults: unknown"),
+    (faults.FaultStages, "by_injection", "faults: unknown"),
     (faults.NotWitnessed, "take", "faults that were not witnessed: unknown"),
     (faults.Uninjected, "take", "failures that nobody injected: unknown"),
     (faults.Disturbances, "take", "disturbances of the lab: unknown"),
     (run_report, "impacts_of", "what the faults led to: unknown"),
-    (Outages, "result", "time to recovery: unknown"),
+    (IncidentTimes, "result", "time to recovery: unknown"),
     (summary, "latency", "latency: unknown"),
     (CallCount, "take", "calls: unknown"),
     (Bill, "take", "usage: unknown"),
-    (Limits, "take", "budget: unknown"),
+    (LimitsPassed, "take", "budget: unknown"),
     (summary, "warned", "warnings: unknown"),
 ]
 
@@ -125,7 +126,7 @@ def test_a_trial_that_cannot_be_judged_is_unknown_and_passes_no_gate(
     whole = verdicts(history)
     real = judging._of_state
 
-    def of_state(seen: Seen, started: PromptStarted) -> object:
+    def of_state(seen: TrialEvents, started: PromptStarted) -> object:
         return raises() if seen.of(PromptStarted)[0][0].trial == "p3.r1" else real(seen, started)
 
     monkeypatch.setattr(judging, "_of_state", of_state)
@@ -150,7 +151,7 @@ def test_a_report_is_data_that_another_process_can_have(history: History) -> Non
 
 
 def test_what_a_measure_failed_at_is_said_to_whoever_asks_it(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Outages, "take", raises)
+    monkeypatch.setattr(IncidentTimes, "take", raises)
     report = RunReport.of(history)
     assert report.recovery.unknown.startswith("ValueError: no such thing xxx")
     with pytest.raises(Unknown, match="ValueError: no such thing xxx"):
@@ -163,7 +164,7 @@ def test_an_interrupt_is_no_failure_of_a_measure(history: History, monkeypatch: 
         signal.raise_signal(signal.SIGINT)
         raise AssertionError("the signal was not heard")
 
-    monkeypatch.setattr(Outages, "take", interrupted)
+    monkeypatch.setattr(IncidentTimes, "take", interrupted)
     with pytest.raises(KeyboardInterrupt):
         summary.render(RunReport.of(history))
 

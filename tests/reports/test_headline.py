@@ -10,7 +10,7 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.analysis.verdict.ledger import Finding, Kind
+from chaoslab.analysis.verdict.ledger import Finding, FindingKind
 from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.base.commandline import GATE_FAILED, PROVES_NOTHING
 from chaoslab.core.events import CallDisturbed, CallFinished, LabDisturbed, RunFinished
@@ -85,7 +85,7 @@ def test_an_example_of_harm_names_a_trial_that_has_it(tmp_path: Path) -> None:
 
     texts = {"t1": "once", "t2": "often", "t3": "often"}
     verdicts = {
-        trial: Verdict(Outcome.HARM, "", (text,), evidence=(Finding(Kind.PHANTOM, text),))
+        trial: Verdict(Outcome.HARM, "", (text,), evidence=(Finding(FindingKind.PHANTOM, text),))
         for trial, text in texts.items()
     }
     done = harms(replace(found.report, verdicts=verdicts), [*texts])

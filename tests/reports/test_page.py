@@ -2,7 +2,7 @@
 
 import pytest
 
-from chaoslab.reports.page import NAME_LEAST, WIDTH, Cut, alike, percent, table
+from chaoslab.reports.page import NAME_LEAST, WIDTH, ListBounds, alike, percent, table
 
 COLUMNS = ["x" * 30, "y" * 30]
 ROOM = WIDTH - 64
@@ -53,11 +53,11 @@ def test_a_long_table_keeps_the_first_groups_and_then_the_first_of_their_parts(
     faults: int, targets: int, kept: list[tuple[int, int]]
 ) -> None:
     groups = [[[f"{fault}.{n}"] for n in range(targets + 1)] for fault in range(faults)]
-    lines = Cut("chaoslab summary x --full").table(["name"], groups)
+    lines = ListBounds("chaoslab summary x --full").table(["name"], groups)
     assert [line for line in lines[1:] if "more" not in line] == [f"{fault}.{n}" for fault, n in kept]
     left = faults * (targets + 1) - len(kept)
     assert lines[len(kept) + 1 :] == ([f"  … and {left} more rows: chaoslab summary x --full"] if left else [])
-    assert len(Cut().table(["name"], groups)) == faults * (targets + 1) + 1
+    assert len(ListBounds().table(["name"], groups)) == faults * (targets + 1) + 1
 
 
 def test_trials_that_ended_alike_in_other_places_of_their_stories_are_one_group() -> None:

@@ -8,9 +8,9 @@ from matplotlib.lines import Line2D
 
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base import registry
-from chaoslab.reports.charts import palette
-from chaoslab.reports.charts.marks import UNFILLED
-from chaoslab.reports.charts.palette import FAULTS, LONE, OUTCOMES, SERIES, STRANGERS, Look, faults, series
+from chaoslab.reports.charts import _palette as palette
+from chaoslab.reports.charts._marks import UNFILLED
+from chaoslab.reports.charts._palette import FAULTS, LONE, OUTCOMES, SERIES, STRANGERS, Look, faults, series
 
 FAMILIES = {
     "outcomes": [look.color for look in OUTCOMES.values()],

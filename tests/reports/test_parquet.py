@@ -8,7 +8,7 @@ import pytest
 import chaoslab as lab
 from chaoslab import cli
 from chaoslab.base.extras import install_line
-from chaoslab.reports.columns import COLUMNS
+from chaoslab.reports._columns import COLUMNS
 
 
 def price(*, item: str) -> int:

@@ -9,7 +9,7 @@ import pytest
 
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.durations import duration, span
-from chaoslab.reports.progress import LIVE_S, PLAIN_S, Progress
+from chaoslab.reports.progress import LIVE_S, PLAIN_S, WorkProgress
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Terminal(io.StringIO):
 
 def test_elsewhere_a_line_is_said_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
     clock = Clock()
-    with Progress(100, clock=clock) as progress:
+    with WorkProgress(100, clock=clock) as progress:
         clock.sleep(2.0)  # getting ready is no part of the rate
         for number in range(50):
             outcome = Outcome.HUNG if number == 20 else Outcome.CORRECT if number % 10 else Outcome.WRONG
@@ -58,7 +58,7 @@ def test_a_terminal_has_a_view_that_changes(
     clock, terminal = Clock(), Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("COLUMNS", "80")
-    with Progress(4, clock=clock) as progress:
+    with WorkProgress(4, clock=clock) as progress:
         for outcome in (Outcome.CORRECT, Outcome.HARM, Outcome.HARM):
             clock.sleep(LIVE_S)
             progress.count(1.0, outcome=outcome, faults=2)
@@ -77,7 +77,7 @@ def test_a_terminal_has_a_view_that_changes(
 
 
 def test_a_run_without_a_trial_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    with Progress(7, clock=Clock()):
+    with WorkProgress(7, clock=Clock()):
         pass
     assert capsys.readouterr().out == "0 of 7 trials, 0 s of virtual time in 0 s\n"
 

@@ -21,7 +21,7 @@ from chaoslab.core.events import CallFinished, CallStarted, FaultWitnessed
 from chaoslab.record.history import History
 from chaoslab.reports import formats
 from chaoslab.reports.contents import Contents
-from chaoslab.reports.contents.matrix import State
+from chaoslab.reports.contents._matrix import CellState
 from chaoslab.reports.contents.outcomes import SEVERITY, UNSTATED
 from chaoslab.reports.contents.parts import _long
 from chaoslab.reports.formats.json import SCHEMA
@@ -123,7 +123,7 @@ def test_the_numbers_of_the_verdict_are_those_of_the_trials(run: Contents) -> No
 
 
 def test_a_cell_of_the_matrix_blames_its_fault_by_the_trials_that_met_no_other(run: Contents) -> None:
-    met = [cell for cells in run.matrix.rows.values() for cell in cells if cell.state is State.MET]
+    met = [cell for cells in run.matrix.rows.values() for cell in cells if cell.state is CellState.MET]
     assert met
     for cell in met:
         there = [row for row in run.rows if (cell.fault, cell.target) in row.met]
@@ -142,8 +142,8 @@ def test_a_fault_that_nobody_witnessed_is_no_result(run: Contents) -> None:
     kept = [record for record in run.history.records if not isinstance(record.event, FaultWitnessed)]
     blind = Contents.of(History(kept), where="logs/run")
     states = {cell.state for cells in blind.matrix.rows.values() for cell in cells}
-    assert State.UNMET in states
-    assert State.MET not in states
+    assert CellState.UNMET in states
+    assert CellState.MET not in states
     assert blind.headline.delivery is not None
     assert (blind.headline.met, blind.headline.delivery.witnessed) == (0, 0)
 

@@ -14,9 +14,9 @@ from chaoslab.cli import main
 from chaoslab.core.events import FaultWitnessed, RunStarted
 from chaoslab.record.history import History
 from chaoslab.record.log import Log
-from chaoslab.record.rulings import RulingsFile, State, TrialRuling
+from chaoslab.record.rulings import RulingsFile, RulingState, TrialRuling
 from chaoslab.reports import runs
-from chaoslab.reports.contents.parts import told
+from chaoslab.reports.contents.parts import rate_text
 from chaoslab.reports.trials import counted
 from tests.reports.fake_run import FakeRun
 
@@ -67,7 +67,7 @@ def test_each_run_has_its_moment_world_seed_outcomes_and_faults_newest_first(log
     assert head == "20261122-090000 · 2026-11-22 09:00 UTC · world not known · seed 99"
     assert faults > 1
     judged = verdicts(history).values()
-    well = told(rate(sum(str(v.outcome) in ENDED_WELL for v in judged), len(judged)))
+    well = rate_text(rate(sum(str(v.outcome) in ENDED_WELL for v in judged), len(judged)))
     assert said[0] == f"  chaoslab-offline · {well} ended well · harm in {sum(bool(v.harm) for v in judged)}"
     assert " ".join(" ".join(said[1:]).split()) == f"7 trials: {outcomes}; {faults} faults witnessed"
     assert entry(text, "20261121-090000") == [
@@ -156,11 +156,11 @@ def test_a_run_of_a_scenario_is_listed_with_its_ruling(tmp_path: Path) -> None:
     FakeRun(tmp_path / "20261122-090000", prompts=2).write()
     file = RulingsFile(tmp_path / "20261122-090000", "refund", [], 2)
     for trial in ("p1.r1", "p2.r1"):
-        file.add(trial, TrialRuling(State.FAILED, ("no",)))
-    file.end(State.FAILED, ["no"])
+        file.add(trial, TrialRuling(RulingState.FAILED, ("no",)))
+    file.end(RulingState.FAILED, ["no"])
     (one,) = runs.listed(tmp_path)
     assert (one.name, one.ruling, one.well and one.well.count) == ("refund", "failed", 0)
-    assert "  refund: failed · 0/2 (0%, 0%–66%) ended well" in one.told()
+    assert "  refund: failed · 0/2 (0%, 0%–66%) ended well" in one.in_words()
     assert {key: one.plain()[key] for key in ("name", "ruling", "judged", "ended_well")} == {
         "name": "refund", "ruling": "failed", "judged": 2, "ended_well": 0
     }  # fmt: skip

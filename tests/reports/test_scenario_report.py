@@ -9,7 +9,7 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.record.history import History
-from chaoslab.record.rulings import FILE, Rulings, State, TrialRuling
+from chaoslab.record.rulings import FILE, Rulings, RulingState, TrialRuling
 from chaoslab.reports import formats, summary
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.headline import Tone
@@ -50,7 +50,7 @@ def test_a_failed_assertion_is_the_verdict_of_every_format(tmp_path: Path) -> No
         "The scenario does not hold: 2 of 2 judged trials failed",
         Tone.BAD,
     )
-    reason = found.rows[0].told
+    reason = found.rows[0].in_words
     assert "max_calls(calls=1)" in reason
     assert found.worst is found.rows[0]
     text = summary.render(found.report)
@@ -99,7 +99,7 @@ def test_an_outcome_that_is_not_accepted_is_named_once(tmp_path: Path) -> None:
     for kind in ("junit", "markdown", "html"):
         assert "degraded: " in said("junit", found)
         assert "degraded: degraded" not in said(kind, found), kind
-    assert found.rows[0].told == found.rows[0].why
+    assert found.rows[0].in_words == found.rows[0].why
 
 
 def test_a_scenario_that_holds_has_a_good_report_whatever_it_accepts(tmp_path: Path) -> None:
@@ -158,12 +158,12 @@ def test_the_rulings_are_read_as_they_were_written(tmp_path: Path) -> None:
     ran(tmp_path, asked({"calls": [1]}).expect(lab.expect.max_calls(1)), trials=1)
     found = Rulings.read(tmp_path / "latest")
     assert found is not None
-    assert (found.scenario, found.trials, found.state, found.cut_lines) == ("the price", 1, State.FAILED, ())
+    assert (found.scenario, found.trials, found.state, found.cut_lines) == ("the price", 1, RulingState.FAILED, ())
     assert found.asked == ("outcome: correct or degraded", "max_calls(calls=1)")
     assert found.why == ("0 of 1 trials passed, all should",)
     (ruling,) = found.by_trial.values()
     assert isinstance(ruling, TrialRuling)
-    assert ruling.state is State.FAILED
+    assert ruling.state is RulingState.FAILED
 
 
 def test_rulings_are_read_as_far_as_they_can_be(tmp_path: Path) -> None:
@@ -173,7 +173,8 @@ def test_rulings_are_read_as_far_as_they_can_be(tmp_path: Path) -> None:
         '{"trial": "p1.r1", "state": "odd"}\n{"state": "passed", "why": "no list"}\n'
     )
     assert Rulings.read(tmp_path) == Rulings(
-        scenario="s", asked=("a",), trials=0, by_trial={"7": TrialRuling(State.FAILED, ("x y",))}, state=State.PASSED,
+        scenario="s", asked=("a",), trials=0, by_trial={"7": TrialRuling(RulingState.FAILED, ("x y",))},
+        state=RulingState.PASSED,
         why=(), cut_lines=(3,),
     )  # fmt: skip
 

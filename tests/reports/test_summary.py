@@ -27,7 +27,7 @@ from chaoslab.core.events import (
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.reports.folder import read
-from chaoslab.reports.page import ROWS, Cut
+from chaoslab.reports.page import ROWS, ListBounds
 from chaoslab.reports.summary import harm, render
 from tests.event_parts import call_at, fault_at
 from tests.reports.fake_run import FakeRun, ScriptedClock
@@ -318,7 +318,7 @@ def harmed(why: str) -> dict[str, Verdict]:
 def test_harm_is_told_once_with_how_often_and_where() -> None:
     lines = harm(
         harmed("charge 6 times") | {"p2.r1": Verdict(Outcome.FAILED, "no answer", ("charge twice",))},
-        Cut("x"),
+        ListBounds("x"),
         stated=True,
     )
     assert lines == [
@@ -327,10 +327,10 @@ def test_harm_is_told_once_with_how_often_and_where() -> None:
         "  12 times: message to ana sent twice (p1.r1, p1.r2, p1.r3 …)",
         "  p2.r1: charge twice",
     ]
-    assert harm({"p1.r1": Verdict(Outcome.CORRECT, "")}, Cut("x"), stated=True) == [
+    assert harm({"p1.r1": Verdict(Outcome.CORRECT, "")}, ListBounds("x"), stated=True) == [
         "harm: none was found on the ledgers"
     ]
-    assert harm({"p1.r1": Verdict(Outcome.UNKNOWN, "")}, Cut("x"), stated=False) == []
+    assert harm({"p1.r1": Verdict(Outcome.UNKNOWN, "")}, ListBounds("x"), stated=False) == []
 
 
 LONG = "fetch_the_customers_invoices_of_the_last_fiscal_year_by_region"
@@ -384,7 +384,7 @@ def test_every_line_fits_in_80_columns(tmp_path: Path) -> None:
         if len(line) > 80
     }
     assert not wide
-    assert not [line for line in harm(harmed(LONG * 9), Cut("x"), stated=True) if len(line) > 80]
+    assert not [line for line in harm(harmed(LONG * 9), ListBounds("x"), stated=True) if len(line) > 80]
 
 
 def large(folder: Path) -> RunReport:

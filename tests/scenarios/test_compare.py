@@ -16,9 +16,9 @@ import chaoslab as lab
 from chaoslab.cli import main
 from chaoslab.scenarios.bisecting import bisect
 from chaoslab.scenarios.located import ScenarioError
-from chaoslab.scenarios.revisions import Work, revision
+from chaoslab.scenarios.revisions import SideWork, revision
 from chaoslab.scenarios.rows import _rows
-from chaoslab.scenarios.sides import Kept, Sides
+from chaoslab.scenarios.sides import KeptTrials, Sides
 from chaoslab.search.compared import Comparison
 from chaoslab.search.pairs import Side
 
@@ -57,7 +57,7 @@ def test_two_agents_in_python() -> None:
     first = next(each for each in found.pairs if each.change)
     assert first.differs == "prompt, attempt 1, status: 'error' → 'ok'"
     assert first.cause.startswith("timeout_before_effect at charge 1: missing: charge")
-    assert str(found) == "\n".join(found.told())
+    assert str(found) == "\n".join(found.in_words())
 
 
 def test_several_prompts_are_asked_in_turns_with_dice_of_their_own() -> None:
@@ -253,12 +253,12 @@ def git(*words: str) -> str:
 
 
 @contextmanager
-def worse_from(first: int, broken: int, _: Work, commit: str) -> Iterator[Sides]:
+def worse_from(first: int, broken: int, _: SideWork, commit: str) -> Iterator[Sides]:
     """The side of a commit of the repository, worse from one number on. `broken`: the one that does not import."""
     number = int(git("show", f"{commit}:./number"))
     if number == broken:
         raise ScenarioError("revision x: agent cannot be imported")
-    yield Kept(dict.fromkeys(range(1, 201), BAD if number >= first else WELL))
+    yield KeptTrials(dict.fromkeys(range(1, 201), BAD if number >= first else WELL))
 
 
 @pytest.mark.usefixtures("repository")
@@ -273,14 +273,14 @@ def worse_from(first: int, broken: int, _: Work, commit: str) -> Iterator[Sides]
 )
 def test_a_bisection(first: int, broken: int, found: list[str], verdicts: list[str]) -> None:
     opened = partial(worse_from, first, broken)
-    made = bisect(Work(Path("pay.chaos.yml")), "v0", "v4", trials=60, alpha=0.05, opened=opened)
+    made = bisect(SideWork(Path("pay.chaos.yml")), "v0", "v4", trials=60, alpha=0.05, opened=opened)
     assert sorted(each.verdict for each in made.steps) == sorted(verdicts)  # Git may try equal halves in any order
     assert {each.subject for each in made.first} == {*found}
 
 
 @pytest.mark.usefixtures("repository")
 def test_a_revision_is_tried_in_a_work_tree_that_is_taken_away() -> None:
-    with revision(Work(Path("pay.chaos.yml")), "v1") as side:
+    with revision(SideWork(Path("pay.chaos.yml")), "v1") as side:
         assert len(git("worktree", "list").splitlines()) == 2
         (row,) = side.take([1])
         assert row.story is not None

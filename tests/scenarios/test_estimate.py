@@ -11,8 +11,8 @@ from chaoslab.base.clock import SystemClock
 from chaoslab.cli import main
 from chaoslab.core.events import PromptFinished, PromptStarted, RunStarted, Usage, UsageUnstated
 from chaoslab.execution import estimate
-from chaoslab.execution.estimate import Estimate, Sample, pilot, summed
-from chaoslab.record.rulings import RulingsFile, State, TrialRuling
+from chaoslab.execution.estimate import CostEstimate, Sample, pilot, summed
+from chaoslab.record.rulings import RulingsFile, RulingState, TrialRuling
 from chaoslab.record.runs import Run
 from chaoslab.scenarios.estimate import estimated
 from chaoslab.scenarios.load import load
@@ -68,10 +68,10 @@ def run_of(logs: Path, *, priced: bool = True, unstated: bool = False, world: st
                 PromptFinished(prompt_index=1, prompt="x", status="ok", answer="y", attempts=1, duration_s=3.0),
                 trial=trial,
             )
-            told.add(trial, TrialRuling(State.PASSED))
+            told.add(trial, TrialRuling(RulingState.PASSED))
 
 
-def real(folder: Path) -> Estimate:
+def real(folder: Path) -> CostEstimate:
     (folder / "a.chaos.yaml").write_text(REAL)
     (scenario,) = load(folder / "a.chaos.yaml")
     return estimated(scenario, logs=folder / "logs")
@@ -158,13 +158,17 @@ def test_an_estimate_is_told_with_what_is_not_known(
 ) -> None:
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     more = {"real": True, **options}
-    assert [*Estimate.of("a", more.pop("trials", 10), sample, **more).lines()] == said
+    assert [*CostEstimate.of("a", more.pop("trials", 10), sample, **more).lines()] == said
 
 
 def test_a_sum_is_not_known_where_one_is_not() -> None:
-    one, other, unknown = Estimate("a", 1, 1.0, 5, 0.1), Estimate("b", 2, 2.0, 0, 0.0), Estimate("c", 3, None, 1, None)
-    assert summed([one, other]) == Estimate("in all", 3, 3.0, 5, 0.1)
-    assert summed([one, unknown]) == Estimate("in all", 4, None, 6, None)
+    one, other, unknown = (
+        CostEstimate("a", 1, 1.0, 5, 0.1),
+        CostEstimate("b", 2, 2.0, 0, 0.0),
+        CostEstimate("c", 3, None, 1, None),
+    )
+    assert summed([one, other]) == CostEstimate("in all", 3, 3.0, 5, 0.1)
+    assert summed([one, unknown]) == CostEstimate("in all", 4, None, 6, None)
     assert "no real model" not in "".join(summed([replace(one, tokens=0), other]).lines())
 
 

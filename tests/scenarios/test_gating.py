@@ -12,9 +12,9 @@ import pytest
 
 from chaoslab.cli import main
 from chaoslab.scenarios.baseline import Baseline, Suite
-from chaoslab.scenarios.gating import Gate, Gated, cases, gate, markdown, under, workflow_commands
+from chaoslab.scenarios.gating import Gated, ScenarioGate, cases, gate, markdown, under, workflow_commands
 from chaoslab.scenarios.load import load
-from chaoslab.scenarios.sides import Kept
+from chaoslab.scenarios.sides import KeptTrials
 from chaoslab.search.pairs import Side
 
 FOLDER = Path(__file__).parent.parent.parent / "examples" / "scenarios"
@@ -38,11 +38,11 @@ def of_rows(name: str, base: Iterable[Side], new: Iterable[Side], *, scenarios: 
     (scenario,) = load(SCENARIO)
     named = replace(scenario, variant=name)
     (made,) = under([(named, Suite.of(named, 1, [*base]))], 0.05 / scenarios)
-    return replace(made, new=Kept(dict(enumerate(new, 1))))
+    return replace(made, new=KeptTrials(dict(enumerate(new, 1))))
 
 
-def ruled(*scenarios: Gated, harm_budget: int = 0, trials: int = 400) -> Gate:
-    made = Gate(harm_budget, [*scenarios])
+def ruled(*scenarios: Gated, harm_budget: int = 0, trials: int = 400) -> ScenarioGate:
+    made = ScenarioGate(harm_budget, [*scenarios])
     gate(made, trials=trials)
     return made
 
@@ -91,13 +91,13 @@ def test_what_is_written_for_a_pull_request_and_for_ci() -> None:
     assert "- trial 1: correct → wrong: `17 ¦ not 12`" in text
     document = ElementTree.fromstring(_junit(made))
     assert [len(each) for each in document.iter("testcase")] == [2, 1]
-    assert [each.get("message") for each in document.iter("failure")] == [made.scenarios[0].found.told()[0]]
+    assert [each.get("message") for each in document.iter("failure")] == [made.scenarios[0].found.in_words()[0]]
     first, second = workflow_commands(made)
     assert first == "::warning title=chaoslab gate::the baseline is 40 days old"
     assert second.startswith(f"::error file={SCENARIO},title=chaoslab gate%2C paid twice%2C one::worse: 7 of 7 pairs")
 
 
-def _junit(made: Gate) -> str:
+def _junit(made: ScenarioGate) -> str:
     from chaoslab.scenarios.junit import document
 
     return document(cases(made))

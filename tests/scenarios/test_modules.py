@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from chaoslab.cli import main
+from chaoslab.scenarios._modules import modules_of
 from chaoslab.scenarios.load import load
-from chaoslab.scenarios.modules import modules_of
 from chaoslab.scenarios.running import run
 from chaoslab.seams.functions.references import is_installed
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from chaoslab.cli import main
+from chaoslab.scenarios._modules import modules_of
 from chaoslab.scenarios.load import load
 from chaoslab.scenarios.located import ScenarioError
-from chaoslab.scenarios.modules import modules_of
 from chaoslab.scenarios.running import imported
 from chaoslab.scenarios.sources import function_name, lost
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
+from chaoslab.worlds.virtual._sockets import VirtualSocket
 from chaoslab.worlds.virtual.context import world
-from chaoslab.worlds.virtual.network import End
-from chaoslab.worlds.virtual.sockets import VirtualSocket
+from chaoslab.worlds.virtual.network import NetworkEnd
 from tests.seams.lab_parts import Heard
 
 DEAF_S = 20.0
@@ -84,7 +84,7 @@ def hostile_host(name: str, *answers: Answer) -> Hostile:
     """The same as a host of that name, in the world that this runs in."""
     made, here = Hostile(80), world()
 
-    def accept(end: End) -> None:
+    def accept(end: NetworkEnd) -> None:
         connection = VirtualSocket()
         connection.adopt(end)
         here.machine.start(lambda: made.answer(cast(socket.socket, connection), answers), name=f"{name} at work")

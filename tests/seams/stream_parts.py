@@ -15,8 +15,8 @@ from chaoslab.base.dice import Dice
 from chaoslab.core.exchange import Failure, Observation, Reply
 from chaoslab.core.fault import Fault
 from chaoslab.core.pipe import Pipe
-from chaoslab.core.stream import Streamed, Watched
-from chaoslab.seams.http.streamed import Body
+from chaoslab.core.stream import Streamed, WatchedPipe
+from chaoslab.seams.http._streamed import Body
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.world import World
 from tests.faults.fault_parts import Target, meet
@@ -86,7 +86,7 @@ class Read:
         return b"".join(part for _, part in self.came)
 
 
-def streamed_over(fault: Fault) -> tuple[Watched, ...]:
+def streamed_over(fault: Fault) -> tuple[WatchedPipe, ...]:
     """The pipes that the fault's story puts over a streamed reply."""
     met = meet(fault, Target(reply=Reply(200, STREAM, stream=Timetable([]))))
     assert met.reply is not None

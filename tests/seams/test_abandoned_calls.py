@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.assertions import Seen
+from chaoslab.analysis.assertions import FinishedTrial
 from chaoslab.analysis.assertions.ends import EveryFaultWitnessed
 from chaoslab.analysis.measures.faults import Unmet, unmet
 from chaoslab.core.events import FaultHealed, FaultWitnessed
@@ -93,7 +93,7 @@ def test_a_fault_that_another_one_kept_from_a_caller_who_gave_up_is_masked(maske
     assert trial.outcome is lab.Outcome.CORRECT
     assert [(event.fault, event.masked_by) for _, event in trial.history.of(FaultHealed)] == [(masked, "lost_reply")]
     assert unmet(trial.history) == [Unmet(masked, "its call was cancelled first", 1)]
-    assert EveryFaultWitnessed().check(Seen(trial.history, trial.key, trial.verdict)) is None
+    assert EveryFaultWitnessed().check(FinishedTrial(trial.history, trial.key, trial.verdict)) is None
 
 
 @pytest.mark.parametrize("met", [{}, {"latency": 0.02}], ids=["alone", "beside another"])

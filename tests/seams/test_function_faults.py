@@ -32,7 +32,7 @@ from chaoslab.core.events import (
 )
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.record.trial_log import TrialLog
-from chaoslab.seams.functions.call_record import CallRecord, Spelt, kept
+from chaoslab.seams.functions._call_record import CallRecord, Spelt, kept
 from chaoslab.seams.functions.seam import FunctionSeam
 from chaoslab.seams.functions.wrapped import WrappedFunction
 from tests.worlds.virtual.patch_parts import in_place
@@ -390,7 +390,7 @@ def test_calls_are_one_request_exactly_if_their_arguments_are_one_text_in_json(r
         ways = [((left, right), {}), ((left,), {"right": right}), ((), {"right": right, "left": left})]
         for args, kwargs in [*ways, *([((left,), {})] if type(right) is int and right == 1 else [])]:
             made = CallRecord(function, args, kwargs)
-            number = made.asked(requests, 0.0)[0]
+            number = made.place_among(requests, 0.0)[0]
             made.ok = False  # so that the next one is a retry
             made.ended(requests)
             found.setdefault(canonical(made.arguments()), set()).add(number)

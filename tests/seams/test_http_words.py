@@ -21,11 +21,11 @@ from chaoslab.core.limits import Limits
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.core.service_spec import TROUBLE, ErrorReply
+from chaoslab.seams.http._words import error_in
 from chaoslab.seams.http.process_faults import ProcessFaults
 from chaoslab.seams.http.tags import EXTENSION, ProbeTag, Target, TrialState
-from chaoslab.seams.http.words import error_in
 from chaoslab.wire.body import BODY_MAX
-from chaoslab.wire.control import FIRST, Answer
+from chaoslab.wire.control import FIRST, ManagerAnswer
 from chaoslab.wire.lanes import LabDown
 from chaoslab.wire.outages import OutageRequests
 from chaoslab.worlds.virtual.context import world
@@ -209,7 +209,7 @@ def test_the_time_in_which_the_lab_mended_itself_is_none_of_the_targets(tmp_path
     class Holding(VirtualLanes):
         async def ask(
             self, call: Call, *, deadline_s: float, occasion: Mapping[str, Any] = FIRST
-        ) -> tuple[int, Answer]:
+        ) -> tuple[int, ManagerAnswer]:
             await system.asleep(1.5)
             row, answer = await super().ask(call, deadline_s=deadline_s, occasion=occasion)
             return row, replace(answer, held=call.request == 1)
@@ -643,7 +643,7 @@ def test_a_call_after_a_change_of_the_plan_tells_the_manager_which_is_in_force(t
     class Listening(VirtualLanes):
         async def ask(
             self, call: Call, *, deadline_s: float, occasion: Mapping[str, Any] = FIRST
-        ) -> tuple[int, Answer]:
+        ) -> tuple[int, ManagerAnswer]:
             asked.append(dict(occasion))
             return await super().ask(call, deadline_s=deadline_s, occasion={})
 

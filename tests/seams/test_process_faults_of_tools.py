@@ -22,7 +22,7 @@ from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.faults.process.crash_after_effect import CrashAfterEffect
 from chaoslab.faults.process.service_down import ServiceDown
 from chaoslab.faults.process.service_paused import ServicePaused
-from chaoslab.seams.http.process_faults import ProcessFaults, Stopped
+from chaoslab.seams.http.process_faults import ConfirmedOutage, ProcessFaults
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import LabDown
 from chaoslab.wire.outages import BACK_S, STOPPED_S, NotStopped, OutageRequests
@@ -45,10 +45,10 @@ class Clock(SetByHand):
 CALL = Call("weather", "current_weather", "p1.r1", 3, 2, "id3")
 
 
-def stopped(fault: Fault) -> Stopped:
+def stopped(fault: Fault) -> ConfirmedOutage:
     outage = fault.outage()
     assert outage is not None
-    return Stopped(1, ActiveFault("it", "a_fault", fault), outage, until_s=5.0)
+    return ConfirmedOutage(1, ActiveFault("it", "a_fault", fault), outage, until_s=5.0)
 
 
 @pytest.mark.parametrize("fault", [ServiceDown(), CrashAfterEffect()])
@@ -102,7 +102,7 @@ def test_an_outage_ends_with_its_trial_and_one_that_does_not_ends_the_run(
     supervisor = Control(tmp_path / "state.db")
     supervisor.open_run("r1", plan={}, targets={})
 
-    async def begun() -> Stopped | None:
+    async def begun() -> ConfirmedOutage | None:
         tasks = [
             asyncio.create_task(faults.begin(ActiveFault(name, "service_down", ServiceDown()), CALL)) for name in "ab"
         ]

@@ -200,15 +200,15 @@ def rpc(method: Any = None, **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("value", "kind", "tool", "arguments"),
     [
-        (CALL, mcp.ToolCall, "refund", {"order": 17}),
-        (rpc("tools/call", params={"name": "a", "arguments": 7}), mcp.ToolCall, "a", {}),
-        (rpc("tools/call", params={"name": 7}), mcp.Session, "tools/call", None),
+        (CALL, mcp.McpToolCall, "refund", {"order": 17}),
+        (rpc("tools/call", params={"name": "a", "arguments": 7}), mcp.McpToolCall, "a", {}),
+        (rpc("tools/call", params={"name": 7}), mcp.SessionMessage, "tools/call", None),
         (rpc("tools/list"), mcp.Listing, "tools/list", {}),
         (rpc("prompts/get", params={"name": "a"}), mcp.Content, "prompts/get", {"name": "a"}),
         (rpc("resources/read", params={"uri": "a"}), mcp.Content, "resources/read", {"uri": "a"}),
-        (rpc("initialize"), mcp.Session, "initialize", None),
-        (rpc("notifications/cancelled"), mcp.Session, "notifications/cancelled", None),
-        (rpc(result={}), mcp.Session, "answer", None), (rpc(error={}), mcp.Session, "answer", None),
+        (rpc("initialize"), mcp.SessionMessage, "initialize", None),
+        (rpc("notifications/cancelled"), mcp.SessionMessage, "notifications/cancelled", None),
+        (rpc(result={}), mcp.SessionMessage, "answer", None), (rpc(error={}), mcp.SessionMessage, "answer", None),
         (rpc(), None, "", None), (rpc("refund"), None, "", None), (rpc(7), None, "", None),
         ({**CALL, "jsonrpc": "1.0"}, None, "", None),
     ],
@@ -220,10 +220,10 @@ def test_a_message_of_mcp_is_told_by_its_method(value: Any, kind: Any, tool: str
         return
     assert type(found) is kind
     assert found.tool == tool
-    assert found.arguments == (value if kind is mcp.Session else arguments)
-    if kind is mcp.Session:
-        assert (found.part, found.asked({"a": 1}), found.answer(value)) == ("session", {"a": 1}, None)
-    if kind is not mcp.ToolCall:
+    assert found.arguments == (value if kind is mcp.SessionMessage else arguments)
+    if kind is mcp.SessionMessage:
+        assert (found.part, found.with_arguments({"a": 1}), found.answer(value)) == ("session", {"a": 1}, None)
+    if kind is not mcp.McpToolCall:
         assert found.effects(found.arguments, rpc(result={})) == []
 
 
@@ -267,7 +267,7 @@ def test_a_call_of_a_tool_is_asked_answered_and_refused_in_its_own_form() -> Non
     newer = mcp.message({**CALL, "params": {**CALL["params"], "_meta": {mcp._NEW: "2026-07-28"}}})
     assert call is not None
     assert newer is not None
-    assert call.asked({"order": 18})["params"] == {"name": "refund", "arguments": {"order": 18}}
+    assert call.with_arguments({"order": 18})["params"] == {"name": "refund", "arguments": {"order": 18}}
     assert call.failed("503")["result"] == {**mcp.said("Error executing tool refund: 503"), "isError": True}
     assert newer.made("a")["result"] == {"resultType": "complete", **mcp.said("a")}
     assert call.made("a")["result"] == mcp.said("a")
@@ -334,7 +334,7 @@ def test_the_arguments_of_json_rpc_go_back_in_their_form(params: Any, arguments:
     assert found is not None
     assert found.arguments == arguments
     changed = {"a": 2} if isinstance(params, dict) else {"params": [2]} if params else {}
-    assert found.asked(changed) == {"jsonrpc": "2.0", "id": 1, "method": "m", "params": asked}
+    assert found.with_arguments(changed) == {"jsonrpc": "2.0", "id": 1, "method": "m", "params": asked}
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ from chaoslab.core.events import (
 )
 from chaoslab.core.fault import BrokenFault
 from chaoslab.core.stream import Streamed
-from chaoslab.seams.services.enveloped import Wanted
+from chaoslab.seams.services._enveloped import WantedCall
 from chaoslab.seams.services.messages import HttpRequest
 from chaoslab.seams.services.model import ModelHost
 from chaoslab.seams.services.stream_view import StreamView
@@ -334,7 +334,7 @@ def test_the_bytes_are_the_same_whether_faults_are_near_or_not(words: bytes, mon
     logging.getLogger("chaoslab.worlds.virtual.serving").setLevel(logging.CRITICAL)
     watched = heard(words, [])
     near = heard(words, [lab.inject("latency", "shop", calls=[9]), lab.inject("wrong_value", "shop", chance=1e-9)])
-    monkeypatch.setattr("chaoslab.worlds.virtual.client_side.asked", lambda *_: None)
+    monkeypatch.setattr("chaoslab.worlds.virtual._client_side.asked", lambda *_: None)
     assert watched == near == heard(words, []) != b""
 
 
@@ -1210,7 +1210,7 @@ def test_the_threads_of_two_requests_share_nothing_though_one_comes_after_the_ot
 
 @pytest.mark.parametrize("body", [b"x" * 20_000 + b"%d", b"[" * 20 + b'"' + b"x" * 20_000 + b'", %d' + b"]" * 20])
 def test_large_bodies_that_differ_at_their_end_want_different_things(body: bytes) -> None:
-    asked = [Wanted(HttpRequest("POST", "/logs", (), body % n)).intent for n in (1, 2, 1)]
+    asked = [WantedCall(HttpRequest("POST", "/logs", (), body % n)).intent for n in (1, 2, 1)]
     assert asked[0] == asked[2] != asked[1]
 
 
@@ -1218,7 +1218,7 @@ def test_a_request_to_a_model_is_in_no_protocol_of_tools() -> None:
     """Its text may look like a query of GraphQL, and its field is called so, as in a request for a ranking."""
     request = HttpRequest("POST", "/v2/rerank", (), b'{"query": "{ price }", "documents": ["a"]}')
     host = ModelHost(lambda _: None, lambda *_: {})
-    assert [Wanted(request, to).message is None for to in (host, None)] == [True, False]
+    assert [WantedCall(request, to).message is None for to in (host, None)] == [True, False]
 
 
 def test_times_of_a_stream_are_told_to_the_microsecond() -> None:

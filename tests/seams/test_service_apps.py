@@ -22,7 +22,7 @@ import requests
 
 import chaoslab as lab
 from chaoslab.core.events import CallStarted
-from chaoslab.seams.services.app import Request, kind_of
+from chaoslab.seams.services.app import AppRequest, kind_of
 from chaoslab.worlds.virtual.context import Unsupported
 from tests.worlds.virtual.patch_parts import in_place
 
@@ -96,11 +96,11 @@ def orders() -> Any:
     return {"scheme": flask.request.scheme}, 201
 
 
-def function(_: Request) -> Any:
+def function(_: AppRequest) -> Any:
     return 201, {"scheme": "?"}
 
 
-async def coroutine(_: Request) -> Any:
+async def coroutine(_: AppRequest) -> Any:
     await asyncio.sleep(1)
     return 201, {"scheme": "?"}
 
@@ -280,7 +280,7 @@ def test_who_hangs_up_is_noticed_by_the_application() -> None:
     assert LEFT == ["left"]
 
 
-def replies(request: Request) -> Any:
+def replies(request: AppRequest) -> Any:
     kinds: dict[str, Any] = {
         "/dict": {"a": 1}, "/list": [1], "/text": "hällo", "/bytes": b"\x00", "/none": None, "/status": (404, "no"),
         "/headers": (200, {"b": 2}, {"X-A": "1", "Content-Type": "application/x"}), "/wrong": 3, "/short": (200,),
@@ -330,7 +330,7 @@ def test_services_of_one_host_stand_at_several_ports_and_faults_tell_them_apart(
     def agent(_: str) -> list[int]:
         return [requests.get(f"http://localhost:{port}/", timeout=5).status_code for port in (11434, 8000)]
 
-    def ok(request: Request) -> str:  # noqa: ARG001
+    def ok(request: AppRequest) -> str:  # noqa: ARG001
         return "ok"
 
     struck = lab.inject("tool_error", "localhost:8000", status=429)
@@ -339,7 +339,7 @@ def test_services_of_one_host_stand_at_several_ports_and_faults_tell_them_apart(
 
 
 def test_the_sdk_of_a_model_speaks_to_its_own_address() -> None:
-    def model(request: Request) -> Any:
+    def model(request: AppRequest) -> Any:
         assert request.path == "/openai/v1/chat/completions"
         said = {"role": "assistant", "content": f"Hello, {request.json['model']}."}
         return {

@@ -22,8 +22,8 @@ from chaoslab.core.plan import Plan
 from chaoslab.core.stream import Parts, Streamed
 from chaoslab.faults.process.service_paused import ServicePaused
 from chaoslab.record.trial_log import TrialLog
-from chaoslab.seams.services.aside import AsideAttempt, asked, unread
-from chaoslab.seams.services.line import Iterated, Seen
+from chaoslab.seams.services.aside import AsideAttempt, attempt_aside, unread
+from chaoslab.seams.services.line import ClientEnd, Iterated
 from chaoslab.seams.services.messages import HttpRequest
 from chaoslab.seams.services.seam import ServiceAttempt, ServiceSeam
 
@@ -109,7 +109,7 @@ class Trial:
     ) -> Any:
         self.wire = Wire(self.clock, **of)
         fields = [(b"Content-Type", b"application/json"), (b"X-Tenant", b"test-a")]
-        attempt = asked(self.seam, name, HttpRequest(method, target, fields, body), self.wire)
+        attempt = attempt_aside(self.seam, name, HttpRequest(method, target, fields, body), self.wire)
         assert attempt is not None
         return attempt
 
@@ -120,7 +120,7 @@ class Trial:
         started = [(status, list(JSON))]
         assert b"".join(attempt.answering(started, [body[:3], body[3:]])) == body
         self.clock.sleep(took_s)
-        attempt.ended(Seen(None, (int(status[:3]), started[0][1], body), len(body) + 40))
+        attempt.ended(ClientEnd(None, (int(status[:3]), started[0][1], body), len(body) + 40))
 
     def played(self, attempt: ServiceAttempt) -> tuple[int, bytes] | str:
         """The status and the body of what the faults leave, or the kind of the failure."""
@@ -147,26 +147,29 @@ STREAM = Streamed(0.1, 2.0, 1.5, 2, 20, done=False, ended="timed_out")
 @pytest.mark.parametrize(
     ("seen", "ok", "status", "error"),
     [
-        (Seen(None, ANSWER, 53), True, 200, None),
-        (Seen(None, (404, JSON, b'{"error": "no such tea"}'), 53), False, 404, "no such tea"),
-        (Seen(None, (302, JSON, b""), 53), True, 302, None),
-        (Seen("reset", None, 0), False, None, "reset"), (Seen("closed", HALF, 45), False, 200, "closed"),
-        (Seen("garbled", None, 3), False, None, "garbled"),
-        (Seen("left", None, 0), False, None, "timed_out"),
-        (Seen("left", None, 0, gave_up=False), False, None, "cancelled"),
-        (Seen("left", HALF, 45), True, 200, None), (Seen("left", HALF, 45, waited=True), False, 200, "timed_out"),
-        (Seen("left", HALF, 45, waited=True, gave_up=False), False, 200, "cancelled"),
-        (Seen("left", HALF, 45, waited=True, streamed=STREAM), False, 200, "timed_out"),
-        (Seen("left", HALF, 45, waited=True, streamed=Streamed(done=True)), True, 200, None),
-        (Seen("reset", HALF, 45, streamed=Streamed(done=True)), False, 200, "reset"),
+        (ClientEnd(None, ANSWER, 53), True, 200, None),
+        (ClientEnd(None, (404, JSON, b'{"error": "no such tea"}'), 53), False, 404, "no such tea"),
+        (ClientEnd(None, (302, JSON, b""), 53), True, 302, None),
+        (ClientEnd("reset", None, 0), False, None, "reset"), (ClientEnd("closed", HALF, 45), False, 200, "closed"),
+        (ClientEnd("garbled", None, 3), False, None, "garbled"),
+        (ClientEnd("left", None, 0), False, None, "timed_out"),
+        (ClientEnd("left", None, 0, gave_up=False), False, None, "cancelled"),
+        (ClientEnd("left", HALF, 45), True, 200, None),
+        (ClientEnd("left", HALF, 45, waited=True), False, 200, "timed_out"),
+        (ClientEnd("left", HALF, 45, waited=True, gave_up=False), False, 200, "cancelled"),
+        (ClientEnd("left", HALF, 45, waited=True, streamed=STREAM), False, 200, "timed_out"),
+        (ClientEnd("left", HALF, 45, waited=True, streamed=Streamed(done=True)), True, 200, None),
+        (ClientEnd("reset", HALF, 45, streamed=Streamed(done=True)), False, 200, "reset"),
     ],
 )  # fmt: skip
-def test_the_end_of_an_exchange_is_told_as_its_client_saw_it(seen: Seen, ok: bool, status: int, error: str) -> None:
+def test_the_end_of_an_exchange_is_told_as_its_client_saw_it(
+    seen: ClientEnd, ok: bool, status: int, error: str
+) -> None:
     trial = Trial()
     attempt = trial.ask()
     trial.clock.sleep(3.0)
     attempt.ended(seen)
-    attempt.ended(Seen("reset", None, 0))  # what comes after the end is nothing
+    attempt.ended(ClientEnd("reset", None, 0))  # what comes after the end is nothing
     trial.seam.end()
     (end,) = trial.of(events.CallFinished)
     assert (end.ok, end.status, end.error, end.duration_s, end.bytes) == (ok, status, error, 3.25, seen.bytes)
@@ -185,7 +188,7 @@ def test_a_client_that_kept_its_connection_after_its_timeout_met_that_and_any_ot
             attempt.waited()
         trial.clock.sleep(4.0)
         if number == 2:
-            attempt.ended(Seen("left", None, 0))
+            attempt.ended(ClientEnd("left", None, 0))
     assert sorted(trial.seam.silent()) == ["crm has not answered GET /1 (1.1)", "crm has not answered GET /3 (3.1)"]
     trial.seam.end()
     assert sorted(ends(trial)) == [
@@ -200,7 +203,7 @@ def test_the_slower_of_two_equal_requests_was_not_needed_once_the_other_is_answe
     trial.clock.sleep(1.0)
     fast = trial.ask()
     trial.answered(fast)
-    slow.ended(Seen("left", None, 0))
+    slow.ended(ClientEnd("left", None, 0))
     assert ends(trial) == [(1, 2, True, 200, None, 0.75), (1, 1, False, None, "cancelled", 1.75)]
     trial.clock.sleep(1.0)
     trial.answered(trial.ask())
@@ -263,7 +266,7 @@ def test_an_answer_that_is_ready_while_its_service_is_paused_waits_and_meets_the
     assert trial.clock.now_s == 101.0
     assert list(ready.answering([("200 OK", [])], [b"a", b"b"])) == [b"a", b"b"]
     assert trial.clock.now_s == 104.0
-    ready.ended(Seen(None, ANSWER, 50))
+    ready.ended(ClientEnd(None, ANSWER, 50))
     met = trial.of(events.FaultWitnessed)
     assert [(each.fault, each.request) for each in met] == [("service_paused", 1)]
     trial.clock.sleep(1.0)
@@ -282,7 +285,7 @@ def test_an_answer_that_never_comes_is_waited_for_as_long_as_the_client_does(
     assert (trial.played(attempt), trial.clock.now_s) == (found, ended_s)
     assert (trial.wire.told[-1] == "lapse", trial.seam.lapsed == [attempt]) == (lapsed, lapsed)
     assert len(trial.of(events.Effect)) == 1
-    attempt.ended(Seen("left", None, 0))
+    attempt.ended(ClientEnd("left", None, 0))
     (met,) = trial.of(events.FaultWitnessed)
     assert met.fault == "lost_reply"
     assert [each.error for each in trial.of(events.CallFinished)] == ["timed_out"]
@@ -330,7 +333,7 @@ def test_another_plan_between_two_trials_hits_and_refuses_from_then_on() -> None
     assert trial.of(events.CallFinished)[-1].error == "refused"
     trial.seam.end()
     assert trial.seam.refusals.refused("shop", 0.25) is None
-    assert asked(trial.seam, "crm", HttpRequest("GET", "/", [], b""), trial.wire) is None
+    assert attempt_aside(trial.seam, "crm", HttpRequest("GET", "/", [], b""), trial.wire) is None
     assert unread(trial.seam, "crm", HttpRequest("GET", "/", [], b"")) is None
 
 
@@ -343,8 +346,8 @@ def test_a_request_that_keeps_up_a_session_is_answered_and_not_noted() -> None:
         assert (attempt.may_act, attempt.shown, attempt.reads) == (False, "ping", 0)
         assert list(attempt.answering([("200 OK", [])], [b"{}"])) == [b"{}"]
         assert trial.seam.silent() == ["crm has not answered ping"]
-        attempt.ended(Seen(None, ANSWER, 3)) if ends_by == "ended" else trial.seam.end()
-        attempt.ended(Seen(None, ANSWER, 3))
+        attempt.ended(ClientEnd(None, ANSWER, 3)) if ends_by == "ended" else trial.seam.end()
+        attempt.ended(ClientEnd(None, ANSWER, 3))
         assert trial.seam.open == {}
     assert trial.of(events.CallStarted) == []
     assert trial.seam.asked_of == {"crm"}
@@ -384,7 +387,7 @@ def test_a_refused_connection_is_the_first_attempt_of_the_next_new_request(fault
     started = [("200 OK", list(JSON))]
     assert list(first.answering(started, [BODY])) == [BODY]
     assert started[0][1][-1] == ("Connection", "close")  # so that it has to connect for the next
-    first.ended(Seen(None, ANSWER, 50))
+    first.ended(ClientEnd(None, ANSWER, 50))
     assert trial.seam.refusals.will_refuse("crm")
     assert [refused("crm", 0.25, each) for each in steps if each != step] == [None] * 2
     assert trial.seam.refusals.pending("crm") is None
@@ -427,7 +430,7 @@ def test_requests_of_a_service_that_is_down_are_attempts_of_the_one_at_which_it_
     told()
     assert trial.seam.refusals.refused("crm", 0.25, "lookup") is None
     assert trial.seam.refusals.refused("shop", 0.25) is None
-    hit.ended(Seen("reset", None, 0))
+    hit.ended(ClientEnd("reset", None, 0))
     trial.clock.sleep(2.0)
     assert trial.seam.refusals.refused("crm", 0.25) is None
     found = [(e.request, e.attempt, e.tool, e.error) for e in trial.of(events.CallFinished)]
@@ -443,6 +446,6 @@ def test_what_was_under_way_at_a_service_that_dies_met_it() -> None:
     under_way, elsewhere, hit = trial.ask("/1"), trial.ask("/1", name="shop"), trial.ask("/2")
     assert trial.played(hit) == "reset"
     for each in (under_way, elsewhere):
-        each.ended(Seen("closed", None, 0))
+        each.ended(ClientEnd("closed", None, 0))
     met = [(e.target, e.request, e.fault) for e in trial.of(events.FaultWitnessed)]
     assert met == [("crm", 1, "service_down")]

@@ -12,28 +12,28 @@ import pytest
 from chaoslab.core.events import REPLY_MAX
 from chaoslab.core.exchange import Failure
 from chaoslab.core.fault import Fault
-from chaoslab.core.pipe import Line, Signal, Timed
-from chaoslab.core.stream import Streamed, Watched
+from chaoslab.core.pipe import ServedLine, Signal, Timed
+from chaoslab.core.stream import Streamed, WatchedPipe
 from chaoslab.faults.stream.cut import Cut
 from chaoslab.faults.stream.slow_chunks import SlowChunks
 from chaoslab.faults.stream.stall import Stall
-from chaoslab.seams.http.streamed import Heard, Recorded
+from chaoslab.seams.http._streamed import ChatReading, KeptParts
 from tests.seams.stream_parts import DEADLINE_S, Timetable, event, events, read, streamed_over
 
 
-def late(delay_s: float) -> Line:
+def late(delay_s: float) -> ServedLine:
     """Everything so much later, any number of bytes under way."""
 
     def law(timed: Timed, start: float) -> Iterable[Timed]:
         return (Timed(max(start, timed.at + delay_s), timed.item),)
 
-    return Line(law)
+    return ServedLine(law)
 
 
-def pipe_of(fault: Fault) -> Watched:
+def pipe_of(fault: Fault) -> WatchedPipe:
     """The pipe that a fault's story puts over a reply."""
     (pipe,) = streamed_over(fault)
-    assert isinstance(pipe, Watched)
+    assert isinstance(pipe, WatchedPipe)
     return pipe
 
 
@@ -103,7 +103,7 @@ def test_a_pipe_may_reset_the_stream() -> None:
     def law(timed: Timed, start: float) -> Iterable[Timed]:
         return (Timed(start, Signal.RESET if timed.item == event(1) else timed.item),)
 
-    notes = read(Timetable(events(3)), Line(law))
+    notes = read(Timetable(events(3)), ServedLine(law))
     assert (notes.body, notes.error) == (event(0), "reset")
 
 
@@ -138,7 +138,7 @@ def test_what_is_recorded_is_told_once_with_the_failure_that_ended_it(fails: str
     told: list[tuple[bytes, str]] = []
 
     async def main() -> None:
-        parts = Recorded(Timetable((b"a", b"b"), fails=fails), lambda body, failure: told.append((body, failure)))
+        parts = KeptParts(Timetable((b"a", b"b"), fails=fails), lambda body, failure: told.append((body, failure)))
         with nullcontext() if not fails else pytest.raises(Failure):
             while await parts.take() is not None:
                 pass
@@ -149,7 +149,7 @@ def test_what_is_recorded_is_told_once_with_the_failure_that_ended_it(fails: str
 
 
 def test_calls_that_come_in_pieces_are_put_together_by_their_place() -> None:
-    heard = Heard()
+    heard = ChatReading()
     for index, function in (
         (0, {"name": "charge", "arguments": '{"a'}),
         (1, {"name": "mail"}),
@@ -167,7 +167,7 @@ def test_calls_that_come_in_pieces_are_put_together_by_their_place() -> None:
 
 
 def test_of_an_answer_no_more_is_read_than_the_log_keeps_but_its_usage() -> None:
-    heard = Heard()
+    heard = ChatReading()
     for delta in ({"content": "x" * (REPLY_MAX - 1)}, {"content": "y"}, {"content": "z"}):
         heard.feed(b"data: " + json.dumps({"choices": [{"delta": delta}]}).encode() + b"\n\n")
     heard.feed(b'data: {"usage": {"n": 1}}\n\n')

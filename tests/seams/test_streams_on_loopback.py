@@ -20,7 +20,7 @@ from chaoslab.core.events import CallDisturbed, CallFinished, FaultWitnessed
 from chaoslab.core.exchange import Failure
 from chaoslab.core.inject import inject
 from chaoslab.core.plan import Plan
-from chaoslab.wire.sending import Sockets, gathered, send
+from chaoslab.wire.sending import SocketFactory, gathered, send
 from tests.seams.lab_parts import Bench, bench, embedded
 
 WITHIN_S = 20.0
@@ -208,7 +208,7 @@ def sent(server: Server, *, streams: bool) -> bytes | str:
     async def main() -> None:
         server.read = asyncio.Semaphore(1000)
         async with server.up() as port:
-            way = Sockets().kept(TLS)
+            way = SocketFactory().kept(TLS)
             request = httpx.Request("GET", f"http://127.0.0.1:{port}/")
             try:
                 reply = await send(way, request, within_s=WITHIN_S, streams=streams)

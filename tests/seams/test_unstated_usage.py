@@ -9,7 +9,7 @@ import openai
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.assertions import Assertion, Seen
+from chaoslab.analysis.assertions import Assertion, FinishedTrial
 from chaoslab.core.events import Budget, Usage, UsageUnstated
 
 HOST = "api.openai.com"
@@ -35,7 +35,7 @@ def run(asked: Callable[[str], str], *faults: Any) -> lab.Trial:
 
 
 def missed(trial: lab.Trial, assertion: Assertion) -> str:
-    miss = assertion.check(Seen(trial.history, trial.key, trial.verdict))
+    miss = assertion.check(FinishedTrial(trial.history, trial.key, trial.verdict))
     return "" if miss is None else f"{miss.text} ({miss.where})"
 
 

@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 import chaoslab as lab
+from chaoslab.analysis.measures._calls import calls
 from chaoslab.analysis.measures.amplification import amplification
-from chaoslab.analysis.measures.calls import calls
 from chaoslab.analysis.measures.errors import errors
 from chaoslab.analysis.measures.faults import uninjected
 from chaoslab.analysis.measures.incidents import Ending, incidents

@@ -50,7 +50,7 @@ def test_of_several_prompts_each_is_evidence_once() -> None:
 
 def test_what_is_told_names_the_pairs_and_the_pairs_that_are_needed() -> None:
     found = compared([(WELL, WELL)] * 30 + [(WELL, BAD)] * 3 + [(WELL, OPEN)])
-    told = "\n".join(found.told(most=2))
+    told = "\n".join(found.in_words(most=2))
     assert "33 of 33 pairs well on the base, 30 on the new side" in told
     assert "a change as large as this is shown within 33 pairs with a chance of 0.03; about 114 are needed" in told
     assert "33 pairs would show 29.7% of them worse, none better, with a chance of 0.9" in told
@@ -105,7 +105,7 @@ def test_harm_is_counted_apart_from_what_is_not_well() -> None:
     found = compared([(wrong, harmed)] * 8)
     assert (found.verdict, found.count("worse"), found.harmed) == ("too few", 0, (0, 8))
     assert found.harm_evidence[0] > 20
-    assert "harm: 0 on the base, 8 on the new side; evidence 36.5 for more" in "\n".join(found.told())
+    assert "harm: 0 on the base, 8 on the new side; evidence 36.5 for more" in "\n".join(found.in_words())
     assert found.outcomes == {"harm": (0, 8), "wrong": (8, 0)}
 
 
@@ -122,7 +122,7 @@ def test_costs_have_a_confidence_sequence_over_the_pairs_or_the_prompts() -> Non
 
 def test_each_prompt_is_a_row_and_two_prompts_can_show_nothing() -> None:
     found = compared([(WELL, BAD)] * 50, ["a", "b"] * 25)
-    told = "\n".join(found.told(most=0))
+    told = "\n".join(found.in_words(most=0))
     assert found.verdict == "too few"
     assert "a verdict needs 7 prompts and 40 judged pairs; 50 of 50 could be judged" in told
     assert "  'a': 25 of 25 → 0 of 25 well" in told
@@ -131,7 +131,7 @@ def test_each_prompt_is_a_row_and_two_prompts_can_show_nothing() -> None:
 
 def test_open_verdicts_on_words_are_told_as_such() -> None:
     words = Side(None, "≈ wrong", "words", 1, 1.0, words=True)
-    told = "\n".join(compared([(WELL, words), (WELL, OPEN)]).told())
+    told = "\n".join(compared([(WELL, words), (WELL, OPEN)]).in_words())
     assert "2 pairs prove nothing, 1 of them since a verdict rests on words alone" in told
 
 

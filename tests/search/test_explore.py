@@ -14,8 +14,8 @@ import pytest
 import chaoslab as lab
 from chaoslab.core.events import VariationTried
 from chaoslab.execution import explore
-from chaoslab.execution.explore import Found
-from chaoslab.execution.found_test import text_of
+from chaoslab.execution._found_test import text_of
+from chaoslab.execution.explore import Exploration
 from chaoslab.execution.options import RunOptions
 from chaoslab.record.history import History
 from chaoslab.search.variation import Tried, Variation
@@ -55,11 +55,11 @@ def retrying(prompt: str) -> str:  # noqa: ARG001
     return "I could not pay."
 
 
-def explored(agent: Callable[[str], Any] = twice_if_both_fail, **more: Any) -> Found:
+def explored(agent: Callable[[str], Any] = twice_if_both_fail, **more: Any) -> Exploration:
     return lab.explore(agent, "go", **{"tools": [pay], "reads": [a, b], "seed": 1, "tries": ["exception"], **more})
 
 
-def data(found: Found) -> str:
+def data(found: Exploration) -> str:
     return json.dumps([each.to_json() for each in found.trials])
 
 

@@ -40,7 +40,9 @@ def test_every_cell_that_was_not_tried_has_its_reason() -> None:
 
 def test_the_map_is_told_in_words_and_as_data() -> None:
     made = Map(known(tried(at(A), "failed", number=4), tried(at(B))), {})
-    assert made.told() == ("2 of 4 cells tried: 1 failed, 1 correct. 1 of 2 calls is a single point of failure: a 1.")
+    assert made.in_words() == (
+        "2 of 4 cells tried: 1 failed, 1 correct. 1 of 2 calls is a single point of failure: a 1."
+    )
     cells = made.data()["cells"]
     assert [(cell["call"], cell["fault"], cell["outcome"], cell["trial"]) for cell in cells] == [
         ("a 1", "exception", "failed", 4), ("a 1", "rate_limit", "not tried", None),
@@ -80,4 +82,4 @@ def test_causes_are_told_by_fault_and_place() -> None:
     assert causes.where(Variation((), ((1, ("b", "a")),))) == "the order b, a"
     assert causes.where(Variation((ERROR.at(A, lasts=True),))) == "exception from a 1 on"
     assert causes.where(Variation()) == "no fault at all"
-    assert causes.told(replace(tried(at(A), "harm"), harm=("pay twice",))) == "exception at a 1: pay twice"
+    assert causes.cause_text(replace(tried(at(A), "harm"), harm=("pay twice",))) == "exception at a 1: pay twice"

@@ -7,18 +7,22 @@ from typing import Any
 import pytest
 
 from chaoslab.base.registry import BrokenPlugin
+from chaoslab.search.planning._risk import risk_of
 from chaoslab.search.planning.cells import Cell
 from chaoslab.search.planning.design import Design, enhance, number
-from chaoslab.search.planning.dose import MOST_S, Range, range_of
-from chaoslab.search.planning.evidence import HARM, Evidence, Experiment, Target
+from chaoslab.search.planning.dose import MOST_S, DoseRange, range_of
+from chaoslab.search.planning.evidence import HARM, Evidence, Experiment, TargetKnowledge
 from chaoslab.search.planning.posterior import Posteriors, brier, predicted
 from chaoslab.search.planning.proposals import propose
-from chaoslab.search.planning.risk import risk_of
 from chaoslab.search.planning.similar import likeness, similar
 from tests.plugin_parts import installed
 
 LIMIT, LOST, CRM = (Cell("search", "rate_limit"), Cell("pay", "lost_reply"), Cell("crm", "rate_limit"))
-TARGETS = {("shop", "pay"): Target(10, 10, 10, 0), ("shop", "search"): Target(10, 10), ("shop", "crm"): Target(10, 5)}
+TARGETS = {
+    ("shop", "pay"): TargetKnowledge(10, 10, 10, 0),
+    ("shop", "search"): TargetKnowledge(10, 10),
+    ("shop", "crm"): TargetKnowledge(10, 5),
+}
 
 
 def tried(cell: Cell, count: int, bad: int = 0, harm: int = 0, *, subject: str = "shop", **more: Any) -> Experiment:
@@ -26,7 +30,7 @@ def tried(cell: Cell, count: int, bad: int = 0, harm: int = 0, *, subject: str =
     return Experiment(subject, cell, count, bad, bad, bad, harm, harm, outcomes=outcomes, **more)
 
 
-def of(*rows: Experiment, targets: Mapping[tuple[str, str], Target] = TARGETS) -> Evidence:
+def of(*rows: Experiment, targets: Mapping[tuple[str, str], TargetKnowledge] = TARGETS) -> Evidence:
     return Evidence(rows, targets)
 
 
@@ -44,7 +48,7 @@ def test_what_was_never_tried_has_the_widest_posterior_and_learns_from_its_sibli
 
 
 def test_other_subjects_tell_of_a_fault_at_targets_of_the_same_sort() -> None:
-    targets = {**TARGETS, ("bank", "send"): Target(9, 9, 9), ("bank", "rate"): Target(9, 9)}
+    targets = {**TARGETS, ("bank", "send"): TargetKnowledge(9, 9, 9), ("bank", "rate"): TargetKnowledge(9, 9)}
     rows = [tried(Cell("send", "lost_reply"), 10, 10, 10, subject="bank"),
             tried(Cell("rate", "lost_reply"), 10, subject="bank")]  # fmt: skip
     found = Posteriors(of(*rows, targets=targets), "shop")
@@ -79,19 +83,21 @@ def test_a_safe_dose_is_found_by_bisection() -> None:
 @pytest.mark.parametrize(
     ("found", "then"),
     [
-        (Range(0.0, 1.0), 0.1), (Range(2.0, 2.0), None), (Range(None, 0.0), None), (Range(0.0, 0.0), None),
-        (Range(0.0, None), 3.0), (Range(MOST_S, None), None), (Range(None, 1e-9), None), (Range(1e9, None), None),
-        (Range(899.0, None), MOST_S), (Range(None, 0.011), 0.01),
+        (DoseRange(0.0, 1.0), 0.1), (DoseRange(2.0, 2.0), None), (DoseRange(None, 0.0), None),
+        (DoseRange(0.0, 0.0), None),
+        (DoseRange(0.0, None), 3.0), (DoseRange(MOST_S, None), None), (DoseRange(None, 1e-9), None),
+        (DoseRange(1e9, None), None),
+        (DoseRange(899.0, None), MOST_S), (DoseRange(None, 0.011), 0.01),
     ],
 )  # fmt: skip
-def test_a_range_of_no_width_or_without_a_safe_minimum_is_one_like_others(found: Range, then: float | None) -> None:
+def test_a_range_of_no_width_or_without_a_safe_minimum_is_one_like_others(found: DoseRange, then: float | None) -> None:
     assert found.next == then
     assert str(found)
 
 
 def test_a_dose_is_safe_below_the_smallest_unsafe_one_alone() -> None:
-    assert range_of({1.0: [4, 0], 2.0: [4, 1], 3.0: [1, 0]}) == Range(1.0, 2.0, 4, 4, mixed=True)
-    assert range_of({}) == Range()
+    assert range_of({1.0: [4, 0], 2.0: [4, 1], 3.0: [1, 0]}) == DoseRange(1.0, 2.0, 4, 4, mixed=True)
+    assert range_of({}) == DoseRange()
 
 
 # Likeness.
@@ -126,7 +132,7 @@ def test_the_risk_grows_with_each_factor() -> None:
         risk_of(known, LOST, stated={"pay": 0.0}).value < risk < risk_of(known, LOST, stated={"pay": 1.0}).value + 0.01
     )
     assert risk_of(known, LOST, share=0.1).value == pytest.approx(risk / 10)
-    undone = {**TARGETS, ("shop", "pay"): Target(10, 10, 10, 10)}
+    undone = {**TARGETS, ("shop", "pay"): TargetKnowledge(10, 10, 10, 10)}
     assert risk_of(Posteriors(of(tried(LOST, 10, 5, 2), targets=undone), "shop"), LOST).value < risk
     assert risk_of(Posteriors(of(tried(LOST, 10, 5, 2, near=5)), "shop"), LOST).value > risk
 

@@ -14,7 +14,7 @@ import chaoslab as lab
 from chaoslab.cli import main
 from chaoslab.core.inject import inject
 from chaoslab.core.plan import Injection
-from chaoslab.execution.explore import Found
+from chaoslab.execution.explore import Exploration
 from chaoslab.search import attribution
 from chaoslab.search.variation import Variation
 
@@ -57,7 +57,7 @@ async def asks_again_async(_: str) -> str:
     return "I could not pay."
 
 
-def explored(agent: Any, tool: Any) -> Found:
+def explored(agent: Any, tool: Any) -> Exploration:
     faults = ["lost_reply", "redelivery", "timeout_before_effect"]
     return lab.explore(agent, "go", tools=[tool], tries=faults, by=["singles"])
 
@@ -98,7 +98,7 @@ def test_backing_off_takes_time_and_changes_no_verdict() -> None:
 def test_another_agent_is_tried_on_the_same_cells() -> None:
     proof = lab.prove(explored(asks_again, pay), asks_once)
     assert "lost_reply at pay 1" in {each["faults"] for each in proof.data()["cells"] if each["change"] == "closed"}
-    assert "it costs" in "\n".join(proof.told())
+    assert "it costs" in "\n".join(proof.in_words())
 
 
 @pytest.mark.parametrize(

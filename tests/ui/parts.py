@@ -11,8 +11,8 @@ from chaoslab.base import levers
 from chaoslab.campaigns.journal import Journal
 from chaoslab.campaigns.running import SEEN
 from chaoslab.execution.trial import Trial
+from chaoslab.surfaces.ui._watched import WatchedRun
 from chaoslab.surfaces.ui.reader import Reader
-from chaoslab.surfaces.ui.watched import Watched
 
 SCRIPT = "<script>alert(1)</script>"
 LOOK = {
@@ -71,14 +71,14 @@ def a_campaign(folder: Path, look: Mapping[str, Any]) -> Path:
 
 
 @contextmanager
-def seen(folder: Path) -> Iterator[Watched]:
+def seen(folder: Path) -> Iterator[WatchedRun]:
     """A context with a run as its page shows it when all that there is has been read."""
-    with closing(Watched(folder)) as watched:
+    with closing(WatchedRun(folder)) as watched:
         read(watched)
         yield watched
 
 
-def read(what: Watched | Reader) -> None:
+def read(what: WatchedRun | Reader) -> None:
     """Reads all that there is by now, and judges it."""
     version = -1
     while what.look() or what.version != version:

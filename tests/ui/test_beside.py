@@ -11,8 +11,8 @@ from chaoslab.base import levers
 from chaoslab.campaigns.journal import Journal
 from chaoslab.campaigns.running import LEVER, SEEN
 from chaoslab.memory.store import FILE, Memory
-from chaoslab.surfaces.ui.acts import Children
-from chaoslab.surfaces.ui.campaign import state
+from chaoslab.surfaces.ui._acts import Children
+from chaoslab.surfaces.ui._campaign import state
 from chaoslab.surfaces.ui.reader import Reader
 from chaoslab.surfaces.ui.server import HEADER, Pages
 from tests.ui.parts import LOOK, SCRIPT, a_campaign, read, trials

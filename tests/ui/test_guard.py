@@ -9,7 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from chaoslab.proxy_manager.figures import Figures
-from chaoslab.surfaces.ui.acts import Children
+from chaoslab.surfaces.ui._acts import Children
 from chaoslab.surfaces.ui.reader import Reader
 from chaoslab.surfaces.ui.server import DOOR, HEADER, Pages
 from tests.ui.parts import read, trials

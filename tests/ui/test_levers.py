@@ -13,13 +13,13 @@ from starlette.testclient import TestClient
 import chaoslab as lab
 from chaoslab.cli import main
 from chaoslab.core.events import FaultsOff, FaultWitnessed, LabWarning
-from chaoslab.lab.lab_trials import lab_trials
+from chaoslab.lab._lab_trials import lab_trials
 from chaoslab.lab.recorded_run import Unrepeatable, choose
 from chaoslab.lab.recorded_run import read as recorded
 from chaoslab.record.history import History
 from chaoslab.reports.contents import Contents
 from chaoslab.surfaces import levers
-from chaoslab.surfaces.ui.acts import Children
+from chaoslab.surfaces.ui._acts import Children
 from chaoslab.surfaces.ui.reader import Reader
 from chaoslab.surfaces.ui.server import HEADER, Pages
 from tests.gateway.parts import history, shop, standing
@@ -185,7 +185,7 @@ def test_a_gateway_is_steered_from_its_page_and_by_command(client: TestClient, t
 def test_a_gateway_that_is_gone_or_whose_token_is_wrong_is_one_line(client: TestClient, tmp_path: Path) -> None:
     with shop() as server, standing(tmp_path, [f"crm={server.url}"], ONE, stop=lambda: None) as running:
         folder = running.book.run.folder
-        at, place = f"/run/{folder.name}", levers.Place.read(folder)
+        at, place = f"/run/{folder.name}", levers.LeverPlace.read(folder)
         assert place is not None
         assert place.token not in repr(place)
         for told, said in (

@@ -10,7 +10,7 @@ from chaoslab.cli import main
 from chaoslab.core.events import RunFinished, RunStarted
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
-from chaoslab.record.steering import FILE, NOTHING, Steering, obey, steer
+from chaoslab.record.steering import FILE, NOTHING, RunSteering, obey, steer
 from tests.ui.parts import read, seen, trials
 
 NOW = "2026-06-01T09:00:00Z"
@@ -39,14 +39,14 @@ def test_a_run_that_is_paused_waits_and_goes_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "[]", '{"hold": "yes"}', '{"chances": {"TOXIC_PROB": 7}}', '{"hold": tr'])
 def test_what_cannot_be_read_asks_for_nothing(text: str, tmp_path: Path) -> None:
     (tmp_path / FILE).write_text(text)
-    assert Steering.read(tmp_path) is NOTHING
+    assert RunSteering.read(tmp_path) is NOTHING
 
 
 def test_a_run_that_is_stopped_ends_as_by_ctrl_c(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     going = trials(tmp_path, trials=9)
     next(going)
     assert main(["steer", "latest", "pause", "--logs", str(tmp_path)]) == 0
-    assert Steering.read(tmp_path / "latest").hold
+    assert RunSteering.read(tmp_path / "latest").hold
     assert main(["steer", "latest", "resume", "stop", "--logs", str(tmp_path)]) == 0
     told = "it waits after the trials that are under way\nit goes on\n"
     assert capsys.readouterr().out == f"{told}it ends after the trials that are under way, as by Ctrl-C\n"
@@ -119,8 +119,8 @@ def test_a_fault_of_the_plan_is_switched_off_and_on_by_its_name(tmp_path: Path) 
         ):
             told = steer(run.folder, words)
             assert told[: len(said)] == [f"{each} from the next trial on" for each in said]
-            assert Steering.read(run.folder).off == off
-        assert Steering.read(run.folder).hold
+            assert RunSteering.read(run.folder).off == off
+        assert RunSteering.read(run.folder).hold
         for word, why in (
             ("slw=off", r"'slw' is no fault of the run's plan: did you mean 'slow'\?"),
             ("slow=maybe", "should be pause"),
@@ -130,4 +130,4 @@ def test_a_fault_of_the_plan_is_switched_off_and_on_by_its_name(tmp_path: Path) 
         ):
             with pytest.raises(ValueError, match=why):
                 steer(run.folder, [word])
-    assert Steering.read(run.folder).off == ["slow"]
+    assert RunSteering.read(run.folder).off == ["slow"]

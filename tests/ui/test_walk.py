@@ -15,7 +15,7 @@ import pytest
 from chaoslab.core.events import FaultWitnessed, RunStarted
 from chaoslab.memory.store import FILE, Memory
 from chaoslab.record.runs import Run
-from chaoslab.record.steering import PAUSED, Steering
+from chaoslab.record.steering import PAUSED, RunSteering
 from tests import warm
 from tests.gateway.parts import shop, standing
 from tests.reports import hostile_run
@@ -96,7 +96,7 @@ def test_a_run_is_seen_while_it_happens_and_is_steered(page: Browser, base: str,
     for lever, word in (("pause", "resume"), ("resume", "pause")):
         page.do(f"document.querySelector('[data-lever={lever}]').click()")
         page.until(f"document.querySelector('[data-lever={word}]') !== null")
-        assert Steering.read(folder).hold is (lever == "pause")
+        assert RunSteering.read(folder).hold is (lever == "pause")
     next(going)
     page.do("document.querySelector('[data-lever=stop]').click()")
     page.until("document.getElementById('said').textContent.includes('as by Ctrl-C')")
@@ -122,7 +122,7 @@ def test_a_fault_of_a_run_that_goes_on_is_switched_off_and_on(page: Browser, bas
         click_on_switch(page, "server_error on price")
         page.until(f"document.getElementById('said').textContent.includes('is {way} from the next trial on')")
         page.until(f"document.querySelectorAll('#faults input:checked').length === {left}")
-        assert Steering.read(folder).off == (["server_error on price"] if way == "off" else [])
+        assert RunSteering.read(folder).off == (["server_error on price"] if way == "off" else [])
         met = {
             event.fault for trial in (next(going) for _ in range(12)) for _, event in trial.history.of(FaultWitnessed)
         }

@@ -19,10 +19,10 @@ from chaoslab.core.events import RunStarted
 from chaoslab.core.plan import Plan
 from chaoslab.record import runs
 from chaoslab.reports import runs as listed_runs
-from chaoslab.reports.contents.matrix import matrix
-from chaoslab.surfaces.ui import unparsed
-from chaoslab.surfaces.ui import watched as module
-from chaoslab.surfaces.ui.acts import Children, label
+from chaoslab.reports.contents._matrix import matrix
+from chaoslab.surfaces.ui import _unparsed as unparsed
+from chaoslab.surfaces.ui import _watched as module
+from chaoslab.surfaces.ui._acts import Children, label
 from chaoslab.surfaces.ui.reader import LOW, Reader
 from chaoslab.surfaces.ui.server import Pages, _story
 from chaoslab.worlds.virtual import run_writer
@@ -75,7 +75,7 @@ def test_what_is_there_and_not_read_yet_is_counted(logs: Path, tmp_path: Path, m
     log = tmp_path / "info.log"
     whole = ((logs / "latest") / "info.log").read_bytes()
     log.write_bytes(whole[:20_000])
-    with closing(module.Watched(tmp_path)) as run:
+    with closing(module.WatchedRun(tmp_path)) as run:
         for end in range(20_000, len(whole), 9_000):
             log.write_bytes(whole[:end])
             run.look()

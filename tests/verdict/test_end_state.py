@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import chaoslab as lab
-from chaoslab.analysis.verdict import end_state
-from chaoslab.analysis.verdict.ledger import Kind
+from chaoslab.analysis.verdict import _end_state as end_state
+from chaoslab.analysis.verdict.ledger import FindingKind
 
 LINE = ("info", 7)
 JSON = st.recursive(
@@ -24,27 +24,27 @@ JSON = st.recursive(
     ("before", "right", "after", "found"),
     [
         ({"n": 0}, {"n": 1}, {"n": 1}, []),
-        ({"n": 0}, {"n": 1}, {"n": 2}, [(Kind.STATE, "the state's n is 2 instead of 1")]),
-        ({"n": 0}, {"n": 1}, {"n": 0}, [(Kind.LOST, "missing: the state's n is 0 as before instead of 1")]),
-        ({"n": 0}, {"n": 0}, {"n": 1}, [(Kind.STATE, "the state's n is 1 instead of 0")]),
-        ({"n": 1}, {"n": 1}, {"n": True}, [(Kind.STATE, "the state's n is true instead of 1")]),
+        ({"n": 0}, {"n": 1}, {"n": 2}, [(FindingKind.STATE, "the state's n is 2 instead of 1")]),
+        ({"n": 0}, {"n": 1}, {"n": 0}, [(FindingKind.LOST, "missing: the state's n is 0 as before instead of 1")]),
+        ({"n": 0}, {"n": 0}, {"n": 1}, [(FindingKind.STATE, "the state's n is 1 instead of 0")]),
+        ({"n": 1}, {"n": 1}, {"n": True}, [(FindingKind.STATE, "the state's n is true instead of 1")]),
         ({"n": 1}, {"n": 1}, {"n": 1.0}, []),
-        ([], ["a"], ["a", "a"], [(Kind.STATE, 'the state\'s [1] is "a" instead of nothing')]),
-        ([], ["a"], [], [(Kind.LOST, 'missing: the state\'s [0] is nothing as before instead of "a"')]),
+        ([], ["a"], ["a", "a"], [(FindingKind.STATE, 'the state\'s [1] is "a" instead of nothing')]),
+        ([], ["a"], [], [(FindingKind.LOST, 'missing: the state\'s [0] is nothing as before instead of "a"')]),
         ({"a": [{"x": 1}]}, {"a": [{"x": 2}]}, {"a": [{"x": 3}]},
-         [(Kind.STATE, "the state's a[0].x is 3 instead of 2")]),
-        (1, 2, 3, [(Kind.STATE, "the state's it is 3 instead of 2")]),
-        ([1], 2, [1, 3], [(Kind.STATE, "the state's it is [1, 3] instead of 2")]),
-        ([1], [2], 3, [(Kind.STATE, "the state's it is 3 instead of [2]")]),
-        ({"k": 1}, 2, {"k": 3}, [(Kind.STATE, 'the state\'s it is {"k": 3} instead of 2')]),
-        ({"k": 1}, {"k": 2}, 3, [(Kind.STATE, 'the state\'s it is 3 instead of {"k": 2}')]),
-        (7, {"k": 2}, {"k": 3}, [(Kind.STATE, "the state's k is 3 instead of 2")]),
-        (7, [2], [3], [(Kind.STATE, "the state's [0] is 3 instead of 2")]),
-        ({}, {"k": None}, {}, [(Kind.LOST, "missing: the state's k is nothing as before instead of null")]),
+         [(FindingKind.STATE, "the state's a[0].x is 3 instead of 2")]),
+        (1, 2, 3, [(FindingKind.STATE, "the state's it is 3 instead of 2")]),
+        ([1], 2, [1, 3], [(FindingKind.STATE, "the state's it is [1, 3] instead of 2")]),
+        ([1], [2], 3, [(FindingKind.STATE, "the state's it is 3 instead of [2]")]),
+        ({"k": 1}, 2, {"k": 3}, [(FindingKind.STATE, 'the state\'s it is {"k": 3} instead of 2')]),
+        ({"k": 1}, {"k": 2}, 3, [(FindingKind.STATE, 'the state\'s it is 3 instead of {"k": 2}')]),
+        (7, {"k": 2}, {"k": 3}, [(FindingKind.STATE, "the state's k is 3 instead of 2")]),
+        (7, [2], [3], [(FindingKind.STATE, "the state's [0] is 3 instead of 2")]),
+        ({}, {"k": None}, {}, [(FindingKind.LOST, "missing: the state's k is nothing as before instead of null")]),
     ],
 )  # fmt: skip
 def test_a_place_that_is_other_than_the_twins_is_altered_or_untouched(
-    before: Any, right: Any, after: Any, found: list[tuple[Kind, str]]
+    before: Any, right: Any, after: Any, found: list[tuple[FindingKind, str]]
 ) -> None:
     said = end_state.compare(before, right, after, line=LINE)
     assert [(finding.kind, finding.text) for finding in said] == found
@@ -57,7 +57,7 @@ def test_only_equal_states_have_no_finding(before: Any, right: Any, after: Any) 
     found = end_state.compare(before, right, after, line=LINE)
     assert bool(found) == (repr_of(right) != repr_of(after))
     if repr_of(before) == repr_of(after):
-        assert {finding.kind for finding in found} <= {Kind.LOST}
+        assert {finding.kind for finding in found} <= {FindingKind.LOST}
 
 
 def repr_of(value: Any) -> str:
@@ -131,7 +131,7 @@ def test_the_state_decides_where_a_tool_is_declared_to_only_read(
 
 def test_a_finding_names_the_line_of_the_log() -> None:
     trial = lab.run(made(eager), "Book", tools=[book], faults=[lab.inject("lost_reply", "book", calls=[1])])
-    (twice,) = [finding for finding in trial.verdict.evidence if finding.kind is Kind.DUPLICATE]
+    (twice,) = [finding for finding in trial.verdict.evidence if finding.kind is FindingKind.DUPLICATE]
     by_line = {record.seq: record.event.kind for record in trial.history.records}
     assert [by_line[seq] for _, seq in twice.lines] == ["effect", "effect"]
 

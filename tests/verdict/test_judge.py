@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chaoslab.analysis.verdict.judge import judge, judgeable, verdicts
-from chaoslab.analysis.verdict.ledger import Kind
+from chaoslab.analysis.verdict.ledger import FindingKind
 from chaoslab.analysis.verdict.opinions import questions
 from chaoslab.analysis.verdict.table import Basis, Outcome
 from chaoslab.core.events import (
@@ -533,7 +533,7 @@ def test_a_trial_that_hangs_says_who_waited_last_and_for_what(tried: list[tuple[
 def test_a_trial_that_the_lab_disturbed_proves_nothing_though_it_hangs() -> None:
     ends = HUNG
     verdict = judge(history(started([], []), CUT, ends), TRIAL)
-    assert (verdict.outcome, verdict.evidence[-1].kind) == (Outcome.INVALID, Kind.DISTURBED)
+    assert (verdict.outcome, verdict.evidence[-1].kind) == (Outcome.INVALID, FindingKind.DISTURBED)
 
 
 @pytest.mark.parametrize(("before", "outcome"), [(0, Outcome.UNKNOWN), (1, Outcome.DEGRADED)])

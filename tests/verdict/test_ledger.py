@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from chaoslab.analysis.verdict.ledger import Kind, Rules, compare
+from chaoslab.analysis.verdict.ledger import FindingKind, Rules, compare
 from chaoslab.core.events import Effect
 from tests.verdict.trials import effect, history
 
@@ -35,33 +35,38 @@ PAID = wish("charge", order=1)
     [
         # What is taken back
         (UNDO, [PAID], [charge(order=1), charge(order=1), refund(order=1)], []),
-        (UNDO, [PAID], [charge(order=1), refund(order=1)], [Kind.LOST]),
+        (UNDO, [PAID], [charge(order=1), refund(order=1)], [FindingKind.LOST]),
         (UNDO, [], [charge(order=1, sum=5), refund(order=1, why="a mistake")], []),  # in the arguments that both have
         (UNDO, [], [charge(order=1, idempotency_key="a"), refund(order=1, idempotency_key="b")], []),
-        (UNDO, [], [charge(order=1), refund(order=2)], [Kind.PHANTOM] * 2),
-        (UNDO, [], [charge(order=1, sum=5), refund(order=1, sum=7)], [Kind.PHANTOM] * 2),
-        (UNDO, [], [refund(order=1), charge(order=1)], [Kind.PHANTOM] * 2),  # it comes first, and takes nothing back
-        (UNDO, [], [effect("mail", order=1), refund(order=1)], [Kind.PHANTOM] * 2),
-        (UNDO, [], [charge(order=1), refund(order=1), refund(order=1)], [Kind.PHANTOM]),  # one takes back one
+        (UNDO, [], [charge(order=1), refund(order=2)], [FindingKind.PHANTOM] * 2),
+        (UNDO, [], [charge(order=1, sum=5), refund(order=1, sum=7)], [FindingKind.PHANTOM] * 2),
+        (
+            UNDO,
+            [],
+            [refund(order=1), charge(order=1)],
+            [FindingKind.PHANTOM] * 2,
+        ),  # it comes first, and takes nothing back
+        (UNDO, [], [effect("mail", order=1), refund(order=1)], [FindingKind.PHANTOM] * 2),
+        (UNDO, [], [charge(order=1), refund(order=1), refund(order=1)], [FindingKind.PHANTOM]),  # one takes back one
         (UNDO, [wish("refund", order=1), PAID], [charge(order=1), refund(order=1)], []),  # it was asked for
         (UNDO, [wish("charge", order=1, sum=5)], [charge(order=1, sum=7), charge(order=1, sum=5), refund(order=1)], []),
         (UNDO, [wish("charge", order=1, sum=5)], [charge(order=1, sum=5), charge(order=1, sum=7), refund(order=1)], []),
         # What counts once
         (ONCE, [PAID], [charge(order=1)] * 3, []),
         (ONCE, [PAID], [charge(order=1, idempotency_key=key) for key in "ab"], []),
-        (ONCE, [PAID], [charge(order=1), charge(order=2)], [Kind.PHANTOM]),
-        (ONCE, [PAID], [charge(order=1), charge(order=1, sum=5)], [Kind.DUPLICATE]),  # other arguments
-        (ONCE, [wish("mail", order=1)], [effect("mail", order=1)] * 2, [Kind.DUPLICATE]),
+        (ONCE, [PAID], [charge(order=1), charge(order=2)], [FindingKind.PHANTOM]),
+        (ONCE, [PAID], [charge(order=1), charge(order=1, sum=5)], [FindingKind.DUPLICATE]),  # other arguments
+        (ONCE, [wish("mail", order=1)], [effect("mail", order=1)] * 2, [FindingKind.DUPLICATE]),
         (ONCE, [PAID, wish("mail", order=1)], [effect("mail", order=1), charge(order=1)], []),  # of one effect
         # What comes first
         (ORDERED, [wish("backup"), PAID], [effect("backup"), charge(order=1)], []),
-        (ORDERED, [wish("backup"), PAID], [charge(order=1), effect("backup")], [Kind.ORDER]),
-        (ORDERED, [wish("backup"), PAID], [charge(order=1)], [Kind.LOST]),
+        (ORDERED, [wish("backup"), PAID], [charge(order=1), effect("backup")], [FindingKind.ORDER]),
+        (ORDERED, [wish("backup"), PAID], [charge(order=1)], [FindingKind.LOST]),
         (Rules(), [wish("backup"), PAID], [charge(order=1), effect("backup")], []),
     ],
 )
 def test_effects_are_compared_under_the_rules_of_their_trial(
-    rules: Rules, stated: list[dict[str, Any]], happened: list[Effect], found: list[Kind]
+    rules: Rules, stated: list[dict[str, Any]], happened: list[Effect], found: list[FindingKind]
 ) -> None:
     done = [(record, each) for record, each in zip(history(*happened), happened, strict=True)]
     assert [each.kind for each in compare(stated, done, rules)] == found

@@ -12,8 +12,8 @@ import pytest
 import chaoslab as lab
 from chaoslab.analysis.verdict.judge import judge
 from chaoslab.analysis.verdict.says import BOTH, by_says
-from chaoslab.analysis.verdict.table import TABLE, UNJUDGED, Basis, Outcome, Said, Verdict, World, markdown
-from chaoslab.execution.agents.says import check, read
+from chaoslab.analysis.verdict.table import TABLE, UNJUDGED, Basis, Outcome, Said, Verdict, WorldState, markdown
+from chaoslab.execution.agents._says import check, read
 from chaoslab.record.history import History
 from chaoslab.record.spoken import Opinion, Spoken
 from tests.verdict.trials import TRIAL, compared, finished, history, judged
@@ -92,17 +92,17 @@ def not_stated(answer: str | None, **more: Any) -> lab.Trial:
     )
 
 
-WORLDS: dict[World, Trials] = {
-    World.AS_ASKED: as_asked,
-    World.UNDONE: left_undone,
-    World.HARM: harm,
-    World.MAY: may_have_been_done,
-    World.NOT_STATED: not_stated,
+WORLDS: dict[WorldState, Trials] = {
+    WorldState.AS_ASKED: as_asked,
+    WorldState.UNDONE: left_undone,
+    WorldState.HARM: harm,
+    WorldState.MAY: may_have_been_done,
+    WorldState.NOT_STATED: not_stated,
 }
 
 
-@pytest.mark.parametrize(("world", "said"), [*product(World, Said)], ids=str)
-def test_each_cell_is_the_outcome_of_a_trial(world: World, said: Said) -> None:
+@pytest.mark.parametrize(("world", "said"), [*product(WorldState, Said)], ids=str)
+def test_each_cell_is_the_outcome_of_a_trial(world: WorldState, said: Said) -> None:
     """An answer that a person has labelled, so that words decide nothing."""
     trial = WORLDS[world](None if said is Said.NOTHING else "Order 17: see the list.")
     spoken = Spoken() if said is Said.NOTHING else Spoken(labels={TRIAL: str(said)})
@@ -110,14 +110,14 @@ def test_each_cell_is_the_outcome_of_a_trial(world: World, said: Said) -> None:
     assert (verdict.world, verdict.said) == (world, said), verdict
     assert verdict.outcome is TABLE[world, said], verdict.why
     expected = Basis.END if said is Said.NOTHING else Basis.LABEL
-    assert verdict.basis is (Basis.LEDGER if world is World.HARM else expected)
+    assert verdict.basis is (Basis.LEDGER if world is WorldState.HARM else expected)
     assert verdict.certain
 
 
 def test_the_table_is_whole_and_printed() -> None:
-    assert set(TABLE) == set(product(World, Said))
+    assert set(TABLE) == set(product(WorldState, Said))
     rows = markdown().splitlines()
-    assert len(rows) == 2 + len(World)
+    assert len(rows) == 2 + len(WorldState)
     assert "| left undone | false_success | false_success | degraded | false_success | unknown | failed |" in rows
 
 
@@ -178,7 +178,7 @@ def test_an_effect_that_was_done_and_is_denied_is_wrong_by_words() -> None:
 
 def test_an_unclear_answer_to_what_was_left_undone_shows_the_world() -> None:
     verdict = left_undone("Order 17: see the list.").verdict
-    assert (verdict.world, verdict.said, verdict.correct) == (World.UNDONE, Said.UNCLEAR, False)
+    assert (verdict.world, verdict.said, verdict.correct) == (WorldState.UNDONE, Said.UNCLEAR, False)
     assert verdict.why.startswith("missing: refund; if the answer says so cannot be told")
 
 
@@ -376,7 +376,7 @@ def test_a_state_is_a_basis() -> None:
         return "Done."
 
     trial = lab.run(agent, "go", reads=[price], faults=[lab.inject("tool_error", "price")], state=lambda: dict(shelf))
-    assert (trial.outcome, trial.verdict.basis, trial.verdict.world) == (Outcome.HARM, Basis.STATE, World.HARM)
+    assert (trial.outcome, trial.verdict.basis, trial.verdict.world) == (Outcome.HARM, Basis.STATE, WorldState.HARM)
 
 
 # --- how a trial ends ---
@@ -439,7 +439,7 @@ def test_a_second_turn_that_mends_the_first_is_no_failure() -> None:
 
 def test_a_claim_in_the_second_turn_is_not_excused_by_a_failure_in_the_first() -> None:
     trial = _chat("I could not refund order 17.", "Order 17 is refunded.", refund, "refund", None)
-    assert trial.verdict.world is World.UNDONE
+    assert trial.verdict.world is WorldState.UNDONE
     assert trial.outcome in (Outcome.UNKNOWN, Outcome.FALSE_SUCCESS), trial.verdict
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from chaoslab.core.exchange import Call
 from chaoslab.core.limits import Limits
-from chaoslab.wire.control import Answer, Control, OutageRow, Row, RunRow, explain
+from chaoslab.wire.control import CallRow, Control, ManagerAnswer, OutageRow, RunRow, explain
 
 CALL = Call("weather", "current_weather", "p1.r1", 3, 2, "id3")
 
@@ -45,13 +45,13 @@ def test_a_poisoned_call_goes_from_asked_to_healed(tmp_path: Path) -> None:
     with two(tmp_path) as (agent, manager):
         row = agent.ask("r1", CALL, deadline_s=2.5)
         assert agent.answer(row) is None
-        assert manager.pending(["r1"]) == [Row(row, "r1", "asked", CALL, 2.5, {})]
-        armed = Answer("armed", "127.0.0.1", 40001, ["wire"])
+        assert manager.pending(["r1"]) == [CallRow(row, "r1", "asked", CALL, 2.5, {})]
+        armed = ManagerAnswer("armed", "127.0.0.1", 40001, ["wire"])
         manager.reply(row, armed)
         assert agent.answer(row) == armed
         assert manager.pending(["r1"]) == []
         agent.done(row, {"duration_s": 0.3, "error": "reset"})
-        assert manager.pending(["r1"]) == [Row(row, "r1", "done", CALL, 2.5, {"duration_s": 0.3, "error": "reset"})]
+        assert manager.pending(["r1"]) == [CallRow(row, "r1", "done", CALL, 2.5, {"duration_s": 0.3, "error": "reset"})]
         manager.healed(row)
         assert manager.pending(["r1"]) == []
 
@@ -107,7 +107,7 @@ def test_many_threads_ask_at_once_and_each_gets_its_own_answer(tmp_path: Path) -
         while not ended.is_set():
             for row in door.pending(["r1"]):
                 port = int(row.call.trial[1:-3]) * 100 + row.call.request
-                door.reply(row.id, Answer("armed", "127.0.0.1", port))
+                door.reply(row.id, ManagerAnswer("armed", "127.0.0.1", port))
         door.close()
 
     manager = threading.Thread(target=serve)

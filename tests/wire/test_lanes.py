@@ -13,7 +13,7 @@ import pytest
 
 from chaoslab.base.clock import SystemClock
 from chaoslab.core.exchange import Call, Observation
-from chaoslab.wire.control import Answer, Control
+from chaoslab.wire.control import Control, ManagerAnswer
 from chaoslab.wire.lanes import FORGOTTEN, LATE_S, LOST_S, MENDING_S, Health, LabDown, Lanes
 
 CALL = Call("weather", "current_weather", "p1.r1", 1, 1, "id1")
@@ -53,7 +53,7 @@ def lanes(folder: Path, clock: Counted, healthy: Callable[[], str | Health]) -> 
 def test_an_answer_is_waited_for_and_handed_on(tmp_path: Path) -> None:
     clock = Counted()
     with lanes(tmp_path, clock, lambda: "nobody who is in time is asked how he is") as (door, manager):
-        armed = Answer("armed", "127.0.0.1", 40001, ["wire"])
+        armed = ManagerAnswer("armed", "127.0.0.1", 40001, ["wire"])
 
         def at_last(now_s: float) -> None:
             if now_s > 0.1:
@@ -82,7 +82,7 @@ def test_an_answer_is_looked_for_a_thousand_times_a_second_unless_told_otherwise
         naps_s.append(now_s)
         if len(naps_s) == 3:
             (row,) = manager.pending(["r1"])
-            manager.reply(row.id, Answer("clear"))
+            manager.reply(row.id, ManagerAnswer("clear"))
 
     clock.on_nap = answers
     manager.open_run("r1", plan={}, targets={})
@@ -122,7 +122,7 @@ def test_a_manager_that_mends_the_lab_is_waited_for_and_not_for_ever(tmp_path: P
         def at_last(now_s: float) -> None:
             if now_s > LOST_S + 5:
                 for row in manager.pending(["r1"]):
-                    manager.reply(row.id, Answer("clear", epoch=1, held=True))
+                    manager.reply(row.id, ManagerAnswer("clear", epoch=1, held=True))
 
         clock.on_nap = at_last
         _, answer = asyncio.run(door.ask(CALL, deadline_s=2.0))
@@ -144,17 +144,17 @@ def test_a_call_was_cut_when_the_clean_proxies_are_others_than_those_it_was_sent
         return Health(epoch=3) if clock.now_s > 1 else Health(recovering=True)
 
     with lanes(tmp_path, clock, healthy) as (door, _):
-        assert asyncio.run(door.cut(Answer("clear", epoch=2))) is True
+        assert asyncio.run(door.cut(ManagerAnswer("clear", epoch=2))) is True
         assert 1 < clock.now_s < 1.1
         assert probes[:4] == [0.0, 0.05, 0.1, 0.15]  # twenty times a second
-        assert asyncio.run(door.cut(Answer("clear", epoch=3))) is False
+        assert asyncio.run(door.cut(ManagerAnswer("clear", epoch=3))) is False
 
 
 def test_clean_proxies_that_do_not_come_back_are_the_end_of_the_lab(tmp_path: Path) -> None:
     clock = Counted()
     with lanes(tmp_path, clock, lambda: Health(recovering=True)) as (door, _):
         with pytest.raises(LabDown, match=f"have not come back in {MENDING_S:g} s"):
-            asyncio.run(door.cut(Answer("clear")))
+            asyncio.run(door.cut(ManagerAnswer("clear")))
         assert door.down is not None
 
 
@@ -177,7 +177,7 @@ def test_a_fault_that_was_not_armed_stops_everything(tmp_path: Path) -> None:
 
         def refuse(_now_s: float) -> None:
             for row in manager.pending(["r1"]):
-                manager.reply(row.id, Answer("failed", error="no port left"))
+                manager.reply(row.id, ManagerAnswer("failed", error="no port left"))
 
         clock.on_nap = refuse
         with pytest.raises(LabDown, match="no port left"):

@@ -12,7 +12,7 @@ import pytest
 
 from chaoslab.core.exchange import Failure, Reply
 from chaoslab.wire.body import BODY_MAX, PART_MAX, Unpacker, unpacked
-from chaoslab.wire.sending import Sockets, Transport, _kind, gathered, native, send, text_of
+from chaoslab.wire.sending import SocketFactory, Transport, _kind, gathered, native, send, text_of
 
 TLS = httpx.create_ssl_context()
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n%b\r\n{}"
@@ -53,7 +53,7 @@ class Service:
         async def main() -> None:
             server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
             port = server.sockets[0].getsockname()[1]
-            way = Sockets().kept(TLS)
+            way = SocketFactory().kept(TLS)
             async with server:
                 await story(way, lambda path: httpx.Request("GET", f"http://127.0.0.1:{port}{path}"))
                 await way.aclose()

@@ -14,8 +14,8 @@ import pytest
 from chaoslab.base.dice import Dice
 from chaoslab.core.pipe import ROOM_BYTES
 from chaoslab.wire.server import end as of_end
-from chaoslab.wire.server.end import Attached, End
-from chaoslab.wire.server.turns import SOON_S, Alarm, Turns, Worker
+from chaoslab.wire.server.end import Attached, ProxyEnd
+from chaoslab.wire.server.turns import SOON_S, Alarm, Worker, WorkerTimer
 from chaoslab.wire.toxics.latency import ROOM_BYTES as LATENCY_ROOM
 from chaoslab.wire.toxics.latency import Latency
 from chaoslab.wire.toxics.slicer import Slicer
@@ -25,7 +25,7 @@ PAUSE_S = 0.0002
 CHUNK_BYTES, GULP_BYTES, PIECE_BYTES = 32 * 1024, 512 * 1024, 150
 
 
-class HandTurns(Turns):
+class HandTurns(WorkerTimer):
     """Calls nobody: notes when a worker asked to be called. The time is the hand's."""
 
     def __init__(self) -> None:
@@ -44,12 +44,12 @@ class HandTurns(Turns):
 
 @dataclass
 class Link:
-    turns: Turns
+    turns: WorkerTimer
     rude: bool = False
 
-    def made(self, end: End) -> None: ...
+    def made(self, end: ProxyEnd) -> None: ...
 
-    def lost(self, end: End) -> None: ...
+    def lost(self, end: ProxyEnd) -> None: ...
 
 
 @dataclass
@@ -87,10 +87,10 @@ class Writer:
         raise AttributeError(name)
 
 
-def sliced(turns: Turns, pieces: int) -> tuple[End, list[bytes]]:
+def sliced(turns: WorkerTimer, pieces: int) -> tuple[ProxyEnd, list[bytes]]:
     """An end that has pieces of ten bytes to pass on, and what it has written."""
     link, reader, writer = Link(turns), Writer(), Writer()
-    end, peer = End(link, "downstream"), End(link, "upstream")
+    end, peer = ProxyEnd(link, "downstream"), ProxyEnd(link, "upstream")
     end.peer, peer.peer = peer, end
     end.transport, peer.transport = cast(asyncio.Transport, reader), cast(asyncio.Transport, writer)
     end.start()
@@ -136,7 +136,7 @@ def test_an_end_asks_to_be_called_for_the_next_piece_and_not_before_it_may_leave
 def test_only_pauses_too_short_for_a_timer_are_kept_turn_by_turn(pause_s: float, hurried: bool) -> None:
     turns = HandTurns()
     link = Link(turns)
-    end, peer = End(link, "downstream"), End(link, "upstream")
+    end, peer = ProxyEnd(link, "downstream"), ProxyEnd(link, "upstream")
     end.peer, peer.peer = peer, end
     end.start()
     assert not end.hurried
@@ -169,7 +169,7 @@ def test_the_turns_call_a_hurried_worker_turn_by_turn_within_a_millisecond() -> 
             return 0
 
     async def story() -> None:
-        turns = Turns(lambda: 1.0, soon_s=SOON_S)
+        turns = WorkerTimer(lambda: 1.0, soon_s=SOON_S)
         hurried, patient = Called(hurried=True), Called(hurried=False)
         turns.call(hurried, 1.0009)
         turns.call(patient, 1.0009)
@@ -188,7 +188,7 @@ class Both:
 
     def __post_init__(self) -> None:
         self.link = Link(self.turns)
-        self.here, self.there = End(self.link, "upstream"), End(self.link, "downstream")
+        self.here, self.there = ProxyEnd(self.link, "upstream"), ProxyEnd(self.link, "downstream")
         self.here.peer, self.there.peer = self.there, self.here
         self.reader, self.writer = Writer(), Writer()
 

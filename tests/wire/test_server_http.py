@@ -15,12 +15,13 @@ import pytest
 from chaoslab.base.dice import Dice
 from chaoslab.wire import lane_names
 from chaoslab.wire.client import ToxiproxyClient, ToxiproxyError
-from chaoslab.wire.server import http, listener
-from chaoslab.wire.server.catalog import Catalog
-from chaoslab.wire.server.errors import BadTarget
-from chaoslab.wire.server.http import Dates, Http
-from chaoslab.wire.server.listener import Dials, Listener
-from chaoslab.wire.server.rest import Request, Response
+from chaoslab.wire.server import _http as http
+from chaoslab.wire.server import _listener as listener
+from chaoslab.wire.server._catalog import Catalog
+from chaoslab.wire.server._errors import BadTarget
+from chaoslab.wire.server._http import Dates, Http
+from chaoslab.wire.server._listener import Dials, Listener
+from chaoslab.wire.server.rest import RestRequest, RestResponse
 
 GET = b"GET /version HTTP/1.1\r\nHost: x\r\n\r\n"
 ODD = GET.replace(b"Host", b"X-Y: z\r\nExpect: 100-continue\r\nHost")
@@ -46,15 +47,15 @@ class Wire:
 class Line:
     """A connection whose requests are answered by `answer`, by default with their path."""
 
-    def __init__(self, answer: Callable[[Request], Any] | None = None) -> None:
-        self.asked = list[Request]()
+    def __init__(self, answer: Callable[[RestRequest], Any] | None = None) -> None:
+        self.asked = list[RestRequest]()
         self.wire = Wire()
         self.all: set[Http] = set()
         self.http = Http(self._answer, self.all, Dates())
-        self.answer = answer or (lambda request: Response(200, request.path.encode(), "text/plain"))
+        self.answer = answer or (lambda request: RestResponse(200, request.path.encode(), "text/plain"))
         self.http.connection_made(cast(asyncio.Transport, self.wire))
 
-    def _answer(self, request: Request) -> Any:
+    def _answer(self, request: RestRequest) -> Any:
         self.asked.append(request)
         return self.answer(request)
 
@@ -148,11 +149,11 @@ def test_an_answer_that_must_wait_holds_up_those_behind_it_and_a_bug_ends_the_co
     async def story() -> None:
         gate = asyncio.Event()
 
-        async def later(request: Request) -> Response:
+        async def later(request: RestRequest) -> RestResponse:
             await gate.wait()
             if request.path == "/bug":
                 raise ZeroDivisionError
-            return Response(200, b"late", "text/plain")
+            return RestResponse(200, b"late", "text/plain")
 
         line = Line(later)
         line.http.data_received(GET + GET)
@@ -189,7 +190,7 @@ def test_an_answer_that_must_wait_holds_up_those_behind_it_and_a_bug_ends_the_co
 
 def test_a_bug_in_an_answer_at_once_ends_the_connection_and_is_raised() -> None:
     async def story() -> None:
-        def bug(request: Request) -> Any:
+        def bug(request: RestRequest) -> Any:
             raise BadTarget(request.target) if request.path == "/bad" else ZeroDivisionError
 
         line = Line(bug)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from chaoslab.base.dice import Dice
-from chaoslab.wire.server.catalog import Catalog
+from chaoslab.wire.server._catalog import Catalog
 
 UPSTREAM = {"name": "crm", "upstream": "127.0.0.1:9", "enabled": False}
 

@@ -13,8 +13,8 @@ import httpx
 import pytest
 
 import chaoslab.wire.server
-from chaoslab.wire.server.errors import BadTarget
-from chaoslab.wire.server.rest import Request
+from chaoslab.wire.server._errors import BadTarget
+from chaoslab.wire.server.rest import RestRequest
 from tests.seams.lab_parts import eventually
 from tests.wire.wire_parts import dial, embedded, real
 
@@ -57,7 +57,7 @@ def test_the_version(api: httpx.Client) -> None:
 
 @pytest.mark.parametrize(("target", "path"), [("/proxies/%C3%BC", "/proxies/ü"), ("/a%2", None), ("/%zz", None)])
 def test_a_target_s_path_is_decoded_or_malformed(target: str, path: str | None) -> None:
-    request = Request("GET", target)
+    request = RestRequest("GET", target)
     if path is not None:
         assert request.path == path
         return

@@ -7,8 +7,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 from chaoslab.base.dice import Dice
-from chaoslab.wire.server.catalog import Catalog
-from chaoslab.wire.server.rest import Request, answer
+from chaoslab.wire.server._catalog import Catalog
+from chaoslab.wire.server.rest import RestRequest, answer
 from tests.wire.wire_parts import DEADLINE_S
 
 NAMED = b'{"name":"p","upstream":"127.0.0.1:9","listen":"localhost:0"}'
@@ -23,17 +23,17 @@ def test_a_lookup_that_hangs_is_answered_with_503_and_blocks_nobody_behind_it() 
         loop.set_default_executor(ThreadPoolExecutor(1))
         taken = loop.run_in_executor(None, free.wait, DEADLINE_S)
         catalog = Catalog(Dice(1))
-        reply = await answer(catalog, Request("POST", "/proxies", NAMED), within_s=0.05)
+        reply = await answer(catalog, RestRequest("POST", "/proxies", NAMED), within_s=0.05)
         assert reply.status == 503
         assert reply.content_type == "text/html; charset=utf-8"
         assert b"<title>Timeout</title>" in reply.body
         assert "X-Toxiproxy-Request-Id" in reply.headers
-        numbered = await answer(catalog, Request("POST", "/proxies", NAMED.replace(b"localhost", b"127.0.0.1")))
+        numbered = await answer(catalog, RestRequest("POST", "/proxies", NAMED.replace(b"localhost", b"127.0.0.1")))
         assert numbered.status == 201
-        assert await answer(catalog, Request("DELETE", "/proxies/p"))
+        assert await answer(catalog, RestRequest("DELETE", "/proxies/p"))
         free.set()
         await taken
-        named = await answer(catalog, Request("POST", "/proxies", NAMED))
+        named = await answer(catalog, RestRequest("POST", "/proxies", NAMED))
         assert named.status == 201
         catalog.stop()
 

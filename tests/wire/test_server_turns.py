@@ -7,13 +7,13 @@ import gc
 import weakref
 from collections.abc import Awaitable, Callable
 
-from chaoslab.wire.server.turns import SHARE_PIECES, SOON_S, STALE_MAX, TURN_PIECES, Alarm, Turns
+from chaoslab.wire.server.turns import SHARE_PIECES, SOON_S, STALE_MAX, TURN_PIECES, Alarm, WorkerTimer
 
 
 class Digger:
     """Has so many pieces to move, all due by now, and notes when it moved how many."""
 
-    def __init__(self, turns: Turns, pieces: int, diary: list[tuple[str, int]], name: str = "") -> None:
+    def __init__(self, turns: WorkerTimer, pieces: int, diary: list[tuple[str, int]], name: str = "") -> None:
         self.alarm: Alarm | None = None
         self.ready = self.hurried = False
         self._turns, self._pieces, self._diary, self._name = turns, pieces, diary, name
@@ -26,9 +26,9 @@ class Digger:
         return done
 
 
-def run(story: Callable[[Turns], Awaitable[None]]) -> None:
+def run(story: Callable[[WorkerTimer], Awaitable[None]]) -> None:
     async def main() -> None:
-        await story(Turns(asyncio.get_running_loop().time, soon_s=SOON_S))
+        await story(WorkerTimer(asyncio.get_running_loop().time, soon_s=SOON_S))
 
     asyncio.run(main())
 
@@ -40,7 +40,7 @@ async def turn() -> None:
 def test_a_timer_that_fires_early_does_nothing_before_it_is_due() -> None:
     async def story() -> None:
         now_s, diary = [1.0], list[tuple[str, int]]()
-        turns = Turns(lambda: now_s[0], soon_s=SOON_S)
+        turns = WorkerTimer(lambda: now_s[0], soon_s=SOON_S)
         turns.call(Digger(turns, 1, diary), 1.001)  # for the loop, whose time is another, this is past
         for now_s[0] in (1.0005, 1.0006, 1.0009):
             await turn()
@@ -55,7 +55,7 @@ def test_a_timer_that_fires_early_does_nothing_before_it_is_due() -> None:
 
 
 def test_a_turn_moves_no_more_than_its_pieces_however_many_are_due() -> None:
-    async def story(turns: Turns) -> None:
+    async def story(turns: WorkerTimer) -> None:
         diary: list[tuple[str, int]] = []
         turns.at_once(Digger(turns, 10_000, diary))
         turns_taken = 0
@@ -70,7 +70,7 @@ def test_a_turn_moves_no_more_than_its_pieces_however_many_are_due() -> None:
 
 
 def test_a_neighbour_with_little_to_do_is_through_in_the_next_turn() -> None:
-    async def story(turns: Turns) -> None:
+    async def story(turns: WorkerTimer) -> None:
         diary: list[tuple[str, int]] = []
         turns.at_once(Digger(turns, 10_000, diary, "busy"))
         turns.at_once(Digger(turns, 3, diary, "neighbour"))
@@ -82,7 +82,7 @@ def test_a_neighbour_with_little_to_do_is_through_in_the_next_turn() -> None:
 
 
 def test_many_that_are_due_at_one_moment_share_the_turns() -> None:
-    async def story(turns: Turns) -> None:
+    async def story(turns: WorkerTimer) -> None:
         diary: list[tuple[str, int]] = []
         due = asyncio.get_running_loop().time() + 0.05
         for number in range(50):
@@ -99,7 +99,7 @@ def test_many_that_are_due_at_one_moment_share_the_turns() -> None:
 
 
 def test_an_alarm_that_is_moved_rings_once_and_one_that_is_called_off_never() -> None:
-    async def story(turns: Turns) -> None:
+    async def story(turns: WorkerTimer) -> None:
         diary: list[tuple[str, int]] = []
         now = asyncio.get_running_loop().time()
         moved, off, last = (Digger(turns, 1, diary, name) for name in ("moved", "off", "last"))
@@ -116,7 +116,7 @@ def test_an_alarm_that_is_moved_rings_once_and_one_that_is_called_off_never() ->
 
 
 def test_who_called_off_a_far_alarm_is_not_kept_for_it() -> None:
-    async def story(turns: Turns) -> None:
+    async def story(turns: WorkerTimer) -> None:
         now = asyncio.get_running_loop().time()
         gone = []
         for _ in range(20 * STALE_MAX):

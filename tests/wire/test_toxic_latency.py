@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.pipe import Line, Pipeline, Timed
+from chaoslab.core.pipe import Pipeline, ServedLine, Timed
 from chaoslab.wire.server.end import CHUNK_BYTES
 from chaoslab.wire.toxics.latency import Latency
 from tests.wire.wire_parts import END, live, play
@@ -54,7 +54,7 @@ def test_a_longer_latency_counts_from_the_arrival_of_what_is_waiting() -> None:
     leave, rest = line.retire(0.75)
     assert leave == [Timed(0.75, b"in hand")]
     successor = Latency(latency=2000).pipe(None, 0.75, before=line)  # type: ignore[arg-type]  # no jitter, no dice
-    assert isinstance(successor, Line)
+    assert isinstance(successor, ServedLine)
     assert play(successor, rest) == [(2.5, b"waiting")]
 
 

@@ -15,13 +15,13 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from chaoslab.core.pipe import Line, Pipeline
+from chaoslab.core.pipe import Pipeline, ServedLine
 from chaoslab.wire.server import serve
-from chaoslab.wire.server.end import Attached, End
+from chaoslab.wire.server.end import Attached, ProxyEnd
 from chaoslab.wire.server.process import allow_many_files, loop_factory
 from chaoslab.wire.server.proxy import Link, Proxy
 
-WATCHED = (Proxy, Attached, Link, End, Pipeline, Line)
+WATCHED = (Proxy, Attached, Link, ProxyEnd, Pipeline, ServedLine)
 
 
 def held() -> dict[str, int]:

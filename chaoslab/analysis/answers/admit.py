@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from chaoslab.analysis.answers.sentences import DOUBTS, NEGATED, QUIET, clauses
-from chaoslab.analysis.answers.sentences import earlier as is_earlier
-from chaoslab.analysis.answers.structures import structure
+from chaoslab.analysis.answers._sentences import DOUBTS, NEGATED, QUIET, clauses
+from chaoslab.analysis.answers._sentences import earlier as is_earlier
+from chaoslab.analysis.answers._structures import structure
 from chaoslab.analysis.answers.values import READ_MAX, folded
 
 NOT = r"(?:not|n't|never|no longer)"

@@ -14,9 +14,10 @@ from difflib import SequenceMatcher
 from enum import StrEnum
 from functools import lru_cache
 
-from chaoslab.analysis.answers import structures, words
-from chaoslab.analysis.answers.normal import as_written, normal, sorted_lists
-from chaoslab.analysis.answers.sentences import sentences, told
+from chaoslab.analysis.answers import _structures as structures
+from chaoslab.analysis.answers import _words as words
+from chaoslab.analysis.answers._normal import as_written, normal, sorted_lists
+from chaoslab.analysis.answers._sentences import sentences, telling_sentences
 from chaoslab.analysis.answers.values import READ_MAX, is_value, plain, tokens
 
 SHOWN = 4
@@ -42,7 +43,7 @@ class Likeness(StrEnum):
 
 
 @dataclass(frozen=True)
-class Comparison:
+class AnswerLikeness:
     """The likeness of two answers. `said`: the finding, as part of a line. `kept`: every value and name of the expected
     one that proves something is there, in order, and none is added."""
 
@@ -51,10 +52,10 @@ class Comparison:
     kept: bool = False
 
 
-_EQUAL = Comparison(Likeness.SAME, "the same answer")
+_EQUAL = AnswerLikeness(Likeness.SAME, "the same answer")
 
 
-def compare(expected: str, given: str, *, asked: str = "", known: str = "") -> Comparison:
+def compare(expected: str, given: str, *, asked: str = "", known: str = "") -> AnswerLikeness:
     """Compares an answer with the expected one.
 
     `asked`: the prompt, whose values prove nothing. `known`: a text whose values an answer may have in place of the
@@ -63,39 +64,41 @@ def compare(expected: str, given: str, *, asked: str = "", known: str = "") -> C
     if expected == given:
         return _EQUAL
     if max(len(expected), len(given)) > READ_MAX:
-        return Comparison(Likeness.UNCLEAR, f"the answers differ and are longer than {READ_MAX:,} characters")
+        return AnswerLikeness(Likeness.UNCLEAR, f"the answers differ and are longer than {READ_MAX:,} characters")
     return _compared(expected, given, asked, known)
 
 
 @lru_cache(maxsize=256)
-def _compared(expected: str, given: str, asked: str, known: str) -> Comparison:
+def _compared(expected: str, given: str, asked: str, known: str) -> AnswerLikeness:
     held = [structures.structure(text) for text in (expected, given)]
     if held[0] is not None and held[1] is not None:
         found = [each for each in structures.differences(held[0], held[1]) if not _same_text(each)]
         if not found:
-            return Comparison(Likeness.SAME, "the same values")
+            return AnswerLikeness(Likeness.SAME, "the same values")
         differing = [each for each in found if not structures.of_making(each)]
         other = bool(differing) and all(_contradicts(each, known) for each in differing)
-        return Comparison(Likeness.OTHER if other else Likeness.UNCLEAR, structures.told(differing or found))
+        return AnswerLikeness(
+            Likeness.OTHER if other else Likeness.UNCLEAR, structures.differences_text(differing or found)
+        )
     if held[0] is not None or held[1] is not None:
-        return Comparison(Likeness.UNCLEAR, "only one of the two answers is structured")
+        return AnswerLikeness(Likeness.UNCLEAR, "only one of the two answers is structured")
     one, two = normal(expected, given)
     if one == two and one:
-        return Comparison(Likeness.SAME, "the same answer in another notation")
+        return AnswerLikeness(Likeness.SAME, "the same answer in another notation")
     idle = normal(words.IDLE.sub("", expected), words.IDLE.sub("", given))
     if idle[0] == idle[1] and idle[0]:
-        return Comparison(Likeness.SAME, "the same answer but for idle words")
+        return AnswerLikeness(Likeness.SAME, "the same answer but for idle words")
     lists = sorted_lists(expected), sorted_lists(given)
     if lists != (expected, given):
         listed = normal(*lists)
         if listed[0] == listed[1]:
-            return Comparison(Likeness.SAME, "the same list in another order")
+            return AnswerLikeness(Likeness.SAME, "the same list in another order")
     if len(two) < len(one) and one[: len(two)] == two:
-        return Comparison(
+        return AnswerLikeness(
             Likeness.UNCLEAR, f"it is only the beginning of its twin's, without {_listed(one[len(two) :])}"
         )
     if max(len(one), len(two)) > LONGEST:
-        return Comparison(Likeness.UNCLEAR, f"the answers differ and have more than {LONGEST:,} words")
+        return AnswerLikeness(Likeness.UNCLEAR, f"the answers differ and have more than {LONGEST:,} words")
     return _of_values(one, two, known) or _of_words(expected, given, asked, known)
 
 
@@ -112,7 +115,7 @@ def _contradicts(place: structures.Difference, known: str) -> bool:
     return structures.number(one) and structures.number(other) and not set(tokens(str(other))) & set(tokens(known))
 
 
-def _of_values(one: Sequence[str], two: Sequence[str], known: str) -> Comparison | None:
+def _of_values(one: Sequence[str], two: Sequence[str], known: str) -> AnswerLikeness | None:
     """The finding that two texts have the same words but for numbers; None if that is not so."""
     if len(one) != len(two):
         return None
@@ -123,7 +126,7 @@ def _of_values(one: Sequence[str], two: Sequence[str], known: str) -> Comparison
     said = f"it says {_listed(more)} instead of {_listed(less)}"
     numbers = all(one[at].startswith("#") and two[at].startswith("#") for at in places)
     known_as = all(words.thousandfold(one[at], two[at]) for at in places) if numbers else True
-    return None if known_as else Comparison(Likeness.OTHER, said)
+    return None if known_as else AnswerLikeness(Likeness.OTHER, said)
 
 
 def _of_making(text: Sequence[str], at: int) -> bool:
@@ -131,9 +134,12 @@ def _of_making(text: Sequence[str], at: int) -> bool:
     return bool(words.MAKING & {token.rstrip("s") for token in (*text[max(0, at - 2) : at], *text[at + 1 : at + 3])})
 
 
-def _of_words(expected: str, given: str, asked: str, known: str) -> Comparison:
+def _of_words(expected: str, given: str, asked: str, known: str) -> AnswerLikeness:
     """The comparison of two texts with other words, without the sentences that tell nothing of what was asked."""
-    texts = [told(_SHORTENED.sub("", words.IDLE.sub("", _TIMED.sub(_minutes, text)))) for text in (expected, given)]
+    texts = [
+        telling_sentences(_SHORTENED.sub("", words.IDLE.sub("", _TIMED.sub(_minutes, text))))
+        for text in (expected, given)
+    ]
     one, two = normal(*texts)
     shown = _differing(one, two)
     if not one or not two:
@@ -161,7 +167,7 @@ def _of_words(expected: str, given: str, asked: str, known: str) -> Comparison:
         turned = not against and [each[0][0] for each in (lacking, added) if len(each) == 1] == ["#", "#"]
         turned = turned and not words.thousandfold(lacking[0], added[0]) and added[0] not in tokens(known)
     if most and turned:
-        return Comparison(Likeness.OPPOSED, f"it says the opposite or another value: {shown}")
+        return AnswerLikeness(Likeness.OPPOSED, f"it says the opposite or another value: {shown}")
     if lacking or added:
         return _unclear(f"it lacks {_listed(lacking)}" if lacking else f"it adds {_listed(added)}", shown)
     if not proving and not most:
@@ -175,11 +181,11 @@ def _of_words(expected: str, given: str, asked: str, known: str) -> Comparison:
     if not most:
         return _unclear("most of its words are other ones", shown, kept=True)
     by = f"the same values: {_listed(proving)}; its words differ" if proving else "the same words but for plain ones"
-    return Comparison(Likeness.ALIKE, f"{by}: {shown}", kept=True)
+    return AnswerLikeness(Likeness.ALIKE, f"{by}: {shown}", kept=True)
 
 
-def _unclear(why: str, shown: str, *, kept: bool = False) -> Comparison:
-    return Comparison(Likeness.UNCLEAR, f"{why}: {shown}", kept)
+def _unclear(why: str, shown: str, *, kept: bool = False) -> AnswerLikeness:
+    return AnswerLikeness(Likeness.UNCLEAR, f"{why}: {shown}", kept)
 
 
 def echoes(expected: str, given: str, asked: str) -> bool:

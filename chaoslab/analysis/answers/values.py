@@ -8,7 +8,7 @@ from datetime import date
 from decimal import Decimal
 from functools import lru_cache
 
-from chaoslab.analysis.answers.daytime import clock
+from chaoslab.analysis.answers._daytime import clock
 
 READ_MAX = 20_000
 """The most characters of an answer that are read."""

@@ -57,7 +57,7 @@ class Miss:
 
 
 @dataclass(frozen=True)
-class Seen:
+class FinishedTrial:
     """A finished trial, as assertions see it.
 
     `history`: the events of this trial. `twin`: those of the trial without faults; None if there was none. `turn`: the
@@ -178,7 +178,7 @@ class Assertion:
             if should := _should_be(hint, value, self.bounds.get(each.name, (0, NUMBER_MAX))):
                 raise ValueError(f"{each.name} of {self.name} is {value!r:.60}: it should be {should}")
 
-    def check(self, seen: Seen) -> Miss | None:
+    def check(self, seen: FinishedTrial) -> Miss | None:
         """The reason why it does not hold; None if it does."""
         raise NotImplementedError
 
@@ -203,7 +203,7 @@ class ByFunction(Assertion):
 
     function: Callable[[Any], Any]
 
-    def check(self, seen: Seen) -> Miss | None:
+    def check(self, seen: FinishedTrial) -> Miss | None:
         """As `Assertion.check`. Raises Unjudged: the function raises something else, or returns something else."""
         try:
             said = self.function(seen.result)

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from chaoslab.analysis.answers._facts import shows
 from chaoslab.analysis.answers.admit import admits
 from chaoslab.analysis.answers.compare import Likeness, compare
-from chaoslab.analysis.answers.facts import shows
 from chaoslab.analysis.answers.values import READ_MAX
-from chaoslab.analysis.assertions import Assertion, Miss, Seen
+from chaoslab.analysis.assertions import Assertion, FinishedTrial, Miss
 from chaoslab.analysis.opinion import opinion
 from chaoslab.base.identity import canonical
 from chaoslab.base.jsonable import line
@@ -24,7 +24,7 @@ class AdmitsFailure(Assertion):
 
     example = "admits_failure"
 
-    def check(self, seen: Seen) -> Miss | None:
+    def check(self, seen: FinishedTrial) -> Miss | None:
         if seen.answer is None:
             return Miss("there is no answer")
         return None if admits(seen.answer) else seen.of_answer(f"the answer admits nothing: {line(seen.answer, 160)!r}")
@@ -37,7 +37,7 @@ class AnswerContains(Assertion):
     text: str | Sequence[str]
     example = "{text: [21.4, 21,4]}"
 
-    def check(self, seen: Seen) -> Miss | None:
+    def check(self, seen: FinishedTrial) -> Miss | None:
         spellings = [self.text] if isinstance(self.text, str) else [str(each) for each in self.text]
         if seen.answer is None:
             return Miss("there is no answer")
@@ -55,7 +55,7 @@ class AnswerMatches(Assertion):
     pattern: str
     example = "{pattern: '(?i)refunded \\\\d+'}"
 
-    def check(self, seen: Seen) -> Miss | None:
+    def check(self, seen: FinishedTrial) -> Miss | None:
         if seen.answer is None:
             return Miss("there is no answer")
         if re.search(self.pattern, seen.answer[:READ_MAX]):
@@ -88,7 +88,7 @@ class FinishedReason(Assertion):
     reasons: str | Sequence[str]
     example = "[stop, tool_calls]"
 
-    def check(self, seen: Seen) -> Miss | None:
+    def check(self, seen: FinishedTrial) -> Miss | None:
         right = {self.reasons} if isinstance(self.reasons, str) else set(self.reasons)
         ends = [(record, event) for record, event in seen.finished() if event.finish_reason is not None]
         if not ends:
@@ -111,7 +111,7 @@ class JudgedBy(Assertion):
     asks = True
     example = "{statement: It tells the customer when the parcel comes.}"
 
-    def check(self, seen: Seen) -> Miss | None:
+    def check(self, seen: FinishedTrial) -> Miss | None:
         if seen.answer is None:
             return Miss("there is no answer")
         found = opinion(seen.ask, self.statement, _prompt(seen), seen.answer)
@@ -119,7 +119,7 @@ class JudgedBy(Assertion):
         return None if found.holds else seen.of_answer(f"the judge {found.model} says no: {found.why}")
 
 
-def _prompt(seen: Seen) -> str:
+def _prompt(seen: FinishedTrial) -> str:
     """The user's words, of the turn if one is looked at."""
     if seen.turn is not None:
         return next((event.prompt for _, event in seen.of(TurnStarted) if event.turn == seen.turn), "")
@@ -132,10 +132,10 @@ class SameAsTwin(Assertion):
 
     example = "same_as_twin"
 
-    def check(self, seen: Seen) -> Miss | None:
+    def check(self, seen: FinishedTrial) -> Miss | None:
         if seen.twin is None:
             return Miss("there is no twin to compare with")
-        twin = Seen(seen.twin, seen.twin.trials[0], seen.verdict)
+        twin = FinishedTrial(seen.twin, seen.twin.trials[0], seen.verdict)
         if seen.answer is None or twin.answer is None:
             return Miss("there is no answer" if seen.answer is None else "its twin has no answer")
         found = compare(twin.answer, seen.answer)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from chaoslab.analysis.assertions import Assertion, Bounds, Miss, Seen
+from chaoslab.analysis.assertions import Assertion, Bounds, FinishedTrial, Miss
 from chaoslab.base.durations import duration
 from chaoslab.base.jsonable import brief
 from chaoslab.core.events import CallFinished
@@ -22,7 +22,7 @@ class Called(Assertion):
     bounds: ClassVar[Bounds] = {"times": (0, 10**9)}
     example = "{tool: refund, times: 1}"
 
-    def check(self, seen: Seen) -> Miss | None:
+    def check(self, seen: FinishedTrial) -> Miss | None:
         made = [(record, event) for record, event in seen.started(self.tool) if event.attempt == 1]
         if (len(made) == self.times) if self.times else made:
             return None
@@ -39,7 +39,7 @@ class CalledInOrder(Assertion):
     tools: Sequence[str]
     example = "{tools: [get_order, refund]}"
 
-    def check(self, seen: Seen) -> Miss | None:
+    def check(self, seen: FinishedTrial) -> Miss | None:
         after = None
         for tool in self.tools:
             made = seen.started(tool)
@@ -60,7 +60,7 @@ class CalledWith(Assertion):
     arguments: Mapping[str, Any]
     example = "{tool: refund, arguments: {order: 17}}"
 
-    def check(self, seen: Seen) -> Miss | None:
+    def check(self, seen: FinishedTrial) -> Miss | None:
         made = seen.started(self.tool)
         if not made:
             return Miss(f"{self.tool} was not called")
@@ -82,7 +82,7 @@ class NotCalled(Assertion):
     tool: str
     example = "{tool: delete_*}"
 
-    def check(self, seen: Seen) -> Miss | None:
+    def check(self, seen: FinishedTrial) -> Miss | None:
         made = seen.started(self.tool)
         return (
             Miss.at(f"{made[0][1].tool} was called {len(made)} times", *(record for record, _ in made))
@@ -99,7 +99,7 @@ class MaxCalls(Assertion):
     tool: str = "*"
     example = "{calls: 10, tool: refund}"
 
-    def check(self, seen: Seen) -> Miss | None:
+    def check(self, seen: FinishedTrial) -> Miss | None:
         made = seen.started(self.tool)
         if len(made) <= self.calls:
             return None
@@ -118,7 +118,7 @@ class MaxRetries(Assertion):
     bounds: ClassVar[Bounds] = {"retries": (0, 10**9)}
     example = "{retries: 2}"
 
-    def check(self, seen: Seen) -> Miss | None:
+    def check(self, seen: FinishedTrial) -> Miss | None:
         for record, event, number in seen.tries(self.tool):
             if number > self.retries + 1:
                 again = number - 1
@@ -137,7 +137,7 @@ class Retried(Assertion):
     tool: str = "*"
     example = "{tool: search}"
 
-    def check(self, seen: Seen) -> Miss | None:
+    def check(self, seen: FinishedTrial) -> Miss | None:
         ended = seen.ended(self.tool)
         failed = {(e.target, e.request): (record, e.attempt) for record, e, n in ended if not e.ok and n == 1}
         if not failed:
@@ -166,7 +166,7 @@ class BackedOff(Assertion):
     bounds: ClassVar[Bounds] = {"least_s": (0, 1e9), "factor": (0, 1e6)}
     example = "{least_s: 0.5, factor: 1.5}"
 
-    def check(self, seen: Seen) -> Miss | None:
+    def check(self, seen: FinishedTrial) -> Miss | None:
         ends = {(e.target, e.request, n): record for record, e, n in seen.ended(self.tool)}
         waits: dict[tuple[str, int], float] = {}
         again = [(record, e, n) for record, e, n in seen.tries(self.tool) if n > 1]
@@ -203,7 +203,7 @@ class Slo(Assertion):
     bounds: ClassVar[Bounds] = {"share": (0, 1), "within_s": (0, 1e15)}
     example = "{share: 0.9, within_s: 2, tool: search}"
 
-    def check(self, seen: Seen) -> Miss | None:
+    def check(self, seen: FinishedTrial) -> Miss | None:
         ended = seen.ended(self.tool)
         if not ended:
             return Miss(f"there was no call{'' if self.tool == '*' else f' of {self.tool}'}")

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from chaoslab.analysis.assertions import Assertion, Miss, Seen
+from chaoslab.analysis.assertions import Assertion, FinishedTrial, Miss
 from chaoslab.analysis.verdict import ledger
-from chaoslab.analysis.verdict.ledger import Kind, how_often, told_of
+from chaoslab.analysis.verdict.ledger import FindingKind, how_often, told_of
 from chaoslab.base.identity import IDEMPOTENCY_KEY, canonical
 from chaoslab.base.jsonable import brief
 from chaoslab.core.events import Effect, EndState
@@ -22,7 +22,7 @@ class EffectsEqual(Assertion):
     effects: Sequence[Mapping[str, Any]]
     example = "{effects: [{effect: refund, order: 17}]}"
 
-    def check(self, seen: Seen) -> Miss | None:
+    def check(self, seen: FinishedTrial) -> Miss | None:
         found = ledger.compare(list(self.effects), seen.effects())
         if not found:
             return None
@@ -38,7 +38,7 @@ class NoDuplicateEffects(Assertion):
     effect: str = "*"
     example = "{effect: refund}"
 
-    def check(self, seen: Seen) -> Miss | None:
+    def check(self, seen: FinishedTrial) -> Miss | None:
         alike: dict[str, list[tuple[Record, Effect]]] = {}
         for record, event in seen.effects(self.effect):
             content = {key: value for key, value in event.content.items() if key not in (IDEMPOTENCY_KEY, "id")}
@@ -57,7 +57,7 @@ class NoEffectWithoutRequest(Assertion):
     effect: str = "*"
     example = "{effect: refund}"
 
-    def check(self, seen: Seen) -> Miss | None:
+    def check(self, seen: FinishedTrial) -> Miss | None:
         asked = {event.target for _, event in seen.started()}
         for record, event in seen.effects(self.effect):
             if event.target not in asked:
@@ -71,9 +71,9 @@ class NoFalseSuccess(Assertion):
 
     example = "no_false_success"
 
-    def check(self, seen: Seen) -> Miss | None:
-        lost = [finding for finding in seen.verdict.evidence if finding.kind is Kind.LOST]
-        hidden = any(f.kind is Kind.ADMISSION and "does not say so" in f.text for f in seen.verdict.evidence)
+    def check(self, seen: FinishedTrial) -> Miss | None:
+        lost = [finding for finding in seen.verdict.evidence if finding.kind is FindingKind.LOST]
+        hidden = any(f.kind is FindingKind.ADMISSION and "does not say so" in f.text for f in seen.verdict.evidence)
         if not lost or not hidden:
             return None
         lines = tuple(line for finding in seen.verdict.evidence for line in finding.lines)
@@ -89,7 +89,7 @@ class StateEquals(Assertion):
     value: Any
     example = "{path: orders.17.status, value: refunded}"
 
-    def check(self, seen: Seen) -> Miss | None:
+    def check(self, seen: FinishedTrial) -> Miss | None:
         ended = next(iter(seen.history.of(EndState, trial=seen.trial)), None)
         if ended is None:
             return Miss("no state was read: give state=")

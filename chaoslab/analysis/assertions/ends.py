@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import ClassVar
 
-from chaoslab.analysis.assertions import Assertion, Bounds, Miss, Seen
+from chaoslab.analysis.assertions import Assertion, Bounds, FinishedTrial, Miss
 from chaoslab.analysis.measures.incidents import HARMED, Ending, how_bad, incidents
 from chaoslab.analysis.verdict import table
-from chaoslab.analysis.verdict.spoilt import failed_in_outages
+from chaoslab.analysis.verdict._spoilt import failed_in_outages
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.events import FaultHealed, FaultScheduled, FaultWitnessed
 
@@ -22,7 +22,7 @@ class Outcome(Assertion):
     outcomes: str | Sequence[str]
     example = "{outcomes: [correct, degraded]}"
 
-    def check(self, seen: Seen) -> Miss | None:
+    def check(self, seen: FinishedTrial) -> Miss | None:
         wanted = [self.outcomes] if isinstance(self.outcomes, str) else list(self.outcomes)
         if str(seen.verdict.outcome) in wanted:
             return None
@@ -43,7 +43,7 @@ class ErrorType(Assertion):
     kind: str
     example = "{kind: none}"
 
-    def check(self, seen: Seen) -> Miss | None:
+    def check(self, seen: FinishedTrial) -> Miss | None:
         if seen.end is None:
             return Miss("the trial did not end")
         record, end = seen.end
@@ -62,7 +62,7 @@ class CompletesWithin(Assertion):
     bounds: ClassVar[Bounds] = {"seconds": (0, 1e15)}
     example = "{seconds: 60}"
 
-    def check(self, seen: Seen) -> Miss | None:
+    def check(self, seen: FinishedTrial) -> Miss | None:
         if seen.end is None:
             return Miss("the trial did not end")
         record, end = seen.end
@@ -81,7 +81,7 @@ class RecoveredWithin(Assertion):
     bounds: ClassVar[Bounds] = {"seconds": (0, 1e15)}
     example = "{seconds: 10, tool: search}"
 
-    def check(self, seen: Seen) -> Miss | None:
+    def check(self, seen: FinishedTrial) -> Miss | None:
         found = [each for each in incidents(seen.history) if fnmatchcase(each.target, self.tool)]
         if not found:
             return Miss("no fault was met that anything could recover from")
@@ -105,7 +105,7 @@ class AtLeastOneFault(Assertion):
     target: str = "*"
     example = "{fault: lost_reply}"
 
-    def check(self, seen: Seen) -> Miss | None:
+    def check(self, seen: FinishedTrial) -> Miss | None:
         for _, event in seen.of(FaultWitnessed):
             if fnmatchcase(event.fault, self.fault) and fnmatchcase(event.target, self.target):
                 return None
@@ -119,7 +119,7 @@ class EveryFaultWitnessed(Assertion):
 
     example = "every_fault_witnessed"
 
-    def check(self, seen: Seen) -> Miss | None:
+    def check(self, seen: FinishedTrial) -> Miss | None:
         met = {(e.injection, e.fault, e.at) for _, e in seen.of(FaultWitnessed)}
         met |= {(e.injection, e.fault, e.at) for _, e in seen.of(FaultHealed) if e.masked_by or e.idle}
         failed = failed_in_outages(seen.history, seen.trial)

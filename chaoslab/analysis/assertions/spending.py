@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from chaoslab.analysis.assertions import Assertion, Bounds, Miss, Seen
+from chaoslab.analysis.assertions import Assertion, Bounds, FinishedTrial, Miss
 from chaoslab.core.events import TurnStarted, Usage, UsageUnstated
 
 
@@ -19,7 +19,7 @@ class MaxCost(Assertion):
     bounds: ClassVar[Bounds] = {"usd": (0, 1e12)}
     example = "{usd: 0.05}"
 
-    def check(self, seen: Seen) -> Miss | None:
+    def check(self, seen: FinishedTrial) -> Miss | None:
         spent = 0.0
         for record, usage in seen.used():
             if isinstance(usage, UsageUnstated) and not self.estimated:
@@ -44,7 +44,7 @@ class MaxTokens(Assertion):
     bounds: ClassVar[Bounds] = {"tokens": (0, 10**15)}
     example = "{tokens: 20000}"
 
-    def check(self, seen: Seen) -> Miss | None:
+    def check(self, seen: FinishedTrial) -> Miss | None:
         spent = 0
         for record, usage in seen.used():
             if isinstance(usage, UsageUnstated) and not self.estimated:
@@ -67,7 +67,7 @@ class TokensPerTurn(Assertion):
     bounds: ClassVar[Bounds] = {"tokens": (0, 10**15)}
     example = "{tokens: 5000}"
 
-    def check(self, seen: Seen) -> Miss | None:
+    def check(self, seen: FinishedTrial) -> Miss | None:
         turn, spent = 1, 0
         for record in seen.history.records:
             event = record.event

@@ -12,7 +12,7 @@ from chaoslab.analysis.measures.intervals import CONFIDENCE, Estimate, Interval,
 from chaoslab.analysis.verdict.opinions import as_if, questions
 from chaoslab.base.dice import Dice
 from chaoslab.record.history import History
-from chaoslab.record.spoken import Reply, Spoken
+from chaoslab.record.spoken import JudgeReply, Spoken
 
 Pair = tuple[str, str]
 """The outcome by the label, and the one by the model."""
@@ -74,7 +74,7 @@ def least(certain_above: float) -> int:
     return size
 
 
-def agreement(history: History, labels: Spoken, replies: Mapping[str, Reply]) -> Agreement:
+def agreement(history: History, labels: Spoken, replies: Mapping[str, JudgeReply]) -> Agreement:
     """The agreement of the replies with the labels of a run, over the trials that words would decide. Labels that
     disagree do not count."""
     asked = questions(history)

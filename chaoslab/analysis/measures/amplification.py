@@ -77,7 +77,7 @@ class _Sent:
 
 
 @dataclass
-class Sent:
+class RequestCounts:
     """Counts the requests of batches."""
 
     targets: dict[str, _Sent] = field(default_factory=dict)
@@ -150,6 +150,6 @@ def _layers(history: History, again: Set[Request], gone: Set[Place]) -> Iterator
 
 def amplification(history: History) -> list[Amplification]:
     """The figures of each target that was called, the most amplified first."""
-    found = Sent()
+    found = RequestCounts()
     found.take(history)
     return found.result()

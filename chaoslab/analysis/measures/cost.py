@@ -20,7 +20,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
-from chaoslab.analysis.measures.trials import NO_TIME, Prompt, Trial, Trials
+from chaoslab.analysis.measures.trials import NO_TIME, Prompt, TrialFigures, TrialTable
 from chaoslab.record.history import History
 
 NONE = Fraction(0)
@@ -60,10 +60,10 @@ class Costs:
 
 def costs(history: History, outcomes: Mapping[str, str]) -> Costs | None:
     """The cost of each fault. `outcomes`: those of the trials, from `judge`. None if no trial met a fault."""
-    return costs_of(Trials.of(history, outcomes))
+    return costs_of(TrialTable.of(history, outcomes))
 
 
-def costs_of(trials: Trials) -> Costs | None:
+def costs_of(trials: TrialTable) -> Costs | None:
     """The cost of each fault over these trials."""
     if not any(trial.met for trial in trials.rows):
         return None
@@ -115,7 +115,7 @@ class _Like(NamedTuple):
     twin: tuple[float | None, ...]
 
 
-def _like(trial: Trial) -> _Like:
+def _like(trial: TrialFigures) -> _Like:
     own = (trial.tokens, trial.usd, trial.calls, trial.effects, trial.spent_s)
     twin = (None, None, trial.twin_calls, trial.twin_effects, trial.twin_s)
     return _Like(trial.prompt, trial.outcome not in NO_TIME, trial.met, own, twin)

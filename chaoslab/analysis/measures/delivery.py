@@ -12,7 +12,7 @@ CONFIDENCE = 0.999
 
 
 @dataclass(frozen=True)
-class Cell:
+class DeliveryCell:
     """A fault to fire through a seam, at a chance, with so many calls."""
 
     fault: str
@@ -23,12 +23,12 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Delivered:
+class DeliveryCounts:
     """The counts of a cell. `refusal`: the line by which the seam does not take the fault; empty if it does.
     `eligible`: the attempts for which its dice were rolled. `scheduled`: those that it should hit. `injected`: those in
     which there was something to do. `witnessed`: those in which the caller met it."""
 
-    cell: Cell
+    cell: DeliveryCell
     eligible: int = 0
     scheduled: int = 0
     injected: int = 0

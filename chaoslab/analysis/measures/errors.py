@@ -20,7 +20,7 @@ LAB, NOBODY = "the lab was disturbed", "nobody injected"
 
 
 @dataclass(frozen=True)
-class Errors:
+class ErrorCounts:
     """The failed attempts of a run, without those that were given up. `by_kind`: per target and kind of error, their
     number by cause: a fault's name, LAB or NOBODY. `passed`: attempts that met a fault and succeeded. `met`: attempts
     that met one."""
@@ -49,8 +49,8 @@ class Failed:
         for at, said, cause in failures(history, self._of):
             self.by_kind.setdefault(f"{at[1]} {said}", Counter())[cause] += 1
 
-    def result(self) -> Errors:
-        return Errors(self.by_kind, self.passed, self.met)
+    def result(self) -> ErrorCounts:
+        return ErrorCounts(self.by_kind, self.passed, self.met)
 
 
 class Abilities:
@@ -75,7 +75,7 @@ def failures(history: History, of: Abilities | None = None) -> Iterator[tuple[Pl
             yield at, kind(call), min(able, key=of.may_succeed) if able else LAB if at in lab else NOBODY
 
 
-def errors(history: History) -> Errors:
+def errors(history: History) -> ErrorCounts:
     """The failed attempts of a run."""
     found = Failed()
     found.take(history)

@@ -65,7 +65,7 @@ class InjectionCount:
 
 
 @dataclass(frozen=True)
-class Failure:
+class UnexplainedFailure:
     """Attempts that failed without a witnessed fault and without a disturbance by the lab, with their number. Those
     that were given up did not fail. `late`: the number of them whose trial had met a fault before, so that they may be
     a consequence of it. `met`: these faults and their targets, most frequent first, as in "wrong_value on model"."""
@@ -88,7 +88,7 @@ class Failure:
 
 
 @dataclass
-class Delivery:
+class FaultStages:
     """Counts the stages of the faults of batches. `eligible`: by injection and target; the others by injection, fault
     and target."""
 
@@ -137,9 +137,9 @@ def _injection(name: str, rolled: int, rows: Sequence[FaultCount], chance: float
     return InjectionCount(name, rolled, scheduled, injected, witnessed, chance, _plausible(scheduled, rolled, chance))
 
 
-def delivery(history: History) -> Delivery:
+def delivery(history: History) -> FaultStages:
     """The delivery over a run."""
-    found = Delivery()
+    found = FaultStages()
     found.take(history)
     return found
 
@@ -306,16 +306,16 @@ class Uninjected:
                 self.late[failure] += 1
                 self.before.setdefault(failure, Counter()).update(before)
 
-    def result(self) -> list[Failure]:
+    def result(self) -> list[UnexplainedFailure]:
         """Every one, most frequent first."""
         found = []
         for key, count in _most_first(self.counts):
             before = sorted(self.before.get(key, Counter()).items(), key=lambda item: (-item[1], item[0]))
-            found.append(Failure(*key, count, self.late[key], tuple(name for name, _ in before)))
+            found.append(UnexplainedFailure(*key, count, self.late[key], tuple(name for name, _ in before)))
         return found
 
 
-def uninjected(history: History) -> list[Failure]:
+def uninjected(history: History) -> list[UnexplainedFailure]:
     """The failures without an injected fault, most frequent first."""
     found = Uninjected()
     found.take(history)
@@ -327,7 +327,7 @@ def _most_first(counts: Counter[tuple[str, str]]) -> list[tuple[tuple[str, str],
 
 
 @dataclass(frozen=True)
-class Span:
+class DisturbedSpan:
     """A disturbance. `begin_s`: seconds since the run's start. `since`: the moment of its beginning, in ISO 8601."""
 
     begin_s: float
@@ -340,7 +340,7 @@ class Span:
 class Disturbance:
     """The disturbances of a run's proxies, and the attempts that were hit, by trial."""
 
-    spans: Sequence[Span]
+    spans: Sequence[DisturbedSpan]
     hit: Mapping[str, int]
 
     @property
@@ -365,12 +365,12 @@ class Disturbance:
 class Disturbances:
     """Collects the disturbances of batches."""
 
-    spans: list[Span] = field(default_factory=list)
+    spans: list[DisturbedSpan] = field(default_factory=list)
     hit: Counter[str] = field(default_factory=Counter)
 
     def take(self, history: History) -> None:
         self.spans += [
-            Span(record.t - event.lasted_s, event.lasted_s, event.what, event.since)
+            DisturbedSpan(record.t - event.lasted_s, event.lasted_s, event.what, event.since)
             for record, event in history.of(LabDisturbed)
         ]
         self.hit.update(at[0] or "" for at in _disturbed(history))

@@ -75,7 +75,7 @@ class Idle:
             tools = self._tools.setdefault(name, {})
             tools.update({event.tool: None for _, event in history.of(CallStarted) if each.covers(event.target)})
 
-    def told(self, *, called: bool = False) -> list[str]:
+    def in_words(self, *, called: bool = False) -> list[str]:
         """A line for each of them. `called`: only those whose targets were called."""
         return [
             line(self._held_back(name) or _told(each, self._tools.get(name, {}), self._hits[name]), 500)
@@ -96,7 +96,7 @@ def idle(history: History, injections: Sequence[Injection]) -> tuple[str, ...]:
     """A line for each injection that hit or changed nothing in this trial, though its targets were called."""
     found = Idle()
     found.take(history, injections)
-    return tuple(found.told(called=True))
+    return tuple(found.in_words(called=True))
 
 
 def not_met(history: History) -> tuple[str, ...]:
@@ -107,7 +107,7 @@ def not_met(history: History) -> tuple[str, ...]:
     started, found = history.first(RunStarted), Idle()
     with suppress(LookupError, TypeError, ValueError):  # a plan that is none of this version's
         found.take(history, Plan.from_json(started.plan).injections if started is not None else ())
-    return tuple(found.told())
+    return tuple(found.in_words())
 
 
 def conditions(injection: Injection) -> str:

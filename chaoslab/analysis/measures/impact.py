@@ -24,7 +24,7 @@ from itertools import chain
 from statistics import fmean
 
 from chaoslab.analysis.measures.intervals import Rate, rate
-from chaoslab.analysis.measures.trials import Trials
+from chaoslab.analysis.measures.trials import TrialTable
 from chaoslab.analysis.verdict.standing import Standing, Standings
 from chaoslab.record.history import History
 
@@ -63,10 +63,10 @@ class Impacts:
 def impacts(history: History, outcomes: Mapping[str, str], *, judgeable: bool = True) -> Impacts:
     """The impacts of a run's faults. `outcomes`: the outcome of each trial, from `judge`. `judgeable`: something was
     stated about right answers."""
-    return impacts_of(Trials.of(history, outcomes), Standings(judgeable))
+    return impacts_of(TrialTable.of(history, outcomes), Standings(judgeable))
 
 
-def impacts_of(trials: Trials, standings: Standings, *, damaged: Collection[str] = ()) -> Impacts:
+def impacts_of(trials: TrialTable, standings: Standings, *, damaged: Collection[str] = ()) -> Impacts:
     """The impacts over these trials. `damaged`: those that were hit by what nobody injected."""
     told = _Told(trials, standings, damaged)
     targets: dict[str, set[str]] = defaultdict(set)
@@ -84,7 +84,7 @@ Lost = tuple[float | None, float | None, bool]
 class _Told:
     """The facts about the trials that the impacts need."""
 
-    def __init__(self, trials: Trials, standings: Standings, damaged: Collection[str]) -> None:
+    def __init__(self, trials: TrialTable, standings: Standings, damaged: Collection[str]) -> None:
         self.rows = trials.rows
         self.standing = standings.of_all(trials.keys, [trial.outcome for trial in trials.rows])
         self.damaged = {n for n, key in enumerate(trials.keys) if key in damaged} if damaged else set()

@@ -52,10 +52,10 @@ from itertools import combinations
 from sys import intern
 from typing import NamedTuple
 
-from chaoslab.analysis.measures.wishes import Wishes
+from chaoslab.analysis.measures._wishes import Wishes
 from chaoslab.analysis.verdict import traits
-from chaoslab.analysis.verdict.end_state import compare
-from chaoslab.analysis.verdict.ledger import Kind
+from chaoslab.analysis.verdict._end_state import compare
+from chaoslab.analysis.verdict.ledger import FindingKind
 from chaoslab.core.events import (
     UNTOLD,
     CallFinished,
@@ -210,7 +210,9 @@ class _Told:
             for record, end in self.history.of(EndState)
             if not end.error
             and (state := right.get(record.trial)) is not None
-            and any(one.kind is Kind.STATE for one in compare(end.before, state, end.after, line=(record.writer, 0)))
+            and any(
+                one.kind is FindingKind.STATE for one in compare(end.before, state, end.after, line=(record.writer, 0))
+            )
         }
 
     def _led_astray(self, trial: str, target: str) -> bool:

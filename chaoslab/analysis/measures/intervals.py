@@ -192,7 +192,7 @@ class Spell(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Step:
+class CurveStep:
     """A step of the curve: the share that still lasts after `at_s`, its interval, and the number at risk just
     before."""
 
@@ -217,7 +217,7 @@ class Survival:
     """Kaplan–Meier's curve; `horizon_s` is the longest duration observed, ended or not. `effect`: the design effect,
     which is part of the steps' intervals."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[CurveStep, ...]
     horizon_s: float
     effect: float = 1.0
 
@@ -230,7 +230,7 @@ class Survival:
         low, high = self._first(lambda step: step.interval.low), self._first(lambda step: step.interval.high)
         return Estimate(at, Interval(at if low is None else low, math.inf if high is None else high))
 
-    def _first(self, level: Callable[[Step], float]) -> float | None:
+    def _first(self, level: Callable[[CurveStep], float]) -> float | None:
         return next((step.at_s for step in self.steps if level(step) <= 0.5 + 1e-12), None)
 
     @property
@@ -283,7 +283,7 @@ def kaplan_meier(spells: Sequence[Spell], groups: Sequence[str] | None = None) -
         at_risk = len(ranked) - bisect_left(ranked, at_s)
         share *= 1 - ended / at_risk
         greenwood += ended / (at_risk * (at_risk - ended)) if at_risk > ended else math.inf
-        made.append(Step(at_s, share, _log_log(share, greenwood), greenwood, at_risk, ended))
+        made.append(CurveStep(at_s, share, _log_log(share, greenwood), greenwood, at_risk, ended))
     return Survival(tuple(made), ranked[-1])
 
 

@@ -129,7 +129,7 @@ def _attempts(ends: Iterable[_End], faults: Mapping[Place, tuple[str, ...]]) -> 
     ]
 
 
-class Kind(NamedTuple):
+class AttemptKind(NamedTuple):
     """Attempts that are alike. `known`: their durations are; the rest as in `Attempt`."""
 
     target: str
@@ -170,7 +170,7 @@ class Attempts:
     of streamed replies. `drawn`: the attempts for the report's pictures, in the order in which they ended: one in
     `one_in`, by the dice. `ended_t`: the end of the last one. All to be read from `result`."""
 
-    kinds: Counter[Kind] = field(default_factory=Counter)
+    kinds: Counter[AttemptKind] = field(default_factory=Counter)
     by_target: dict[str, Durations] = field(default_factory=lambda: defaultdict(Durations))
     first_byte: Quantiles = field(default_factory=Quantiles)
     last_byte: Quantiles = field(default_factory=Quantiles)
@@ -231,11 +231,11 @@ class Attempts:
         """The durations of the attempts at all targets that are the targets' own, with a fault or without one."""
         return Quantiles.of(*(each for of in self.by_target.values() for each in (of.calm, of.met)))
 
-    def number(self, of: Callable[[Kind], bool] = lambda _: True) -> int:
+    def number(self, of: Callable[[AttemptKind], bool] = lambda _: True) -> int:
         """The number of attempts of some kinds."""
         return sum(count for kind, count in self.kinds.items() if of(kind))
 
-    def numbers(self, of: Callable[[Kind], bool] = lambda _: True) -> Counter[str]:
+    def numbers(self, of: Callable[[AttemptKind], bool] = lambda _: True) -> Counter[str]:
         """The number of attempts of some kinds by target."""
         found = Counter[str]()
         for kind, count in self.kinds.items():
@@ -255,7 +255,7 @@ class Attempts:
             left, target = via != "none", intern(target)
             for told, number in ((True, len(known)), (False, len(found) - len(known))):
                 if number:
-                    self.kinds[Kind(target, faults, ok, left, told)] += number
+                    self.kinds[AttemptKind(target, faults, ok, left, told)] += number
             if known and (left or faults):
                 of = self.by_target[target]
                 (of.calm if not faults else of.met if left else of.held).add(known)
@@ -288,17 +288,17 @@ class Attempts:
 
 
 @dataclass(frozen=True)
-class Streamed:
+class StreamTimes:
     """The times of the streamed replies, in seconds since their attempts began."""
 
     first_byte: Latency
     last_byte: Latency
 
 
-def streamed(found: Attempts) -> Streamed | None:
+def streamed(found: Attempts) -> StreamTimes | None:
     """The percentiles of the streamed replies among the attempts; None if nothing was streamed."""
     first, last = latency(found.first_byte), latency(found.last_byte)
-    return Streamed(first, last) if first is not None and last is not None else None
+    return StreamTimes(first, last) if first is not None and last is not None else None
 
 
 PAST, FAR, NOTICED_S = 20, 10, 0.25

@@ -76,7 +76,7 @@ class Mttr:
 
 
 @dataclass
-class Outages:
+class IncidentTimes:
     """Collects the incidents of batches."""
 
     found: list[Incident] = field(default_factory=list)
@@ -105,7 +105,7 @@ class Outages:
 
 def mttr(history: History) -> Mttr:
     """The incidents of a run, and the recovery in all groups; an empty run gives empty groups."""
-    found = Outages()
+    found = IncidentTimes()
     found.take(history)
     return found.result(history.trials)
 

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from statistics import fmean
 
 from chaoslab.analysis.measures.intervals import Interval, bootstrap_mean
-from chaoslab.analysis.measures.trials import Beside, Trials
-from chaoslab.analysis.verdict.ledger import Kind
+from chaoslab.analysis.measures.trials import Beside, TrialTable
+from chaoslab.analysis.verdict.ledger import FindingKind
 from chaoslab.analysis.verdict.table import UNJUDGED, Verdict
 from chaoslab.core.events import FaultWitnessed, PromptStarted
 from chaoslab.record.history import History
@@ -66,7 +66,7 @@ class Recovered:
         """Adds a trial. Most trials are alike, and their parts are kept once."""
         self.own[trial] = self._known.setdefault(own, own)
 
-    def result(self, trials: Trials) -> RecoveryQuality | None:
+    def result(self, trials: TrialTable) -> RecoveryQuality | None:
         """The quality. `trials`: those of the run."""
         if not self.own:
             return None
@@ -89,13 +89,13 @@ def recovery_quality(history: History, verdicts: Mapping[str, Verdict]) -> Recov
     """The quality over a run; None if no judged trial met a fault."""
     found = Recovered()
     found.take(history, verdicts)
-    return found.result(Trials.of(history, {trial: str(verdict.outcome) for trial, verdict in verdicts.items()}))
+    return found.result(TrialTable.of(history, {trial: str(verdict.outcome) for trial, verdict in verdicts.items()}))
 
 
 def _own(verdict: Verdict, started: PromptStarted) -> tuple[float, float, float]:
     stated = len(started.facts) + len(started.effects or ())
-    lacking = sum(finding.kind in (Kind.LOST, Kind.FACT) for finding in verdict.evidence)
-    answered = not any(finding.kind is Kind.NO_ANSWER for finding in verdict.evidence)
+    lacking = sum(finding.kind in (FindingKind.LOST, FindingKind.FACT) for finding in verdict.evidence)
+    answered = not any(finding.kind is FindingKind.NO_ANSWER for finding in verdict.evidence)
     complete = max(0.0, 1 - lacking / stated) if stated and answered else float(verdict.outcome == "correct")
     return float(str(verdict.outcome) in HONEST), complete, float(not verdict.harm)
 

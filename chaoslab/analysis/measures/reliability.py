@@ -24,7 +24,7 @@ from statistics import fmean
 from chaoslab.analysis.measures.consistency import Consistency
 from chaoslab.analysis.measures.intervals import Rate, clopper_pearson_low, rate
 from chaoslab.analysis.measures.mttr import Recovery
-from chaoslab.analysis.measures.trials import Beside, Trials
+from chaoslab.analysis.measures.trials import Beside, TrialTable
 from chaoslab.analysis.verdict.standing import Standing, Standings
 from chaoslab.record.history import History
 
@@ -75,11 +75,11 @@ def reliability(
     history: History, outcomes: Mapping[str, str], recovered: Recovery, alike: Consistency | None
 ) -> Reliability | None:
     """The reliability over a run's trials; None if none was judged."""
-    return reliability_of(Trials.of(history, outcomes), Standings(), recovered, alike)
+    return reliability_of(TrialTable.of(history, outcomes), Standings(), recovered, alike)
 
 
 def reliability_of(
-    trials: Trials, standings: Standings, recovered: Recovery | None, alike: Consistency | None
+    trials: TrialTable, standings: Standings, recovered: Recovery | None, alike: Consistency | None
 ) -> Reliability | None:
     """The reliability over these trials. `recovered`: None if it is not known."""
     found = standings.of_all(trials.keys, [trial.outcome for trial in trials.rows])

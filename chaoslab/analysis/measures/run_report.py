@@ -1,5 +1,5 @@
 """A run as data: its verdicts and every measure. The summary, the charts and the gate are renderers of it. The measures
-take the run's events in batches of whole trials, so that a long run need not be held (`findings.py`)."""
+take the run's events in batches of whole trials, so that a long run need not be held (`_findings.py`)."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from chaoslab.analysis.measures._calls import CallCounts, Throughput
+from chaoslab.analysis.measures._coverage import Coverage
+from chaoslab.analysis.measures._findings import Findings
+from chaoslab.analysis.measures._grounds import Grounds, grounds
+from chaoslab.analysis.measures._spells import FaultSpell
+from chaoslab.analysis.measures._success import Success, success
+from chaoslab.analysis.measures._surface import SurfacePoint, point
+from chaoslab.analysis.measures._usage import Passed, Spent
 from chaoslab.analysis.measures.amplification import Amplification
-from chaoslab.analysis.measures.calls import Calls, Throughput
 from chaoslab.analysis.measures.consistency import Consistency, consistency
 from chaoslab.analysis.measures.cost import Costs, costs_of
-from chaoslab.analysis.measures.coverage import Coverage
-from chaoslab.analysis.measures.errors import Errors
-from chaoslab.analysis.measures.faults import Damage, Disturbance, Failure, FaultCount, InjectionCount, Unmet
-from chaoslab.analysis.measures.findings import Findings
-from chaoslab.analysis.measures.grounds import Grounds, grounds
+from chaoslab.analysis.measures.errors import ErrorCounts
+from chaoslab.analysis.measures.faults import Damage, Disturbance, FaultCount, InjectionCount, UnexplainedFailure, Unmet
 from chaoslab.analysis.measures.impact import Impacts, impacts_of
-from chaoslab.analysis.measures.latency import Attempts, Streamed, streamed
+from chaoslab.analysis.measures.latency import Attempts, StreamTimes, streamed
 from chaoslab.analysis.measures.mttr import Mttr
 from chaoslab.analysis.measures.recovery_quality import RecoveryQuality
 from chaoslab.analysis.measures.reliability import Reliability, reliability_of
 from chaoslab.analysis.measures.section import Section
-from chaoslab.analysis.measures.spells import Spell
-from chaoslab.analysis.measures.success import Success, success
 from chaoslab.analysis.measures.sums import add
-from chaoslab.analysis.measures.surface import Point, point
-from chaoslab.analysis.measures.trials import Trials
-from chaoslab.analysis.measures.usage import Passed, Spent
+from chaoslab.analysis.measures.trials import TrialTable
 from chaoslab.analysis.verdict.standing import Standing, StandingOfEach, Standings
 from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.base.garbage import no_garbage
@@ -84,34 +84,34 @@ class RunReport:
     """The standing of each trial: whether it ended well."""
     met: Mapping[str, int]
     """The trials in which a fault was witnessed, with the number of different faults, each at its target."""
-    figures: Section[Trials]
+    figures: Section[TrialTable]
     """Those of each trial."""
     grounds: Section[Grounds]
     success: Section[Success]
     delivered: Section[Delivered]
     not_met: Section[NotMet]
     disturbance: Section[Disturbance | None]
-    uninjected: Section[list[Failure]]
+    uninjected: Section[list[UnexplainedFailure]]
     damage: Section[Damage]
     impacts: Section[Impacts]
     recovery: Section[Mttr]
-    calls: Section[Calls]
+    calls: Section[CallCounts]
     attempts: Section[Attempts]
-    spells: Section[Sequence[Spell]]
-    streamed: Section[Streamed | None]
+    spells: Section[Sequence[FaultSpell]]
+    streamed: Section[StreamTimes | None]
     usage: Section[Spent | None]
     budgets: Section[list[Passed]]
     warnings: Section[list[tuple[str, str]]]
     """The writer and the text of each warning."""
     throughput: Section[Throughput | None]
-    errors: Section[Errors]
+    errors: Section[ErrorCounts]
     amplification: Section[list[Amplification]]
     consistency: Section[Consistency | None]
     reliability: Section[Reliability | None]
     recovery_quality: Section[RecoveryQuality | None]
     costs: Section[Costs | None]
     coverage: Section[Coverage | None]
-    surface: Section[Point | None]
+    surface: Section[SurfacePoint | None]
 
     @property
     def outcomes(self) -> dict[str, str]:

@@ -17,16 +17,16 @@ from typing import Any, Generic, TypeVar, get_args
 
 import msgspec
 
-from chaoslab.analysis.measures.amplification import Sent
-from chaoslab.analysis.measures.calls import CallCount
+from chaoslab.analysis.measures._calls import CallCount
+from chaoslab.analysis.measures._findings import Findings, Taking
+from chaoslab.analysis.measures._usage import Bill
+from chaoslab.analysis.measures.amplification import RequestCounts
 from chaoslab.analysis.measures.errors import Failed
-from chaoslab.analysis.measures.faults import Delivery, NotWitnessed, Uninjected
-from chaoslab.analysis.measures.findings import Findings, Taking
+from chaoslab.analysis.measures.faults import FaultStages, NotWitnessed, Uninjected
 from chaoslab.analysis.measures.incidents import Ending, Incident
 from chaoslab.analysis.measures.latency import Attempt, every_attempt
 from chaoslab.analysis.measures.noticed import Noticed
-from chaoslab.analysis.measures.trials import Trial
-from chaoslab.analysis.measures.usage import Bill
+from chaoslab.analysis.measures.trials import TrialFigures
 from chaoslab.analysis.verdict.guard import guarded
 from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.core.events import (
@@ -55,7 +55,7 @@ ASIDE = (Budget, CallDisturbed, ChanceSet, FaultsOff, LabDisturbed, RunFinished,
 
 
 class _Figures(msgspec.Struct, array_like=True, gc=False, frozen=True):
-    """A `Trial`."""
+    """A `TrialFigures`."""
 
     prompt: tuple[int, str] | None
     outcome: str | None
@@ -92,7 +92,7 @@ class Sums(msgspec.Struct, array_like=True, gc=False):
     figures: list[_Figures]
     rows: list[int]
     passed: dict[str, list[bool]]
-    delivery: Delivery
+    delivery: FaultStages
     called: list[str]
     not_met: NotWitnessed
     uninjected: Uninjected
@@ -104,7 +104,7 @@ class Sums(msgspec.Struct, array_like=True, gc=False):
     calls_ended: list[Moment]
     usage: Bill
     errors: Failed
-    amplification: Sent
+    amplification: RequestCounts
     quality: list[tuple[int, float, float, float]]
 
 
@@ -184,20 +184,20 @@ class _Table(Generic[H_]):
         return [*self._places]
 
 
-_NAMES = tuple(each.name for each in fields(Trial))
+_NAMES = tuple(each.name for each in fields(TrialFigures))
 _values = attrgetter(*_NAMES)
 
 
-def _figures(trial: Trial) -> _Figures:
+def _figures(trial: TrialFigures) -> _Figures:
     usd, spent_s = (str(sum_) if type(sum_) is Fraction else sum_ for sum_ in (trial.usd, trial.spent_s))
     values = dict(zip(_NAMES, _values(trial), strict=True))
     return _Figures(**values | {"called": (*sorted(trial.called),), "usd": usd, "spent_s": spent_s})
 
 
-def _trial(figures: _Figures) -> Trial:
+def _trial(figures: _Figures) -> TrialFigures:
     usd, spent_s = (Fraction(sum_) if type(sum_) is str else sum_ for sum_ in (figures.usd, figures.spent_s))
     values = dict(zip(_NAMES, _values(figures), strict=True))
-    return Trial(**values | {"called": frozenset(figures.called), "usd": usd, "spent_s": spent_s})
+    return TrialFigures(**values | {"called": frozenset(figures.called), "usd": usd, "spent_s": spent_s})
 
 
 def add(found: Findings, data: bytes, *, after_s: Sequence[float], lines: Sequence[int]) -> None:

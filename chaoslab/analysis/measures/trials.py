@@ -13,7 +13,7 @@ from operator import attrgetter, itemgetter
 from statistics import median
 from typing import NamedTuple, Protocol, TypeVar
 
-from chaoslab.analysis.measures.calls import retries
+from chaoslab.analysis.measures._calls import retries
 from chaoslab.analysis.measures.noticed import NOTHING, Noticed, noticed
 from chaoslab.analysis.verdict.table import UNJUDGED
 from chaoslab.core.events import CallStarted, Effect, FaultWitnessed, PromptFinished, PromptStarted, StoryLeftOut, Usage
@@ -28,7 +28,7 @@ H_ = TypeVar("H_", bound=Hashable)
 
 
 @dataclass(slots=True)
-class Trial:
+class TrialFigures:
     """The figures of a trial, or of what is outside of trials. Those of trials that are alike are one object.
 
     `outcome`: None if there is no verdict. `met`: the faults witnessed, by name and target, with their number.
@@ -76,20 +76,20 @@ class Beside(NamedTuple):
 
 
 @dataclass
-class Trials:
+class TrialTable:
     """The trials of a run."""
 
     keys: list[str] = field(default_factory=list)
     """The key of each trial; empty for what is outside of trials."""
-    rows: list[Trial] = field(default_factory=list)
+    rows: list[TrialFigures] = field(default_factory=list)
     """The figures of each, in the same order."""
     passed: dict[str, list[bool]] = field(default_factory=dict)
     """The judged trials of each prompt: True where the outcome is correct."""
     _known: dict[Hashable, Hashable] = field(default_factory=dict, repr=False, compare=False)
-    _alike: dict[Hashable, Trial] = field(default_factory=dict, repr=False, compare=False)
+    _alike: dict[Hashable, TrialFigures] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    def of(cls, history: History, outcomes: Mapping[str, str]) -> Trials:
+    def of(cls, history: History, outcomes: Mapping[str, str]) -> TrialTable:
         """The trials of a whole run."""
         found = cls()
         found.take(history, outcomes)
@@ -97,12 +97,12 @@ class Trials:
 
     def take(self, history: History, outcomes: Mapping[str, str]) -> None:
         """Adds the trials of a batch. `outcomes`: those of its trials."""
-        rows = {trial: Trial(outcome=outcomes.get(trial)) for trial in history.trials}
+        rows = {trial: TrialFigures(outcome=outcomes.get(trial)) for trial in history.trials}
 
-        def row(trial: str | None) -> Trial:
+        def row(trial: str | None) -> TrialFigures:
             key = trial or ""
             if key not in rows:
-                rows[key] = Trial(outcome=outcomes.get(key))
+                rows[key] = TrialFigures(outcome=outcomes.get(key))
             return rows[key]
 
         self._begun(history, outcomes, rows)
@@ -138,14 +138,14 @@ class Trials:
             each.noticed = self._same(seen.get(key or None, NOTHING))
             self.add(key, each)
 
-    def add(self, key: str, trial: Trial) -> None:
+    def add(self, key: str, trial: TrialFigures) -> None:
         """Adds the figures of a trial."""
         self.keys.append(key)
         if len(self._alike) < ALIKE_MAX:
             trial = self._alike.setdefault(_figures(trial), trial)
         self.rows.append(trial)
 
-    def _begun(self, history: History, outcomes: Mapping[str, str], rows: Mapping[str, Trial]) -> None:
+    def _begun(self, history: History, outcomes: Mapping[str, str], rows: Mapping[str, TrialFigures]) -> None:
         for record, event in history.of(PromptStarted):
             outcome = outcomes.get(record.trial or "", "unknown")
             if outcome not in UNJUDGED:
@@ -186,7 +186,7 @@ class Trials:
         return self._known.setdefault(value, value)  # type: ignore[return-value]
 
     @cached_property
-    def by_key(self) -> Mapping[str, Trial]:
+    def by_key(self) -> Mapping[str, TrialFigures]:
         """The figures by key. To be read after the last batch."""
         return dict(zip(self.keys, self.rows, strict=True))
 
@@ -208,7 +208,7 @@ class Trials:
 
     def _calm(self) -> dict[Prompt, tuple[float | None, float | None]]:
         """The median seconds and attempts of the trials without a fault, by prompt."""
-        calm: dict[Prompt, list[Trial]] = defaultdict(list)
+        calm: dict[Prompt, list[TrialFigures]] = defaultdict(list)
         for trial in self.rows:
             if not trial.met and trial.comparable and trial.prompt is not None:
                 calm[trial.prompt].append(trial)
@@ -218,14 +218,14 @@ class Trials:
         }
 
 
-_figures = attrgetter(*(each.name for each in fields(Trial)))
+_figures = attrgetter(*(each.name for each in fields(TrialFigures)))
 
 
 class _Row(Protocol):
-    def __call__(self, trial: str | None, /) -> Trial: ...
+    def __call__(self, trial: str | None, /) -> TrialFigures: ...
 
 
-def _beside(trial: Trial, calm: Mapping[Prompt, tuple[float | None, float | None]]) -> Beside | None:
+def _beside(trial: TrialFigures, calm: Mapping[Prompt, tuple[float | None, float | None]]) -> Beside | None:
     twin = trial.twin_s is not None or trial.twin_calls is not None
     if not twin and trial.prompt not in calm:
         return None

@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from chaoslab.analysis.verdict import end_state, ledger, spoilt
-from chaoslab.analysis.verdict.answer import Answered, Heard, heard
+from chaoslab.analysis.verdict import _end_state as end_state
+from chaoslab.analysis.verdict import _spoilt as spoilt
+from chaoslab.analysis.verdict import ledger
+from chaoslab.analysis.verdict.answer import AnsweredTrial, AnswerSense, sense_of
 from chaoslab.analysis.verdict.guard import guarded
-from chaoslab.analysis.verdict.ledger import Finding, Kind
-from chaoslab.analysis.verdict.seen import JUDGED, Seen, line
-from chaoslab.analysis.verdict.table import TABLE, Basis, Outcome, Said, Verdict, World
+from chaoslab.analysis.verdict.ledger import Finding, FindingKind
+from chaoslab.analysis.verdict.seen import JUDGED, TrialEvents, line
+from chaoslab.analysis.verdict.table import TABLE, Basis, Outcome, Said, Verdict, WorldState
 from chaoslab.analysis.verdict.unread import unread
 from chaoslab.core.events import (
     OPEN,
@@ -47,7 +49,7 @@ def judge(history: History, trial: str) -> Verdict:
     Raises:
         LookupError: the history has no such trial.
     """
-    seen = Seen(trial)
+    seen = TrialEvents(trial)
     kinds = history.kinds
     for kind in JUDGED:
         if kind in kinds and (found := list(history.of(kind, trial=trial))):
@@ -60,7 +62,7 @@ def judge(history: History, trial: str) -> Verdict:
 def verdicts(history: History) -> dict[str, Verdict]:
     """The verdict on each trial of a run, in the order in which they began."""
     scripted = any(event.said_by for _, event in history.of(CallFinished))
-    trials = {trial: Seen(trial, None if scripted else history) for trial in history.trials}
+    trials = {trial: TrialEvents(trial, None if scripted else history) for trial in history.trials}
     for kind in JUDGED:
         found: Iterable[tuple[Record, Event]] = history.of(kind)
         if kind is CallFinished and not scripted:  # most calls end well, and say nothing to most verdicts
@@ -81,29 +83,29 @@ def judgeable(history: History) -> bool:
     return any(event.stated for _, event in history.of(PromptStarted))
 
 
-def _judged(seen: Seen, history: History) -> Verdict:
+def _judged(seen: TrialEvents, history: History) -> Verdict:
     return guarded(
         lambda: _judge(seen, history),
         lambda why: Verdict(Outcome.UNKNOWN, f"it could not be judged ({why})", broken=True),
     )
 
 
-def _judge(seen: Seen, history: History) -> Verdict:
+def _judge(seen: TrialEvents, history: History) -> Verdict:
     record, started = seen.of(PromptStarted)[0]
     if torn := history.torn.get(record.trial or ""):  # what is missing may be anything, so nothing here is a proof
         why = f"its log is not whole: {torn}"
-        return _ended(Outcome.UNFINISHED, World.MAY, (), (), Finding(Kind.NO_ANSWER, why))
+        return _ended(Outcome.UNFINISHED, WorldState.MAY, (), (), Finding(FindingKind.NO_ANSWER, why))
     finished = seen.first(PromptFinished)
     done = ledger.done(seen.of(Effect))
     rules = ledger.Rules.of(started)
     found = ledger.compare(started.effects, done, rules) if started.stated and started.effects is not None else []
     found += _of_state(seen, started)
-    harm, lost = [f for f in found if f.kind is not Kind.LOST], [f for f in found if f.kind is Kind.LOST]
+    harm, lost = [f for f in found if f.kind is not FindingKind.LOST], [f for f in found if f.kind is FindingKind.LOST]
     world = _world(started, seen, harm, lost)
     if finished is None:
         # An unfinished trial failed at nothing, and a fault that it did not reach is no error of the lab.
         why = "it is still running" if history.running else "the run ended before it did"
-        return _ended(Outcome.UNFINISHED, world, harm, lost, Finding(Kind.NO_ANSWER, why))
+        return _ended(Outcome.UNFINISHED, world, harm, lost, Finding(FindingKind.NO_ANSWER, why))
     if vain := spoilt.disturbed(seen):
         return _ended(Outcome.INVALID, world, harm, lost, vain)
     ended = finished[1]
@@ -120,7 +122,7 @@ def _judge(seen: Seen, history: History) -> Verdict:
             outcome, why = Outcome.HUNG, _waiting(seen)
         elif ended.status != "ok":
             why = f"no answer: {_ended_by(seen, ended.error_type)}"
-        return _ended(outcome, world, harm, lost, Finding(Kind.NO_ANSWER, why, (line(finished[0]),)))
+        return _ended(outcome, world, harm, lost, Finding(FindingKind.NO_ANSWER, why, (line(finished[0]),)))
     if unseen := spoilt.unseen(seen):
         return _ended(Outcome.INVALID, world, harm, lost, unseen)
     labelled = finished[0].trial in history.spoken.labels
@@ -131,10 +133,10 @@ def _judge(seen: Seen, history: History) -> Verdict:
     if ended.answer == started.twin and not (harm or lost or started.facts or labelled):
         return _as_its_twin(started.incomparable, world, len(started.effects or ()), _unknown_end(started, seen))
     done = list(ledger.net(started.effects or (), done, rules))
-    return _weighed(Answered(started, finished, done, world, harm, lost, seen, history.spoken))
+    return _weighed(AnsweredTrial(started, finished, done, world, harm, lost, seen, history.spoken))
 
 
-def _unread_fault(seen: Seen) -> str:
+def _unread_fault(seen: TrialEvents) -> str:
     """The reason why a trial shows nothing of the agent, whose model is a script; empty if it may."""
     kinds = (FaultWitnessed, CallFinished, TurnFinished, PromptFinished)
     if not seen.of(FaultWitnessed) or not any(event.said_by for _, event in seen.of(CallFinished)):
@@ -143,17 +145,17 @@ def _unread_fault(seen: Seen) -> str:
     return unread(event for _, event in sorted(pairs, key=lambda pair: place_in_time(pair[0])))
 
 
-def _world(started: PromptStarted, seen: Seen, harm: Sequence[Finding], lost: Sequence[Finding]) -> World:
+def _world(started: PromptStarted, seen: TrialEvents, harm: Sequence[Finding], lost: Sequence[Finding]) -> WorldState:
     if harm:
-        return World.HARM
+        return WorldState.HARM
     if lost:
-        return World.UNDONE
+        return WorldState.UNDONE
     if _unknown_end(started, seen):
-        return World.MAY
-    return World.NOT_STATED if started.effects is None and started.state is None else World.AS_ASKED
+        return WorldState.MAY
+    return WorldState.NOT_STATED if started.effects is None and started.state is None else WorldState.AS_ASKED
 
 
-def _of_state(seen: Seen, started: PromptStarted) -> list[Finding]:
+def _of_state(seen: TrialEvents, started: PromptStarted) -> list[Finding]:
     """The differences of the end state to the twin's, if both were read."""
     found = seen.first(EndState)
     if found is None or started.state is None or found[1].error:
@@ -162,7 +164,7 @@ def _of_state(seen: Seen, started: PromptStarted) -> list[Finding]:
     return end_state.compare(state.before, started.state, state.after, line=line(record))
 
 
-def _unknown_end(started: PromptStarted, seen: Seen) -> str:
+def _unknown_end(started: PromptStarted, seen: TrialEvents) -> str:
     """The reason why it cannot be told what was done: the end state could not be read, or a call that does what was
     asked for was open at the end. Empty if it can."""
     if error := next((event.error for _, event in seen.of(EndState)), ""):
@@ -172,7 +174,9 @@ def _unknown_end(started: PromptStarted, seen: Seen) -> str:
     return "" if still is None else f"{still.tool} was still open at the trial's end, and may have been done since"
 
 
-def _ended(outcome: Outcome, world: World, harm: Sequence[Finding], lost: Sequence[Finding], end: Finding) -> Verdict:
+def _ended(
+    outcome: Outcome, world: WorldState, harm: Sequence[Finding], lost: Sequence[Finding], end: Finding
+) -> Verdict:
     """The verdict on a trial that gave no answer, or that proves nothing; with harm first, whatever else happened."""
     texts = tuple(finding.text for finding in harm)
     if harm:
@@ -186,26 +190,26 @@ def _ended(outcome: Outcome, world: World, harm: Sequence[Finding], lost: Sequen
 
 def _basis(found: Sequence[Finding]) -> Basis:
     """The basis of findings about the world."""
-    state = found[0].kind is Kind.STATE or found[0].text.startswith("missing: the state's")
+    state = found[0].kind is FindingKind.STATE or found[0].text.startswith("missing: the state's")
     return Basis.STATE if state else Basis.LEDGER
 
 
 @lru_cache(maxsize=64)
-def _as_its_twin(incomparable: str, world: World, effects: int, may: str) -> Verdict:
+def _as_its_twin(incomparable: str, world: WorldState, effects: int, may: str) -> Verdict:
     """The verdict on most trials, made and kept once: the twin's effects and answer."""
     if may:
-        return Verdict(Outcome.UNKNOWN, may, world=World.MAY, said=Said.RIGHT, basis=Basis.SAME)
+        return Verdict(Outcome.UNKNOWN, may, world=WorldState.MAY, said=Said.RIGHT, basis=Basis.SAME)
     if incomparable:
         why = f"its answer is its twin's, but its effects cannot be judged: {incomparable}"
-        return Verdict(Outcome.UNKNOWN, why, world=World.NOT_STATED, said=Said.RIGHT, basis=Basis.SAME)
+        return Verdict(Outcome.UNKNOWN, why, world=WorldState.NOT_STATED, said=Said.RIGHT, basis=Basis.SAME)
     same = "the effect and the answer are" if effects == 1 else f"{effects} effects and the answer are"
     why = f"{same if effects else 'the answer is'} its twin's (the same answer)"
     return Verdict(TABLE[world, Said.RIGHT], why, world=world, said=Said.RIGHT, basis=Basis.SAME)
 
 
-def _weighed(trial: Answered) -> Verdict:
+def _weighed(trial: AnsweredTrial) -> Verdict:
     """The verdict on a trial with an answer, by the table."""
-    started, said = trial.started, heard(trial)
+    started, said = trial.started, sense_of(trial)
     outcome = TABLE[trial.world, said.said]
     if outcome is Outcome.CORRECT and started.incomparable:
         outcome, said = Outcome.UNKNOWN, said._replace(text=_incomparable(started, said.text))
@@ -231,10 +235,10 @@ def _incomparable(started: PromptStarted, said: str) -> str:
     return f"{which} cannot be judged: {started.incomparable}"
 
 
-def _why(trial: Answered, outcome: Outcome, said: Heard) -> str:
+def _why(trial: AnsweredTrial, outcome: Outcome, said: AnswerSense) -> str:
     """The reason of a verdict without a finding: what holds, and what was said."""
     effects = trial.started.effects
-    if trial.world is World.MAY:
+    if trial.world is WorldState.MAY:
         return f"{_unknown_end(trial.started, trial.seen)}; {said.text}"
     if outcome is not Outcome.CORRECT:
         return f"its effects are as they should be, but {said.text}" if effects else said.text
@@ -248,13 +252,13 @@ def _why(trial: Answered, outcome: Outcome, said: Heard) -> str:
     return f"{same} and the answer are its twin's ({said.text})"
 
 
-def _waiting(seen: Seen) -> str:
+def _waiting(seen: TrialEvents) -> str:
     """The calls that a hung trial waits for, in one line."""
     told = [event.error for _, event in seen.of(PromptAttempt) if event.error_type == HUNG]
     return "; ".join(told[-1].splitlines()) if told else "it would never have ended"
 
 
-def _ended_by(seen: Seen, error_type: str) -> str:
+def _ended_by(seen: TrialEvents, error_type: str) -> str:
     """The cause of a missing answer, as part of a line: the agent's exception, the lab's own words, or only the kind of
     error."""
     attempts = [event for _, event in seen.of(PromptAttempt)]

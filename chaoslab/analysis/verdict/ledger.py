@@ -11,7 +11,7 @@ from http import HTTPStatus
 from sys import intern
 from typing import Any
 
-from chaoslab.analysis.answers.facts import shows
+from chaoslab.analysis.answers._facts import shows
 from chaoslab.analysis.answers.values import tokens
 from chaoslab.base.identity import IDEMPOTENCY_KEY
 from chaoslab.core.events import Effect, PromptStarted
@@ -22,7 +22,7 @@ SHOWN = 60
 """The most characters of a value in a finding."""
 
 
-class Kind(StrEnum):
+class FindingKind(StrEnum):
     """The kind of a finding. The first six are about the world, the others about the answer or the trial.
 
     DUPLICATE: an effect happened more often than asked. PHANTOM: nobody asked for it. ALTERED: its content is other
@@ -85,7 +85,7 @@ class Finding:
     something that the log lacks.
     """
 
-    kind: Kind
+    kind: FindingKind
     text: str
     lines: tuple[tuple[str, int], ...] = ()
 
@@ -205,16 +205,16 @@ def compare(stated: Sequence[Mapping[str, Any]], done: Sequence[Done], rules: Ru
             alike = [(intern(r.writer), r.seq) for r, other in done if _matches(wish, other)]
             wanted = sum(other == wish for other in stated)
             instead = f" instead of {how_often(wanted)}" if wanted > 1 else ""
-            excess.append(Finding(Kind.DUPLICATE, f"{told} {how_often(len(alike))}{instead}", tuple(alike)))
+            excess.append(Finding(FindingKind.DUPLICATE, f"{told} {how_often(len(alike))}{instead}", tuple(alike)))
         elif (near := next((wish for wish in left if _nearly(wish, effect)), None)) is not None:
             left.remove(near)
-            excess.append(Finding(Kind.ALTERED, f"{told}, but {_difference(near, effect)}", (here,)))
+            excess.append(Finding(FindingKind.ALTERED, f"{told}, but {_difference(near, effect)}", (here,)))
         else:
             unasked.setdefault((told, _apart_from(stated, effect, told)), []).append(here)
     for (told, content), lines in unasked.items():
         times = f" {how_often(len(lines))}" if len(lines) > 1 else ""
-        excess.append(Finding(Kind.PHANTOM, f"{told}{times}{content}, which was not asked for", tuple(lines)))
-    excess += [Finding(Kind.LOST, f"missing: {told_of(str(wish.get('effect')), wish)}") for wish in left]
+        excess.append(Finding(FindingKind.PHANTOM, f"{told}{times}{content}, which was not asked for", tuple(lines)))
+    excess += [Finding(FindingKind.LOST, f"missing: {told_of(str(wish.get('effect')), wish)}") for wish in left]
     return _once(excess)
 
 
@@ -223,13 +223,13 @@ def _out_of_order(done: Sequence[Done], pairs: Mapping[int, int]) -> list[Findin
     at = next(number for number in range(len(done)) if pairs[number] > pairs[number + 1])
     (first, one), (second, other) = done[at], done[at + 1]
     text = f"{told_of(one.effect, one.content)} before {told_of(other.effect, other.content)}"
-    return [Finding(Kind.ORDER, text, ((first.writer, first.seq), (second.writer, second.seq)))]
+    return [Finding(FindingKind.ORDER, text, ((first.writer, first.seq), (second.writer, second.seq)))]
 
 
 def _once(findings: Sequence[Finding]) -> list[Finding]:
     if len(findings) < 2:
         return [*findings]
-    merged: dict[tuple[Kind, str], Finding] = {}
+    merged: dict[tuple[FindingKind, str], Finding] = {}
     for finding in findings:
         before = merged.get((finding.kind, finding.text))
         lines = dict.fromkeys([*(before.lines if before else ()), *finding.lines])

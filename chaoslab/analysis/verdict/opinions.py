@@ -16,7 +16,7 @@ from chaoslab.analysis.verdict.answer import Question
 from chaoslab.analysis.verdict.judge import verdicts
 from chaoslab.analysis.verdict.table import UNJUDGED, Basis, Said, Verdict
 from chaoslab.record.history import History
-from chaoslab.record.spoken import Asked, Opinion, Spoken
+from chaoslab.record.spoken import AnswerQuestion, Opinion, Spoken
 
 Messages = list[dict[str, str]]
 _RULE = (
@@ -45,7 +45,7 @@ class Questions(Spoken):
     def __bool__(self) -> bool:
         return True
 
-    def opinion(self, trial: str, question: Asked) -> Opinion | None:
+    def opinion(self, trial: str, question: AnswerQuestion) -> Opinion | None:
         if isinstance(question, Question) and (question.undone or question.reference is not None):
             self.by_trial[trial] = question
         return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from chaoslab.analysis.answers.normal import normal
+from chaoslab.analysis.answers._normal import normal
 from chaoslab.analysis.verdict.ledger import how_often
 from chaoslab.analysis.verdict.table import Said
 from chaoslab.base.jsonable import brief

@@ -37,7 +37,7 @@ JUDGED = (
 """The kinds of events that a verdict depends on."""
 
 
-class Seen:
+class TrialEvents:
     """The events of one trial that a verdict depends on, by kind and in time order. `whole`: the history with the ends
     of all its calls, if those by kind are the failed ones alone."""
 

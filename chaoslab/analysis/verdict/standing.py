@@ -15,7 +15,7 @@ from enum import StrEnum
 from functools import cache
 
 from chaoslab.analysis.verdict.table import UNJUDGED, Verdict
-from chaoslab.record.rulings import State, TrialRuling
+from chaoslab.record.rulings import RulingState, TrialRuling
 
 ENDED_WELL = ("correct", "degraded")
 
@@ -28,7 +28,7 @@ class Standing(StrEnum):
     OPEN = "open"
 
 
-_RULED = {State.PASSED: Standing.WELL, State.FAILED: Standing.BAD, State.INVALID: Standing.OPEN}
+_RULED = {RulingState.PASSED: Standing.WELL, RulingState.FAILED: Standing.BAD, RulingState.INVALID: Standing.OPEN}
 
 
 @dataclass(frozen=True)

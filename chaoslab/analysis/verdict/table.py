@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from chaoslab.analysis.verdict.ledger import Finding, Kind
+from chaoslab.analysis.verdict.ledger import Finding, FindingKind
 
 
 class Outcome(StrEnum):
@@ -33,7 +33,7 @@ UNJUDGED = ("unknown", "invalid", "unfinished")
 """The outcomes that allow no conclusion."""
 
 
-class World(StrEnum):
+class WorldState(StrEnum):
     """The effects of a trial beside those that were right, by ledger and end state.
 
     MAY: what was done cannot be told, such as by an end state that could not be read. NOT_STATED: nothing was stated
@@ -80,13 +80,13 @@ class Basis(StrEnum):
 
 
 _ROWS = {
-    World.AS_ASKED: "correct wrong degraded wrong unknown failed",
-    World.UNDONE: "false_success false_success degraded false_success unknown failed",
-    World.HARM: "harm harm harm harm harm harm",
-    World.MAY: "unknown wrong degraded unknown unknown failed",
-    World.NOT_STATED: "correct wrong degraded unknown unknown failed",
+    WorldState.AS_ASKED: "correct wrong degraded wrong unknown failed",
+    WorldState.UNDONE: "false_success false_success degraded false_success unknown failed",
+    WorldState.HARM: "harm harm harm harm harm harm",
+    WorldState.MAY: "unknown wrong degraded unknown unknown failed",
+    WorldState.NOT_STATED: "correct wrong degraded unknown unknown failed",
 }
-TABLE: Mapping[tuple[World, Said], Outcome] = {
+TABLE: Mapping[tuple[WorldState, Said], Outcome] = {
     (world, said): Outcome(name) for world, row in _ROWS.items() for said, name in zip(Said, row.split(), strict=True)
 }
 """The outcome of each pair. A trial that hung, that is invalid or that did not end has that outcome instead, unless it
@@ -108,7 +108,7 @@ class Verdict:
     harm: tuple[str, ...] = ()
     broken: bool = False
     evidence: tuple[Finding, ...] = ()
-    world: World = World.NOT_STATED
+    world: WorldState = WorldState.NOT_STATED
     said: Said = Said.UNCLEAR
     basis: Basis = Basis.END
     trusted: bool = False
@@ -125,7 +125,9 @@ class Verdict:
         not correct, whatever words say of it."""
         if self.outcome in (Outcome.INVALID, Outcome.UNFINISHED) and not self.harm:
             return None
-        undone = self.world in (World.UNDONE, World.HARM) or any(each.kind is Kind.FACT for each in self.evidence)
+        undone = self.world in (WorldState.UNDONE, WorldState.HARM) or any(
+            each.kind is FindingKind.FACT for each in self.evidence
+        )
         if undone:
             return False
         if self.outcome is Outcome.UNKNOWN or not self.certain:
@@ -141,6 +143,6 @@ class Verdict:
 def markdown() -> str:
     """The table as Markdown, for the documents."""
     lines = ["| world \\ answer | " + " | ".join(Said) + " |", "|---|" + "---|" * len(Said)]
-    for world in World:
+    for world in WorldState:
         lines.append(f"| {world} | " + " | ".join(str(TABLE[world, said]) for said in Said) + " |")
     return "\n".join(lines)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 from chaoslab.base import registry
 from chaoslab.base.jsonable import shown
-from chaoslab.core.occasion import Met, Occasion
+from chaoslab.core.occasion import HitsSoFar, Occasion
 
 GROUP = "core.triggers"
 FAMILIES = ("counting", "looking")
@@ -53,7 +53,7 @@ class Trigger:
         """The error for a value that it does not take."""
         return ValueError(f"it should be {cls.should_be}")
 
-    def holds(self, occasion: Occasion, met: Met) -> bool:
+    def holds(self, occasion: Occasion, met: HitsSoFar) -> bool:
         """Tells if the condition holds. `met`: the hits of its own injection so far."""
         raise NotImplementedError
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from chaoslab.base.dice import first
 from chaoslab.base.parsers import SECONDS_MAX
-from chaoslab.core.occasion import Met, Occasion
+from chaoslab.core.occasion import HitsSoFar, Occasion
 from chaoslab.core.triggers import OfNumber, OfNumbers, Trigger
 
 
@@ -20,7 +20,7 @@ class Calls(OfNumbers):
     value: tuple[int, ...]
     should_be = "requests' numbers, as in [1, 3]"
 
-    def holds(self, occasion: Occasion, met: Met) -> bool:
+    def holds(self, occasion: Occasion, met: HitsSoFar) -> bool:
         return occasion.request in self.value
 
     def never(self, others: Mapping[str, Trigger]) -> str:
@@ -38,7 +38,7 @@ class Attempts(OfNumbers):
     value: tuple[int, ...]
     should_be = "attempts' numbers, as in [1, 2]"
 
-    def holds(self, occasion: Occasion, met: Met) -> bool:
+    def holds(self, occasion: Occasion, met: HitsSoFar) -> bool:
         return occasion.attempt in self.value
 
 
@@ -49,7 +49,7 @@ class Every(OfNumber):
     value: int
     should_be = "a whole number, 1 or more, as in 3 for the 3rd, 6th, 9th request"
 
-    def holds(self, occasion: Occasion, met: Met) -> bool:
+    def holds(self, occasion: Occasion, met: HitsSoFar) -> bool:
         return occasion.request % self.value == 0
 
 
@@ -60,7 +60,7 @@ class AfterCalls(OfNumber):
     value: int
     should_be = "a whole number, 1 or more: the requests that are spared"
 
-    def holds(self, occasion: Occasion, met: Met) -> bool:
+    def holds(self, occasion: Occasion, met: HitsSoFar) -> bool:
         return occasion.request > self.value
 
 
@@ -72,7 +72,7 @@ class MaxTimes(OfNumber):
     should_be = "a whole number, 1 or more"
     place = True
 
-    def holds(self, occasion: Occasion, met: Met) -> bool:
+    def holds(self, occasion: Occasion, met: HitsSoFar) -> bool:
         return met.times < self.value
 
 
@@ -92,7 +92,7 @@ class Chance(Trigger):
             raise cls.refused()
         return cls(float(value))
 
-    def holds(self, occasion: Occasion, met: Met) -> bool:
+    def holds(self, occasion: Occasion, met: HitsSoFar) -> bool:
         if self.value >= 1:  # as any dice would say
             return True
         at = occasion
@@ -141,10 +141,10 @@ class Persistence(Trigger):
         """True if time limits it, not a number of hits."""
         return self.span_s > 0
 
-    def holds(self, occasion: Occasion, met: Met) -> bool:
+    def holds(self, occasion: Occasion, met: HitsSoFar) -> bool:
         return not (met.times and self.value == "once")
 
-    def lasts(self, occasion: Occasion, met: Met) -> bool:
+    def lasts(self, occasion: Occasion, met: HitsSoFar) -> bool:
         """Tells if the last hit, which there was, still goes on at this attempt."""
         return occasion.elapsed_s < met.since_s + self.span_s if self.span_s else met.in_a_row < self.hits
 

@@ -10,8 +10,8 @@ from fnmatch import translate
 from functools import cached_property
 from typing import Any
 
-from chaoslab.core.condition import Condition, parse
-from chaoslab.core.occasion import Met, Occasion
+from chaoslab.core._condition import Condition, parse
+from chaoslab.core.occasion import HitsSoFar, Occasion
 from chaoslab.core.triggers import OfNumbers, Trigger
 
 KNOWN_MAX = 256
@@ -36,7 +36,7 @@ class Tool(Trigger):
     def _pattern(self) -> re.Pattern[str]:
         return re.compile(translate(self.value))
 
-    def holds(self, occasion: Occasion, met: Met) -> bool:
+    def holds(self, occasion: Occasion, met: HitsSoFar) -> bool:
         matches = self._known.get(occasion.tool)
         if matches is None:
             if len(self._known) == KNOWN_MAX:
@@ -67,7 +67,7 @@ class When(Trigger):
             raise cls.refused()
         return cls(value, condition=parse(value))
 
-    def holds(self, occasion: Occasion, met: Met) -> bool:
+    def holds(self, occasion: Occasion, met: HitsSoFar) -> bool:
         return self.condition.holds(occasion.arguments)
 
 
@@ -82,7 +82,7 @@ class OnTurn(OfNumbers):
     def of(cls, value: Any) -> OnTurn:
         return super().of([value] if type(value) is int else value)
 
-    def holds(self, occasion: Occasion, met: Met) -> bool:
+    def holds(self, occasion: Occasion, met: HitsSoFar) -> bool:
         return occasion.turn in self.value
 
     def never(self, others: Mapping[str, Trigger]) -> str:
@@ -108,7 +108,7 @@ class BetweenTurns(Trigger):
             raise cls.refused()
         return cls(value)
 
-    def holds(self, occasion: Occasion, met: Met) -> bool:
+    def holds(self, occasion: Occasion, met: HitsSoFar) -> bool:
         return occasion.turn > 1 and occasion.in_turn == 1
 
     def beyond(self, turns: int) -> str:
@@ -134,7 +134,7 @@ class WindowS(Trigger):
             raise cls.refused()
         return cls((begin, end))
 
-    def holds(self, occasion: Occasion, met: Met) -> bool:
+    def holds(self, occasion: Occasion, met: HitsSoFar) -> bool:
         begin, end = self.value
         return begin <= occasion.elapsed_s < end
 
@@ -159,6 +159,6 @@ class After(Trigger):
             raise cls.refused()
         return cls(name, times)
 
-    def holds(self, occasion: Occasion, met: Met) -> bool:
+    def holds(self, occasion: Occasion, met: HitsSoFar) -> bool:
         other = occasion.met.get(self.value)
         return other is not None and other.times >= self.times

@@ -17,7 +17,7 @@ from chaoslab.seams.functions.seam import Wrapping
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedTool:
     """A tool under a name that its user gives it, as in `tools={"refund": Refund.run}`."""
 
     name: str
@@ -26,7 +26,7 @@ class Named:
 
 def bare(tool: Any) -> Any:
     """The tool without the name that its user gives it."""
-    return tool.tool if isinstance(tool, Named) else tool
+    return tool.tool if isinstance(tool, NamedTool) else tool
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def misfit(function: Callable[..., Any], *arguments: Any) -> str:
 
 def name_of(function: Any) -> str:
     """The name of a function in plans and logs."""
-    if isinstance(function, Named):
+    if isinstance(function, NamedTool):
         return function.name
     function = function.make if isinstance(function, Fresh) else function
     if inspect.isroutine(function) or (adapter := adapters.of_tool(function)) is None:

@@ -8,7 +8,7 @@ from chaoslab.base.dice import Dice
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Flow
 from chaoslab.core.fault import Fault
-from chaoslab.core.tool_results import ToolResult, tool_results
+from chaoslab.core.tool_results import FoundToolResult, tool_results
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class StaleContext(Fault):
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         messages = deepcopy(call.dialog.messages(call.value))
-        newest: dict[str, ToolResult] = {}
-        pairs: list[tuple[ToolResult, ToolResult]] = []
+        newest: dict[str, FoundToolResult] = {}
+        pairs: list[tuple[FoundToolResult, FoundToolResult]] = []
         for result in tool_results(messages):
             before = newest.get(result.tool)
             if before is not None and before.content != result.content:

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
-from chaoslab.core.changed_reply import ChangedReply, pick, told
+from chaoslab.core.changed_reply import ChangedReply, pick, told_places
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call
 from chaoslab.core.untrue import untrue
@@ -32,7 +32,7 @@ class ConfidentWrong(ChangedReply):
         return replace(self, severity=severity, point=self.point if self.point >= 0 else dice("point").uniform())
 
     def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
-        among = told(value, call)
+        among = told_places(value, call)
         if not among:
             return value
         place = pick(among, self.point)

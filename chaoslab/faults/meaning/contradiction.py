@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
-from chaoslab.core.changed_reply import ChangedReply, pick, told
+from chaoslab.core.changed_reply import ChangedReply, pick, told_places
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call
 from chaoslab.core.json_values import Place
@@ -89,7 +89,7 @@ class Contradiction(ChangedReply):
             yield from (self._lie(value, place) for place in flags)
 
     def _said_twice(self, value: Any, call: Call) -> Any:
-        among = told(value, call)
+        among = told_places(value, call)
         if not among:
             return value
         place, other = self._lie(value, pick(among, self.point))

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
-from chaoslab.core.changed_reply import ChangedReply, pick, told
+from chaoslab.core.changed_reply import ChangedReply, pick, told_places
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call
 from chaoslab.core.json_values import Place
@@ -40,7 +40,7 @@ class FabricatedData(ChangedReply):
             return self._with_one_more(value, pick(lists, self.point), dice)
         if self.how == "added":
             return value
-        for place in told(value, call):
+        for place in told_places(value, call):
             value = self._lie(value, place, dice)
         return value
 

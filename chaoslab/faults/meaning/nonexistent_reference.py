@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
-from chaoslab.core.changed_reply import ChangedReply, asked
+from chaoslab.core.changed_reply import ChangedReply, wanted_values
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call
 from chaoslab.core.json_values import Place
@@ -47,7 +47,7 @@ class NonexistentReference(ChangedReply):
 
 
 def _references(value: Any, call: Call) -> Iterator[Place]:
-    numbers = {each for each in asked(call) if type(each) is int}
+    numbers = {each for each in wanted_values(call) if type(each) is int}
     every = json_values.leaves(value)
     for place in every:
         held = json_values.at(value, place)

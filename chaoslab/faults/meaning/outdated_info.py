@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
-from chaoslab.core.changed_reply import ChangedReply, told
+from chaoslab.core.changed_reply import ChangedReply, told_places
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call
 from chaoslab.core.untrue import kind, shifted, untrue
@@ -32,7 +32,7 @@ class OutdatedInfo(ChangedReply):
         return replace(self, age_days=age_days, severity=severity)
 
     def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
-        before, meant = value, dict.fromkeys(told(value, call))
+        before, meant = value, dict.fromkeys(told_places(value, call))
         for place in json_values.leaves(value):
             held = json_values.at(value, place)
             sort = kind(held)

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
-from chaoslab.core.changed_reply import ChangedReply, told
+from chaoslab.core.changed_reply import ChangedReply, told_places
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call
 from chaoslab.core.json_values import Place
@@ -39,7 +39,7 @@ class PartialTruth(ChangedReply):
         if lists:
             place = max(lists, key=lambda each: (len(json_values.at(value, each)), -len(each)))
             return self._of_list(value, place)
-        fields = told(value, call)
+        fields = told_places(value, call)
         if len(fields) < 2:
             fields = json_values.leaves(value)
         for place in self._lost(fields) if len(fields) > 1 else fields:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
-from chaoslab.core.changed_reply import ChangedReply, pick, told
+from chaoslab.core.changed_reply import ChangedReply, pick, told_places
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call
 from chaoslab.core.untrue import kind
@@ -44,7 +44,7 @@ class UnitError(ChangedReply):
         return replace(self, point=point, kind=self.kind or dice("kind").pick(list(KINDS)))
 
     def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
-        meant = [place for place in told(value, call) if self._changes(json_values.at(value, place))]
+        meant = [place for place in told_places(value, call) if self._changes(json_values.at(value, place))]
         numbers = [place for place in meant if not isinstance(json_values.at(value, place), str)]
         columns = json_values.grouped(value, numbers or meant)
         for place in pick(columns, self.point) if columns else ():

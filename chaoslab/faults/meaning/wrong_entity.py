@@ -5,7 +5,15 @@ from typing import Any, ClassVar, Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
-from chaoslab.core.changed_reply import ChangedReply, answered, asked, meaning, renamed, same_question, told
+from chaoslab.core.changed_reply import (
+    ChangedReply,
+    answered,
+    meaning,
+    renamed,
+    same_question,
+    told_places,
+    wanted_values,
+)
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call
 from chaoslab.core.untrue import untrue
@@ -39,8 +47,8 @@ class WrongEntity(ChangedReply):
         return self._made(value, call)
 
     def _made(self, value: Any, call: Call) -> Any:
-        repeated = {json_values.spelt(each) for each in asked(call)}
-        meant = set(told(value, call))
+        repeated = {json_values.spelt(each) for each in wanted_values(call)}
+        meant = set(told_places(value, call))
         for place in json_values.leaves(value):
             held = json_values.at(value, place)
             if place in meant or (self.severity >= 0.5 and json_values.spelt(held) in repeated):

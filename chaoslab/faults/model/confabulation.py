@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, replace
 
-from chaoslab.core.answers import Said
+from chaoslab.core.answers import AnswerContent
 from chaoslab.core.changed_answer import ChangedAnswer
 
 
@@ -17,9 +17,9 @@ class Confabulation(ChangedAnswer):
     example = '"confabulation", "api.openai.com", chance=0.1'
     source = "https://github.com/langgenius/dify/issues/40671"
 
-    def changed(self, said: Said) -> Said:
+    def changed(self, said: AnswerContent) -> AnswerContent:
         if said.calls:
-            return Said("It is 4711.") if self.instead_of_calls else said
+            return AnswerContent("It is 4711.") if self.instead_of_calls else said
         text = NUMBER.sub(lambda found: _other(found[0]), said.text)
         return replace(said, text=text) if text != said.text else said
 

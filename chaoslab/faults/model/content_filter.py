@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from chaoslab.core.answers import Said
+from chaoslab.core.answers import AnswerContent
 from chaoslab.core.changed_answer import ChangedAnswer
 
 
@@ -13,5 +13,5 @@ class ContentFilter(ChangedAnswer):
     example = '"content_filter", "api.openai.com", chance=0.05'
     source = "https://learn.microsoft.com/en-us/azure/ai-services/openai/concepts/content-filter"
 
-    def changed(self, said: Said) -> Said:
-        return Said("", finish="content_filter")
+    def changed(self, said: AnswerContent) -> AnswerContent:
+        return AnswerContent("", finish="content_filter")

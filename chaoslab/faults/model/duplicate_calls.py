@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from chaoslab.core.answers import Said
+from chaoslab.core.answers import AnswerContent
 from chaoslab.core.changed_answer import ChangedAnswer
 
 
@@ -18,7 +18,7 @@ class DuplicateCalls(ChangedAnswer):
     example = '"duplicate_calls", "api.openai.com", calls=[1]'
     source = "https://github.com/microsoft/vscode/issues/296449"
 
-    def changed(self, said: Said) -> Said:
+    def changed(self, said: AnswerContent) -> AnswerContent:
         if not said.calls:
             return said
         return replace(said, calls=tuple(each for each in said.calls for _ in range(self.times)))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from chaoslab.core.answers import Said
+from chaoslab.core.answers import AnswerContent
 from chaoslab.core.changed_answer import ChangedAnswer
 
 
@@ -14,5 +14,5 @@ class EmptyAnswer(ChangedAnswer):
     example = '"empty_answer", "api.openai.com", chance=0.1'
     source = "https://github.com/openai/openai-agents-python/issues/856"
 
-    def changed(self, said: Said) -> Said:
-        return Said("") if said.text or said.calls else said
+    def changed(self, said: AnswerContent) -> AnswerContent:
+        return AnswerContent("") if said.text or said.calls else said

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from chaoslab.core.answers import Said, words_cut
+from chaoslab.core.answers import AnswerContent, words_cut
 from chaoslab.core.changed_answer import ChangedAnswer
 
 
@@ -18,5 +18,5 @@ class FinishLength(ChangedAnswer):
     example = '"finish_length", "api.openai.com", part=0.3'
     source = "https://github.com/agent0ai/agent-zero/issues/1836"
 
-    def changed(self, said: Said) -> Said:
-        return Said(words_cut(said.text, self.part), finish="length")
+    def changed(self, said: AnswerContent) -> AnswerContent:
+        return AnswerContent(words_cut(said.text, self.part), finish="length")

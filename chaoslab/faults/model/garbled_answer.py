@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from chaoslab.core.answers import Said
+from chaoslab.core.answers import AnswerContent
 from chaoslab.core.changed_answer import ChangedAnswer
 
 VOWELS = "aeiou"
@@ -22,7 +22,7 @@ class GarbledAnswer(ChangedAnswer):
     example = '"garbled_answer", "api.openai.com", chance=0.1'
     source = "https://github.com/floritange/AgentChaos/blob/main/docs/faults.md"
 
-    def changed(self, said: Said) -> Said:
+    def changed(self, said: AnswerContent) -> AnswerContent:
         return replace(said, text=_garbled(said.text)) if said.text else said
 
 

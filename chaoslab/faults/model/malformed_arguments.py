@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from chaoslab.core.answers import FunctionCall, Said, text_cut
+from chaoslab.core.answers import AnswerContent, FunctionCall, text_cut
 from chaoslab.core.changed_answer import ChangedAnswer
 
 
@@ -22,7 +22,7 @@ class MalformedArguments(ChangedAnswer):
     example = '"malformed_arguments", "api.openai.com", chance=0.1'
     source = "https://github.com/OpenHands/software-agent-sdk/issues/2488"
 
-    def changed(self, said: Said) -> Said:
+    def changed(self, said: AnswerContent) -> AnswerContent:
         if not said.calls or (said.objects and not said.calls[0].values):
             return said
         first, *others = said.calls

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from chaoslab.core.answers import Said
+from chaoslab.core.answers import AnswerContent
 from chaoslab.core.changed_answer import ChangedAnswer
 
 
@@ -15,7 +15,7 @@ class MissingArguments(ChangedAnswer):
     example = '"missing_arguments", "api.openai.com", chance=0.1'
     source = "https://github.com/esengine/DeepSeek-Reasonix/pull/621"
 
-    def changed(self, said: Said) -> Said:
+    def changed(self, said: AnswerContent) -> AnswerContent:
         values = said.calls[0].values if said.calls else None
         if not values:
             return said

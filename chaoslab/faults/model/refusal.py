@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from chaoslab.core.answers import Said
+from chaoslab.core.answers import AnswerContent
 from chaoslab.core.changed_answer import ChangedAnswer
 
 
@@ -14,5 +14,5 @@ class Refusal(ChangedAnswer):
     example = '"refusal", "api.openai.com", chance=0.05'
     source = "https://github.com/openai/openai-agents-python/issues/3055"
 
-    def changed(self, said: Said) -> Said:
-        return Said(self.text)
+    def changed(self, said: AnswerContent) -> AnswerContent:
+        return AnswerContent(self.text)

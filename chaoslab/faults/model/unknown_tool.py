@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from chaoslab.core.answers import Said
+from chaoslab.core.answers import AnswerContent
 from chaoslab.core.changed_answer import ChangedAnswer
 
 
@@ -15,7 +15,7 @@ class UnknownTool(ChangedAnswer):
     example = '"unknown_tool", "api.openai.com", chance=0.1'
     source = "https://github.com/OpenHands/OpenHands/issues/5111"
 
-    def changed(self, said: Said) -> Said:
+    def changed(self, said: AnswerContent) -> AnswerContent:
         if not said.calls:
             return said
         first, *others = said.calls

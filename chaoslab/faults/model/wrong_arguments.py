@@ -5,7 +5,7 @@ from typing import ClassVar, Literal, Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
-from chaoslab.core.answers import Said
+from chaoslab.core.answers import AnswerContent
 from chaoslab.core.changed_answer import ChangedAnswer
 from chaoslab.core.changed_reply import pick
 from chaoslab.core.untrue import untrue
@@ -32,7 +32,7 @@ class WrongArguments(ChangedAnswer):
     def draw(self, dice: Dice) -> Self:
         return self if self.point >= 0 else replace(self, point=dice("point").uniform())
 
-    def changed(self, said: Said) -> Said:
+    def changed(self, said: AnswerContent) -> AnswerContent:
         values = said.calls[0].values if said.calls else None
         if not values:
             return said

@@ -7,7 +7,7 @@ from chaoslab.base.durations import duration
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Flow, Observation, Reply, Toxic, Wait
 from chaoslab.core.fault import Fault
-from chaoslab.core.pipe import Line, Paced
+from chaoslab.core.pipe import Paced, ServedLine
 from chaoslab.faults.network.latency import TIMER_SLACK_S
 
 HEAD_LEAST = len("HTTP/1.1 200 OK\r\n\r\n")
@@ -32,7 +32,7 @@ class Bandwidth(Fault):
     def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call
         yield Wait(self._takes_s(reply.wire_bytes))
-        return reply.through(Line(Paced(self._takes_s)))
+        return reply.through(ServedLine(Paced(self._takes_s)))
 
     def toxics(self) -> Sequence[Toxic]:
         return (Toxic("bandwidth", "downstream", {"rate_kb_s": self.rate_kb_s}),)

@@ -7,7 +7,7 @@ from chaoslab.base.durations import duration
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Failure, Flow, Observation, Reply, Toxic
 from chaoslab.core.fault import Fault
-from chaoslab.core.pipe import Line, Signal, Timed
+from chaoslab.core.pipe import ServedLine, Signal, Timed
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class LimitData(Fault):
     def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call
         if reply.wire_bytes <= self.bytes:
-            return reply.through(Line(_Law(self.bytes - reply.wire_bytes), room_bytes=0))
+            return reply.through(ServedLine(_Law(self.bytes - reply.wire_bytes), room_bytes=0))
         raise Failure("closed")
 
     def toxics(self) -> Sequence[Toxic]:

@@ -7,7 +7,7 @@ from chaoslab.base.durations import duration
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Flow, Observation, Reply, Toxic, Wait
 from chaoslab.core.fault import Fault
-from chaoslab.core.pipe import Line, Paced
+from chaoslab.core.pipe import Paced, ServedLine
 from chaoslab.faults.network.latency import TIMER_SLACK_S
 
 
@@ -39,7 +39,7 @@ class Slicer(Fault):
     def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call
         yield Wait(self._takes_s(reply.wire_bytes))
-        return reply.through(Line(Paced(self._takes_s)))
+        return reply.through(ServedLine(Paced(self._takes_s)))
 
     def toxics(self) -> Sequence[Toxic]:
         params = {name: getattr(self, name) for name in ("average_bytes", "variation_bytes", "pause_s")}

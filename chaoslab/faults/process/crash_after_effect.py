@@ -6,7 +6,7 @@ from typing import Literal
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Failure, Flow, Observation
 from chaoslab.core.fault import Fault, Outage
-from chaoslab.core.outage import Cut
+from chaoslab.core.outage import OutageCut
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,6 @@ class CrashAfterEffect(Fault):
         return Outage(self.down_s, lost=self.state == "lost", after_effect=True)
 
     def witnessed(self, seen: Observation) -> str | None:
-        found = Cut("reset").witnessed(seen)
+        found = OutageCut("reset").witnessed(seen)
         done = "the work was done" if seen.sent is not None else "another fault had kept it from the work"
         return found and f"{found}, {done}"

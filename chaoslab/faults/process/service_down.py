@@ -6,7 +6,7 @@ from typing import Literal
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Failure, Flow, Observation
 from chaoslab.core.fault import Fault, Outage
-from chaoslab.core.outage import Cut
+from chaoslab.core.outage import OutageCut
 
 
 @dataclass(frozen=True)
@@ -37,5 +37,5 @@ class ServiceDown(Fault):
     def witnessed(self, seen: Observation) -> str | None:
         if seen.sent is not None:
             return None
-        found = Cut("reset").witnessed(seen)
+        found = OutageCut("reset").witnessed(seen)
         return found and f"{found}, nothing was done"

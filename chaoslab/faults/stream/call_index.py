@@ -8,7 +8,7 @@ from typing import Any, Literal
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Flow, Observation, Reply
 from chaoslab.core.fault import Fault
-from chaoslab.core.pipe import Line, Signal, Timed
+from chaoslab.core.pipe import ServedLine, Signal, Timed
 from chaoslab.core.stream import json_of, spelt_event
 
 How = Literal["missing", "repeated", "interleaved"]
@@ -47,7 +47,7 @@ class CallIndex(Fault):
         return f"the parts of tool calls came with their index {self.how}"
 
 
-class _Indexing(Line):
+class _Indexing(ServedLine):
     """Changes the indices. `place`: the number of the first event that another index or order shows in; None before."""
 
     def __init__(self, how: How) -> None:

@@ -8,7 +8,7 @@ from chaoslab.base.dice import Dice
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Flow, Observation, Reply
 from chaoslab.core.fault import Fault
-from chaoslab.core.pipe import Line, Signal, Timed
+from chaoslab.core.pipe import ServedLine, Signal, Timed
 from chaoslab.core.stream import json_of, type_of
 from chaoslab.faults.stream.cut import drawn
 
@@ -41,7 +41,7 @@ class CorruptChunk(Fault):
         return f"event {place} came with damaged JSON, and the reader took {stream.events} events"
 
 
-class _Damaging(Line):
+class _Damaging(ServedLine):
     """Lets so many events pass, damages the next one that a client parses, and lets the rest pass. `place`: the number
     of the damaged event, from 1; None before there is one."""
 

@@ -11,7 +11,7 @@ from chaoslab.core.dialog import CHAT
 from chaoslab.core.events import CANCELLED
 from chaoslab.core.exchange import Call, Flow, Observation, Reply
 from chaoslab.core.fault import Fault
-from chaoslab.core.pipe import Line, Signal, Timed
+from chaoslab.core.pipe import ServedLine, Signal, Timed
 from chaoslab.core.stream import DONE, json_of
 
 EVENTS_MAX = 8
@@ -48,7 +48,7 @@ class Cut(Fault):
     def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call
         law = _Law(self.after_events, call.dialog.answers if self.ending == "done" else None)
-        return reply.through(Line(law, room_bytes=0))
+        return reply.through(ServedLine(law, room_bytes=0))
 
     def witnessed(self, seen: Observation) -> str | None:
         stream = seen.streamed

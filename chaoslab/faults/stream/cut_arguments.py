@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from chaoslab.core.answers import Said, text_cut
+from chaoslab.core.answers import AnswerContent, text_cut
 from chaoslab.core.changed_answer import ChangedAnswer
 
 
@@ -22,7 +22,7 @@ class CutArguments(ChangedAnswer):
     example = '"cut_arguments", "api.openai.com", chance=0.1'
     source = "https://github.com/anthropics/claude-code/issues/19143"
 
-    def changed(self, said: Said) -> Said:
+    def changed(self, said: AnswerContent) -> AnswerContent:
         if not said.calls or said.objects:
             return said
         *others, last = said.calls

@@ -8,7 +8,7 @@ from chaoslab.base.dice import Dice
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Flow, Observation, Reply
 from chaoslab.core.fault import Fault
-from chaoslab.core.pipe import Line, Signal, Timed
+from chaoslab.core.pipe import ServedLine, Signal, Timed
 from chaoslab.faults.stream.cut import drawn
 
 
@@ -28,7 +28,7 @@ class Disconnect(Fault):
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call
-        return reply.through(Line(_Law(self.after_events), room_bytes=0))
+        return reply.through(ServedLine(_Law(self.after_events), room_bytes=0))
 
     def witnessed(self, seen: Observation) -> str | None:
         stream = seen.streamed

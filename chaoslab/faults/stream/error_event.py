@@ -9,7 +9,7 @@ from chaoslab.core.answers import Answers
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Flow, Observation, Reply
 from chaoslab.core.fault import Fault
-from chaoslab.core.pipe import Line, Signal, Timed
+from chaoslab.core.pipe import ServedLine, Signal, Timed
 from chaoslab.core.stream import data_of, json_of
 from chaoslab.faults.stream.cut import drawn
 
@@ -46,7 +46,7 @@ class ErrorEvent(Fault):
         return f"an error came in the stream after {self.after_events} events"
 
 
-class _Failing(Line):
+class _Failing(ServedLine):
     """Lets so many events pass, and says that the answer failed in the place of the next one. `told`: it has."""
 
     def __init__(self, after_events: int, answers: Answers) -> None:

@@ -7,7 +7,7 @@ from chaoslab.base.durations import duration
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Flow, Observation, Reply
 from chaoslab.core.fault import Fault
-from chaoslab.core.pipe import Line, Signal, Timed
+from chaoslab.core.pipe import ServedLine, Signal, Timed
 from chaoslab.faults.network.latency import TIMER_SLACK_S
 
 LATENESS = 0.1
@@ -51,7 +51,7 @@ class SlowChunks(Fault):
         return f"held back, the answer came whole after {came}, at least {least} were to pass"
 
 
-class _Slow(Line):
+class _Slow(ServedLine):
     """Keeps a distance between events. `added_s`: the seconds that it has added so far."""
 
     def __init__(self, delay_s: float) -> None:

@@ -9,7 +9,7 @@ from chaoslab.base.durations import duration
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Flow, Observation, Reply, forever
 from chaoslab.core.fault import Fault
-from chaoslab.core.pipe import Line, Signal, Timed
+from chaoslab.core.pipe import ServedLine, Signal, Timed
 from chaoslab.faults.network.latency import TIMER_SLACK_S
 from chaoslab.faults.stream.cut import drawn
 
@@ -49,7 +49,7 @@ class Stall(Fault):
         return f"nothing came for {duration(stream.silence_s)} in the middle of the answer"
 
 
-class _Standing(Line):
+class _Standing(ServedLine):
     """Lets so many events pass at once, and the next one after the stall. `pings`: the signs of life so far."""
 
     def __init__(self, after_events: int, stall_s: float, every_s: float, ping: bytes) -> None:

@@ -9,7 +9,7 @@ from chaoslab.core.service_spec import ErrorReply
 from chaoslab.model.formats.anthropic_messages import AnthropicMessages
 from chaoslab.model.formats.bedrock import Bedrock
 from chaoslab.model.formats.cohere import Cohere
-from chaoslab.model.formats.common import UNREAD, Format, Refused
+from chaoslab.model.formats.common import UNREAD, Format, ModelRefused
 from chaoslab.model.formats.gemini import Gemini
 from chaoslab.model.formats.openai_chat import GroqChat, MistralChat, OpenaiChat
 from chaoslab.model.formats.openai_responses import OpenaiResponses
@@ -116,6 +116,6 @@ def asks_model(path: str, body: bytes) -> bool:
         if format_ is None:
             return isinstance(given.get("model"), str) or ":" in path or path.startswith("/model/")
         format_.chat(path, "", given, body)
-    except (Refused, RecursionError, *UNREAD):
+    except (ModelRefused, RecursionError, *UNREAD):
         return False
     return True

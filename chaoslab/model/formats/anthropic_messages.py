@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from chaoslab.core.answers import Answers, FunctionCall, Said, halves, new_id, pieces, text_of
+from chaoslab.core.answers import AnswerContent, Answers, FunctionCall, halves, new_id, pieces, text_of
 from chaoslab.core.dialog import TOOL, Dialog
 from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
 from chaoslab.core.stream import spelt_event, type_of
@@ -56,7 +56,7 @@ class AnthropicAnswers(Answers):
 
     _stops: ClassVar = {"length": "max_tokens", "content_filter": "refusal"}
 
-    def said(self, value: Any) -> Said | None:
+    def said(self, value: Any) -> AnswerContent | None:
         if (
             not isinstance(value, Mapping)
             or value.get("type") != "message"
@@ -67,19 +67,19 @@ class AnthropicAnswers(Answers):
         text = "".join(text_of(block.get("text")) for block in blocks if block.get("type") == "text")
         calls = (block for block in blocks if block.get("type") == "tool_use")
         made = (FunctionCall(str(call.get("name")), common.spelt(call.get("input")), call) for call in calls)
-        return Said(text, tuple(made), objects=True)
+        return AnswerContent(text, tuple(made), objects=True)
 
-    def with_said(self, value: Any, said: Said) -> dict[str, Any]:
+    def with_said(self, value: Any, said: AnswerContent) -> dict[str, Any]:
         blocks: list[dict[str, Any]] = [{"type": "text", "text": said.text}] if said.text else []
         for number, call in enumerate(said.calls):
             made = {"type": "tool_use", **(call.native or {}), "id": new_id(call, said.calls, number)}
             blocks.append({**made, "name": call.name, "input": call.values or {}})
         return {**value, "content": blocks, "stop_reason": self._stop(said)}
 
-    def _stop(self, said: Said) -> str:
+    def _stop(self, said: AnswerContent) -> str:
         return self._stops.get(said.finish) or ("tool_use" if said.calls else "end_turn")
 
-    def heard(self, events: Sequence[Any]) -> Said | None:
+    def content_of(self, events: Sequence[Any]) -> AnswerContent | None:
         text, finished = "", False
         blocks: dict[Any, tuple[Mapping[str, Any], list[str]]] = {}
         for event in events:
@@ -92,9 +92,9 @@ class AnthropicAnswers(Answers):
                 blocks[event["index"]][1].append(delta["partial_json"])
             finished = finished or bool(delta.get("stop_reason"))
         calls = (FunctionCall(str(block["name"]), "".join(said) or "{}", block) for block, said in blocks.values())
-        return Said(text, tuple(calls)) if finished else None
+        return AnswerContent(text, tuple(calls)) if finished else None
 
-    def retold(self, events: Sequence[Any], said: Said) -> Iterator[dict[str, Any]]:
+    def retold(self, events: Sequence[Any], said: AnswerContent) -> Iterator[dict[str, Any]]:
         yield from (event for event in events if event["type"] == "message_start")
         blocks: list[tuple[dict[str, Any], str]] = [({"type": "text", "text": ""}, said.text)] if said.text else []
         for number, call in enumerate(said.calls):
@@ -154,19 +154,19 @@ class AnthropicMessages(common.Format):
     def chat(self, path: str, query: str, body: Mapping[str, Any], asked: bytes) -> common.Chat:  # noqa: ARG002
         for key, kind in (("model", str), ("max_tokens", int), ("messages", list)):
             if not isinstance(body.get(key), kind):
-                raise common.Refused(
+                raise common.ModelRefused(
                     400, f"{key}: {'Field required' if key not in body else 'Input is of the wrong type'}"
                 )
         given = common.objects("messages", body["messages"])
         if not given:
-            raise common.Refused(400, "messages: at least one message is required")
+            raise common.ModelRefused(400, "messages: at least one message is required")
         told = common.text_in(body.get("system"))
         messages: list[dict[str, Any]] = [{"role": "system", "content": told}] if told else []
         for number, message in enumerate(given):
             if message.get("role") == "system":
-                raise common.Refused(400, SYSTEM)
+                raise common.ModelRefused(400, SYSTEM)
             if message.get("role") not in ("user", "assistant"):
-                raise common.Refused(400, f"messages.{number}.role: Input should be 'user' or 'assistant'")
+                raise common.ModelRefused(400, f"messages.{number}.role: Input should be 'user' or 'assistant'")
             messages += _messages(message)
         choice = body.get("tool_choice")
         idle = isinstance(choice, Mapping) and choice.get("type") == "none"
@@ -185,10 +185,12 @@ class AnthropicMessages(common.Format):
             results = [block for block in blocks if block.get("type") == "tool_result"]
             for result in results:
                 if str(result.get("tool_use_id")) not in made:
-                    raise common.Refused(400, ORPHAN.format(number, blocks.index(result), result.get("tool_use_id")))
+                    raise common.ModelRefused(
+                        400, ORPHAN.format(number, blocks.index(result), result.get("tool_use_id"))
+                    )
             answered = {str(result.get("tool_use_id")) for result in results}
             if open_ := [each for each in made if each not in answered]:
-                raise common.Refused(400, UNANSWERED.format(number - 1, ", ".join(open_)))
+                raise common.ModelRefused(400, UNANSWERED.format(number - 1, ", ".join(open_)))
             made = [str(block.get("id")) for block in blocks if block.get("type") == "tool_use"]
 
     def recalled(self, body: Mapping[str, Any], memory: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -199,24 +201,24 @@ class AnthropicMessages(common.Format):
         if (
             not isinstance(before, str) or before not in memory
         ):  # the SDK then sends the whole history again, in a new thread
-            raise common.Refused(404, f"thread: no message is called {before!s:.60}", code=LOST)
+            raise common.ModelRefused(404, f"thread: no message is called {before!s:.60}", code=LOST)
         return {**memory[before], **body, "messages": [*memory[before]["messages"], *body.get("messages", [])]}
 
-    def remember(self, answer: common.Answer, memory: dict[str, Any]) -> None:
+    def remember(self, answer: common.ModelAnswer, memory: dict[str, Any]) -> None:
         native = answer.chat.native
         if native.get("thread"):
             said = {"role": "assistant", "content": _content(answer)}
             kept = {key: value for key, value in native.items() if key not in ("thread", "stream")}
             memory[_id(answer)] = {**kept, "messages": [*native["messages"], said]}
 
-    def whole(self, answer: common.Answer) -> Any:
+    def whole(self, answer: common.ModelAnswer) -> Any:
         return {
             "id": _id(answer), "type": "message", "role": "assistant", "model": answer.chat.model,
             "content": _content(answer), "stop_reason": "tool_use" if answer.reply.tool_calls else "end_turn",
             "stop_sequence": None, "usage": _usage(answer.chat.tokens, answer.tokens),
         }  # fmt: skip
 
-    def stream(self, answer: common.Answer) -> Iterator[bytes]:
+    def stream(self, answer: common.ModelAnswer) -> Iterator[bytes]:
         whole = self.whole(answer)
         begun = {**whole, "content": [], "stop_reason": None, "usage": _usage(answer.chat.tokens, 1)}
         yield _event("message_start", message=begun)
@@ -236,7 +238,7 @@ class AnthropicMessages(common.Format):
     def refusal(self, status: int, message: str, code: str | None = None) -> ErrorReply:
         return _error(status, message, LOST if code == LOST else None)
 
-    def headers(self, answer: common.Answer) -> Mapping[str, str]:
+    def headers(self, answer: common.ModelAnswer) -> Mapping[str, str]:
         return {"request-id": f"req_{answer.chat.id[:24]}"}
 
     def models(self, names: Sequence[str]) -> dict[str, Any]:
@@ -245,7 +247,7 @@ class AnthropicMessages(common.Format):
     def model(self, name: str) -> Any:
         return {"type": "model", "id": name, "display_name": name, "created_at": "1970-01-01T00:00:00Z"}
 
-    def hear(self, heard: common.Heard, value: Any) -> None:
+    def hear(self, heard: common.ReadAnswer, value: Any) -> None:
         heard.model = str(value["model"])
         heard.counted(value["usage"].get("input_tokens"), value["usage"].get("output_tokens"))
         for number, block in enumerate(value["content"]):
@@ -255,7 +257,7 @@ class AnthropicMessages(common.Format):
                 heard.called(number, block["name"], common.spelt(block["input"]))
         heard.ended(value.get("stop_reason"))
 
-    def hear_event(self, heard: common.Heard, value: Any) -> None:
+    def hear_event(self, heard: common.ReadAnswer, value: Any) -> None:
         kind = value["type"]
         if kind == "message_start":
             message = value["message"]
@@ -284,11 +286,11 @@ def _usage(tokens_in: int, tokens_out: int) -> dict[str, Any]:
     }
 
 
-def _id(answer: common.Answer) -> str:
+def _id(answer: common.ModelAnswer) -> str:
     return f"msg_{answer.chat.id[:24]}"
 
 
-def _content(answer: common.Answer) -> list[dict[str, Any]]:
+def _content(answer: common.ModelAnswer) -> list[dict[str, Any]]:
     """The blocks of an answer: its text, then its calls."""
     said = [{"type": "text", "text": answer.reply.content}] if answer.reply.content else []
     calls = [

@@ -8,9 +8,9 @@ from urllib.parse import unquote
 
 from chaoslab.base.identity import digest, parsed
 from chaoslab.base.json_text import value_of
-from chaoslab.core.answers import Answers, FunctionCall, Said, halves, new_id, pieces, text_of
+from chaoslab.core.answers import AnswerContent, Answers, FunctionCall, halves, new_id, pieces, text_of
 from chaoslab.core.dialog import TOOL, Dialog
-from chaoslab.core.frames import FRAMES, Frames, frame, payload_of
+from chaoslab.core.frames import FRAMES, FrameCutter, frame, payload_of
 from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
 from chaoslab.model.formats import common
 
@@ -52,15 +52,15 @@ class BedrockAnswers(Answers):
     """Answers that are a list of blocks, with objects as arguments. A streamed one passes as it is: its events are
     binary."""
 
-    def said(self, value: Any) -> Said | None:
+    def said(self, value: Any) -> AnswerContent | None:
         blocks = self._blocks(value)
         if blocks is None:
             return None
         calls = [block["toolUse"] for block in blocks if isinstance(block.get("toolUse"), Mapping)]
         made = (FunctionCall(str(call.get("name")), common.spelt(call.get("input")), call) for call in calls)
-        return Said("".join(text_of(block.get("text")) for block in blocks), tuple(made), objects=True)
+        return AnswerContent("".join(text_of(block.get("text")) for block in blocks), tuple(made), objects=True)
 
-    def with_said(self, value: Any, said: Said) -> dict[str, Any]:
+    def with_said(self, value: Any, said: AnswerContent) -> dict[str, Any]:
         blocks: list[dict[str, Any]] = [{"text": said.text}] if said.text else []
         for number, call in enumerate(said.calls):
             use = {**(call.native or {}), "toolUseId": new_id(call, said.calls, number, "toolUseId")}
@@ -70,10 +70,10 @@ class BedrockAnswers(Answers):
         message = {**value["output"]["message"], "content": blocks}
         return {**value, "output": {**value["output"], "message": message}, "stopReason": stop}
 
-    def heard(self, events: Sequence[Any]) -> Said | None:  # noqa: ARG002
+    def content_of(self, events: Sequence[Any]) -> AnswerContent | None:  # noqa: ARG002
         return None
 
-    def retold(self, events: Sequence[Any], said: Said) -> Iterator[dict[str, Any]]:
+    def retold(self, events: Sequence[Any], said: AnswerContent) -> Iterator[dict[str, Any]]:
         raise NotImplementedError  # none is heard
 
     def closing(self, events: Sequence[Any]) -> bytes:  # noqa: ARG002 - it is always the same
@@ -113,7 +113,9 @@ class Bedrock(common.Format):
         assert found is not None
         given = common.objects("messages", body.get("messages"))
         if not given:
-            raise common.Refused(400, "The messages field is empty: a conversation must start with a user message.")
+            raise common.ModelRefused(
+                400, "The messages field is empty: a conversation must start with a user message."
+            )
         told = common.text_in(body.get("system"))
         messages: list[dict[str, Any]] = [{"role": "system", "content": told}] if told else []
         for message in given:
@@ -137,19 +139,19 @@ class Bedrock(common.Format):
                 said = (
                     f"The number of toolResult blocks at messages.{number}.content exceeds the number of toolUse blocks"
                 )
-                raise common.Refused(400, f"{said} of previous turn.")
+                raise common.ModelRefused(400, f"{said} of previous turn.")
             if made - results:
                 ids = ", ".join(sorted(made - results))
-                raise common.Refused(
+                raise common.ModelRefused(
                     400, f"Expected toolResult blocks at messages.{number}.content for the following Ids: {ids}"
                 )
             made = {str(each["toolUse"].get("toolUseId")) for each in blocks if "toolUse" in each}
 
-    def asked(self, path: str, body: bytes) -> str:
+    def question_digest(self, path: str, body: bytes) -> str:
         found = PATH.search(path)
         return digest([found and found.groups(), parsed(body or b"null")])
 
-    def whole(self, answer: common.Answer) -> Any:
+    def whole(self, answer: common.ModelAnswer) -> Any:
         return {
             "metrics": {"latencyMs": 1},
             "output": {"message": {"content": _content(answer), "role": "assistant"}},
@@ -157,7 +159,7 @@ class Bedrock(common.Format):
             "usage": _usage(answer),
         }
 
-    def stream(self, answer: common.Answer) -> Iterator[bytes]:
+    def stream(self, answer: common.ModelAnswer) -> Iterator[bytes]:
         yield frame("messageStart", {"role": "assistant"})
         for index, block in enumerate(_content(answer)):
             at = {"contentBlockIndex": index}
@@ -174,7 +176,7 @@ class Bedrock(common.Format):
         yield frame("messageStop", {"stopReason": _stop(answer)})
         yield frame("metadata", {"metrics": {"latencyMs": 1}, "usage": _usage(answer)})
 
-    def headers(self, answer: common.Answer) -> Mapping[str, str]:
+    def headers(self, answer: common.ModelAnswer) -> Mapping[str, str]:
         return {"x-amzn-RequestId": answer.chat.id}
 
     def refusal(self, status: int, message: str, code: str | None = None) -> ErrorReply:  # noqa: ARG002
@@ -183,7 +185,7 @@ class Bedrock(common.Format):
     def model(self, name: str) -> Any:
         return {"modelId": name, "modelName": name, "providerName": "chaoslab"}
 
-    def hear(self, heard: common.Heard, value: Any) -> None:
+    def hear(self, heard: common.ReadAnswer, value: Any) -> None:
         usage = value.get("usage") or {}
         heard.counted(usage.get("inputTokens"), usage.get("outputTokens"))
         for number, block in enumerate(value["output"]["message"]["content"]):
@@ -192,7 +194,7 @@ class Bedrock(common.Format):
                 heard.called(number, use["name"], common.spelt(use["input"]))
         heard.ended(value.get("stopReason"))
 
-    def hear_event(self, heard: common.Heard, value: Any) -> None:
+    def hear_event(self, heard: common.ReadAnswer, value: Any) -> None:
         index, start, delta = value.get("contentBlockIndex"), value.get("start") or {}, value.get("delta") or {}
         if use := start.get("toolUse"):
             heard.called(index, use["name"], "")
@@ -203,9 +205,9 @@ class Bedrock(common.Format):
         heard.counted(usage.get("inputTokens"), usage.get("outputTokens"))
         heard.ended(value.get("stopReason"))
 
-    def read_stream(self, body: bytes) -> common.Heard:
-        heard = common.Heard()
-        for event in Frames().feed(body):
+    def read_stream(self, body: bytes) -> common.ReadAnswer:
+        heard = common.ReadAnswer()
+        for event in FrameCutter().feed(body):
             try:
                 self.hear_event(heard, value_of(payload_of(event)))
             except common.UNREAD:
@@ -213,7 +215,7 @@ class Bedrock(common.Format):
         return heard
 
 
-def _content(answer: common.Answer) -> list[dict[str, Any]]:
+def _content(answer: common.ModelAnswer) -> list[dict[str, Any]]:
     said = [{"text": answer.reply.content}] if answer.reply.content or not answer.reply.tool_calls else []
     calls = [
         {"toolUse": {"input": dict(each.arguments), "name": each.name, "toolUseId": f"tooluse_{each.id}"}}
@@ -222,11 +224,11 @@ def _content(answer: common.Answer) -> list[dict[str, Any]]:
     return [*said, *calls]
 
 
-def _stop(answer: common.Answer) -> str:
+def _stop(answer: common.ModelAnswer) -> str:
     return "tool_use" if answer.reply.tool_calls else "end_turn"
 
 
-def _usage(answer: common.Answer) -> dict[str, int]:
+def _usage(answer: common.ModelAnswer) -> dict[str, int]:
     total = answer.chat.tokens + answer.tokens
     return {"inputTokens": answer.chat.tokens, "outputTokens": answer.tokens, "totalTokens": total}
 

@@ -3,12 +3,21 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from chaoslab.core.answers import Answers, FunctionCall, Said, halves, new_id, pieces
+from chaoslab.core.answers import AnswerContent, Answers, FunctionCall, halves, new_id, pieces
 from chaoslab.core.dialog import Dialog
 from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
 from chaoslab.core.stream import json_of, spelt_event
-from chaoslab.model.completion import wrong
-from chaoslab.model.formats.common import QUOTA, Answer, Chat, Format, Heard, Refused, text_in, with_headers
+from chaoslab.model._completion import wrong
+from chaoslab.model.formats.common import (
+    QUOTA,
+    Chat,
+    Format,
+    ModelAnswer,
+    ModelRefused,
+    ReadAnswer,
+    text_in,
+    with_headers,
+)
 
 
 def _error(status: int, message: str) -> ErrorReply:
@@ -31,16 +40,16 @@ _FINISHES = {"length": "MAX_TOKENS", "content_filter": "ERROR"}
 class CohereAnswers(Answers):
     """Answers with a list of parts of text, and calls as OpenAI has them."""
 
-    def said(self, value: Any) -> Said | None:
+    def said(self, value: Any) -> AnswerContent | None:
         message = value.get("message") if isinstance(value, Mapping) else None
         if not isinstance(message, Mapping):
             return None
         calls = [each for each in message.get("tool_calls") or () if isinstance(each, Mapping)]
         named = [(call, call.get("function") or {}) for call in calls]
         made = tuple(FunctionCall(str(f.get("name")), str(f.get("arguments")), call) for call, f in named)
-        return Said(text_in(message.get("content")), made)
+        return AnswerContent(text_in(message.get("content")), made)
 
-    def with_said(self, value: Any, said: Said) -> dict[str, Any]:
+    def with_said(self, value: Any, said: AnswerContent) -> dict[str, Any]:
         message = {key: each for key, each in value["message"].items() if key not in ("content", "tool_calls")}
         if said.text or not said.calls:
             message["content"] = [{"type": "text", "text": said.text}]
@@ -48,7 +57,7 @@ class CohereAnswers(Answers):
             message["tool_calls"] = [_call(call, said.calls, number) for number, call in enumerate(said.calls)]
         return {**value, "message": message, "finish_reason": _finish(said.finish, called=bool(said.calls))}
 
-    def heard(self, events: Sequence[Any]) -> Said | None:
+    def content_of(self, events: Sequence[Any]) -> AnswerContent | None:
         text, finished = "", False
         calls: dict[Any, tuple[Mapping[str, Any], list[str]]] = {}
         for event in events:
@@ -62,9 +71,9 @@ class CohereAnswers(Answers):
                 calls[event["index"]][1].append(message["tool_calls"]["function"]["arguments"])
             finished = finished or event["type"] == "message-end"
         made = (FunctionCall(str(call["function"]["name"]), "".join(said), call) for call, said in calls.values())
-        return Said(text, tuple(made)) if finished else None
+        return AnswerContent(text, tuple(made)) if finished else None
 
-    def retold(self, events: Sequence[Any], said: Said) -> Iterator[dict[str, Any]]:
+    def retold(self, events: Sequence[Any], said: AnswerContent) -> Iterator[dict[str, Any]]:
         yield from (event for event in events if event["type"] == "message-start")
         calls = [_call(call, said.calls, number) for number, call in enumerate(said.calls)]
         yield from _events(said.text, calls)
@@ -97,12 +106,12 @@ class Cohere(Format):
 
     def chat(self, path: str, query: str, body: Mapping[str, Any], asked: bytes) -> Chat:  # noqa: ARG002
         if why := wrong(body):
-            raise Refused(400, f"invalid request: {why}")
+            raise ModelRefused(400, f"invalid request: {why}")
         messages = [{**each, "content": _text(each.get("content"))} for each in body["messages"]]
         tools = [] if body.get("tool_choice") == "NONE" else body.get("tools") or []
         return Chat(body["model"], messages, tools, body, asked, events=body.get("stream") is True)
 
-    def whole(self, answer: Answer) -> Any:
+    def whole(self, answer: ModelAnswer) -> Any:
         calls = _calls(answer)
         message: dict[str, Any] = {"role": "assistant"}
         if answer.reply.content or not calls:
@@ -112,7 +121,7 @@ class Cohere(Format):
         reason = _finish("", called=bool(calls))
         return {"id": _id(answer), "finish_reason": reason, "message": message, "usage": _usage(answer)}
 
-    def stream(self, answer: Answer) -> Iterator[bytes]:
+    def stream(self, answer: ModelAnswer) -> Iterator[bytes]:
         begun = {"role": "assistant", "content": [], "tool_plan": "", "tool_calls": [], "citations": []}
         yield spelt_event({"type": "message-start", "id": _id(answer), "delta": {"message": begun}})
         calls = _calls(answer)
@@ -126,7 +135,7 @@ class Cohere(Format):
     def model(self, name: str) -> Any:
         return {"name": name, "endpoints": ["chat"], "context_length": 131072}
 
-    def hear(self, heard: Heard, value: Any) -> None:
+    def hear(self, heard: ReadAnswer, value: Any) -> None:
         self._counted(heard, value)
         message = value["message"]
         heard.text = text_in(message.get("content"))
@@ -134,7 +143,7 @@ class Cohere(Format):
             heard.called(number, call["function"]["name"], call["function"]["arguments"])
         heard.ended(value.get("finish_reason"))
 
-    def hear_event(self, heard: Heard, value: Any) -> None:
+    def hear_event(self, heard: ReadAnswer, value: Any) -> None:
         delta = value.get("delta") or {}
         message = delta.get("message") or {}
         kind = value["type"]
@@ -148,7 +157,7 @@ class Cohere(Format):
             heard.ended(delta.get("finish_reason"))
 
     @staticmethod
-    def _counted(heard: Heard, value: Mapping[str, Any]) -> None:
+    def _counted(heard: ReadAnswer, value: Mapping[str, Any]) -> None:
         used = (value.get("usage") or {}).get("tokens") or {}
         heard.counted(used.get("input_tokens"), used.get("output_tokens"))
 
@@ -170,7 +179,7 @@ def _call(call: FunctionCall, calls: Sequence[FunctionCall], number: int) -> dic
     return {**(call.native or {"type": "function"}), "id": new_id(call, calls, number), "function": said}
 
 
-def _calls(answer: Answer) -> list[dict[str, Any]]:
+def _calls(answer: ModelAnswer) -> list[dict[str, Any]]:
     made = [
         FunctionCall(each.name, "{}", {"id": each.id}).with_values(each.arguments) for each in answer.reply.tool_calls
     ]
@@ -193,11 +202,11 @@ def _events(text: str, calls: Sequence[Mapping[str, Any]]) -> Iterator[dict[str,
         yield {"type": "content-end", "index": 0}
 
 
-def _usage(answer: Answer) -> dict[str, Any]:
+def _usage(answer: ModelAnswer) -> dict[str, Any]:
     used = {"input_tokens": answer.chat.tokens, "output_tokens": answer.tokens}
     return {"billed_units": used, "tokens": used}
 
 
-def _id(answer: Answer) -> str:
+def _id(answer: ModelAnswer) -> str:
     head = answer.chat.id
     return "-".join((head[:8], head[8:12], head[12:16], head[16:20], head[20:32]))

@@ -15,8 +15,8 @@ from chaoslab.base.phrases import phrase
 from chaoslab.core.dialog import CHAT, Dialog
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.core.stream import EVENT_STREAM, Events, data_of
-from chaoslab.model.chat import Reply, text_of
-from chaoslab.model.completion import tokens
+from chaoslab.model._chat import ChatReply, text_of
+from chaoslab.model._completion import tokens
 
 spelt = json.JSONEncoder(ensure_ascii=False).encode
 UNREAD = (ValueError, RecursionError, LookupError, TypeError, AttributeError)
@@ -25,7 +25,7 @@ QUOTA = 402
 """The status under which a format keeps its reply for an account without credit, whatever that reply's own status."""
 
 
-class Refused(Exception):
+class ModelRefused(Exception):
     """The model's refusal of a request. Without a message it is the service's own for this status."""
 
     def __init__(self, status: int, message: str = "", *, code: str | None = None) -> None:
@@ -63,11 +63,11 @@ class Chat:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ModelAnswer:
     """A model's answer to a request. `created`: seconds since 1970."""
 
     chat: Chat
-    reply: Reply
+    reply: ChatReply
     created: int
 
     @cached_property
@@ -78,7 +78,7 @@ class Answer:
 
 
 @dataclass
-class Heard:
+class ReadAnswer:
     """A model's answer as the lab reads it, as far as it came. The tokens are None if the answer did not state them.
     `finished`: it ended as the model meant it to."""
 
@@ -119,7 +119,7 @@ class Heard:
 
 
 class Format(ABC):
-    """One format of a model's API: it reads requests into a `Chat`, and writes an `Answer` as the real service does."""
+    """One format of a model's API: it reads requests into a `Chat`, writes a `ModelAnswer` as the real service does."""
 
     name: ClassVar[str]
     dialog: ClassVar[Dialog] = CHAT
@@ -142,11 +142,11 @@ class Format(ABC):
         Refused: it is none, in the service's own words."""
 
     @abstractmethod
-    def whole(self, answer: Answer) -> Any:
+    def whole(self, answer: ModelAnswer) -> Any:
         """The answer's JSON."""
 
     @abstractmethod
-    def stream(self, answer: Answer) -> Iterator[bytes]:
+    def stream(self, answer: ModelAnswer) -> Iterator[bytes]:
         """The answer in parts."""
 
     @abstractmethod
@@ -162,14 +162,14 @@ class Format(ABC):
         """The JSON of one model."""
 
     @abstractmethod
-    def hear(self, heard: Heard, value: Any) -> None:
+    def hear(self, heard: ReadAnswer, value: Any) -> None:
         """Takes a whole reply's JSON. Raises LookupError, TypeError, AttributeError: it has another form."""
 
     @abstractmethod
-    def hear_event(self, heard: Heard, value: Any) -> None:
+    def hear_event(self, heard: ReadAnswer, value: Any) -> None:
         """Takes the JSON of an event of a stream; raises as `hear` does."""
 
-    def asked(self, path: str, body: bytes) -> str:  # noqa: ARG002
+    def question_digest(self, path: str, body: bytes) -> str:  # noqa: ARG002
         """A digest of what a request asks for, by which a log's answers are found. The body alone says it, as in the
         logs of the lab's own agent. Raises ValueError: the body is no JSON."""
         return digest(parsed(body or b"null"))
@@ -178,10 +178,10 @@ class Format(ABC):
         """The request with what it leaves to the service's memory. Raises Refused: the memory does not hold it."""
         return body
 
-    def remember(self, answer: Answer, memory: dict[str, Any]) -> None:  # noqa: B027
+    def remember(self, answer: ModelAnswer, memory: dict[str, Any]) -> None:  # noqa: B027
         """Keeps in the service's memory what later requests may refer to; most formats keep nothing."""
 
-    def headers(self, answer: Answer) -> Mapping[str, str]:  # noqa: ARG002
+    def headers(self, answer: ModelAnswer) -> Mapping[str, str]:  # noqa: ARG002
         """The headers of an answer, besides those of its body."""
         return {}
 
@@ -191,25 +191,25 @@ class Format(ABC):
         all_of_them = {status: self.refusal(status, phrase(status, f"status {status}")) for status in range(400, 600)}
         return {**all_of_them, **self.known}
 
-    def estimated(self, path: str, body: bytes, heard: Heard) -> tuple[int, int]:
+    def estimated(self, path: str, body: bytes, heard: ReadAnswer) -> tuple[int, int]:
         """The tokens of a request and of its answer, estimated as everywhere in the lab: one for four characters."""
         calls = [function(name, arguments, "call_1_1") for name, arguments in heard.calls.values()]
         answer = tokens(heard.text) + (tokens(calls) if calls else 0)
         try:
             return self.chat(path, "", parsed(body), body).tokens, answer
-        except (Refused, RecursionError, *UNREAD):
+        except (ModelRefused, RecursionError, *UNREAD):
             return tokens(body.decode("utf-8", "replace")), answer
 
-    def read_whole(self, value: Any) -> Heard:
+    def read_whole(self, value: Any) -> ReadAnswer:
         """Reads a whole reply by its JSON. One that cannot be read says nothing."""
-        heard = Heard()
+        heard = ReadAnswer()
         with suppress(*UNREAD):
             self.hear(heard, value)
         return heard
 
-    def read_stream(self, body: bytes) -> Heard:
+    def read_stream(self, body: bytes) -> ReadAnswer:
         """Reads a streamed reply. An event of it that cannot be read says nothing."""
-        heard = Heard()
+        heard = ReadAnswer()
         for event in Events().feed(body):
             if data := data_of(event):
                 try:
@@ -224,7 +224,7 @@ def objects(where: str, value: Any) -> list[Mapping[str, Any]]:
     if value is None:
         return []
     if not isinstance(value, list) or not all(isinstance(each, Mapping) for each in value):
-        raise Refused(400, f"{where}: value must be an array of objects")
+        raise ModelRefused(400, f"{where}: value must be an array of objects")
     return value
 
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from urllib.parse import parse_qs, unquote
 
 from chaoslab.base.identity import digest, parsed
-from chaoslab.core.answers import Answers, FunctionCall, Said, pieces, text_of
+from chaoslab.core.answers import AnswerContent, Answers, FunctionCall, pieces, text_of
 from chaoslab.core.dialog import TOOL, Dialog
 from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
 from chaoslab.core.stream import json_of, spelt_event
@@ -64,7 +64,7 @@ class GeminiAnswers(Answers):
 
     _finishes: ClassVar = {"length": "MAX_TOKENS", "content_filter": "SAFETY"}
 
-    def said(self, value: Any) -> Said | None:
+    def said(self, value: Any) -> AnswerContent | None:
         candidates = value.get("candidates") if isinstance(value, Mapping) else None
         first = candidates[0] if isinstance(candidates, list) and candidates else None
         content = first.get("content") if isinstance(first, Mapping) else None
@@ -73,9 +73,9 @@ class GeminiAnswers(Answers):
         parts = [part for part in content.get("parts") or () if isinstance(part, Mapping)]
         calls = [(part, part["functionCall"]) for part in parts if isinstance(part.get("functionCall"), Mapping)]
         made = (FunctionCall(str(call.get("name")), common.spelt(call.get("args") or {}), part) for part, call in calls)
-        return Said("".join(text_of(part.get("text")) for part in parts), tuple(made), objects=True)
+        return AnswerContent("".join(text_of(part.get("text")) for part in parts), tuple(made), objects=True)
 
-    def with_said(self, value: Any, said: Said) -> dict[str, Any]:
+    def with_said(self, value: Any, said: AnswerContent) -> dict[str, Any]:
         first = value["candidates"][0]
         parts: list[dict[str, Any]] = [{"text": said.text}] if said.text else []
         for call in said.calls:
@@ -88,10 +88,10 @@ class GeminiAnswers(Answers):
             "candidates": [{**first, "content": {**first["content"], "parts": parts}, "finishReason": finish}],
         }
 
-    def heard(self, events: Sequence[Any]) -> Said | None:
+    def content_of(self, events: Sequence[Any]) -> AnswerContent | None:
         return self.said(self._joined(events)) if events and _candidate(events[-1]).get("finishReason") else None
 
-    def retold(self, events: Sequence[Any], said: Said) -> Iterator[dict[str, Any]]:
+    def retold(self, events: Sequence[Any], said: AnswerContent) -> Iterator[dict[str, Any]]:
         whole = self.with_said(self._joined(events), said)
         first = whole["candidates"][0]
         parts = [{"text": piece} for piece in pieces(said.text)]
@@ -110,7 +110,7 @@ class GeminiAnswers(Answers):
         return {**events[-1], "candidates": [{**_candidate(events[-1]), "content": content}]}
 
     def closing(self, events: Sequence[Any]) -> bytes:
-        return spelt_event(self.with_said(self._joined(events), Said("")))
+        return spelt_event(self.with_said(self._joined(events), AnswerContent("")))
 
     def failing(self, events: Sequence[Any]) -> bytes:  # noqa: ARG002 - it is always the same
         said = "The model is overloaded. Please try again later."
@@ -155,7 +155,7 @@ class Gemini(common.Format):
         assert found is not None
         contents = common.objects("contents", body.get("contents"))
         if not contents:
-            raise common.Refused(400, "* GenerateContentRequest.contents: contents is not specified")
+            raise common.ModelRefused(400, "* GenerateContentRequest.contents: contents is not specified")
         told = body.get("systemInstruction") or body.get("system_instruction")
         told = common.text_in(told.get("parts")) if isinstance(told, Mapping) else ""
         messages: list[dict[str, Any]] = [{"role": "system", "content": told}] if told else []
@@ -178,27 +178,27 @@ class Gemini(common.Format):
         wanted, before = 0, "model"
         for content in [*body["contents"], {"role": "user"}]:
             if content.get("role", "user") not in ROLES:
-                raise common.Refused(400, "Please use a valid role: user, model.")
+                raise common.ModelRefused(400, "Please use a valid role: user, model.")
             parts = common.objects("contents.parts", content.get("parts"))
             answers = sum(isinstance(_answer_in(part), Mapping) for part in parts)
             if answers and not wanted:
-                raise common.Refused(400, ORPHAN)
+                raise common.ModelRefused(400, ORPHAN)
             if answers != wanted:
-                raise common.Refused(400, UNANSWERED)
+                raise common.ModelRefused(400, UNANSWERED)
             wanted = sum(isinstance(part.get("functionCall") or part.get("function_call"), Mapping) for part in parts)
             if wanted and before == "model":
-                raise common.Refused(400, EARLY)
+                raise common.ModelRefused(400, EARLY)
             before = content.get("role", "user")
 
-    def asked(self, path: str, body: bytes) -> str:
+    def question_digest(self, path: str, body: bytes) -> str:
         found = PATH.search(path)
         return digest([found and found.groups(), parsed(body or b"null")])
 
-    def whole(self, answer: common.Answer) -> Any:
+    def whole(self, answer: common.ModelAnswer) -> Any:
         text = [{"text": answer.reply.content}] if answer.reply.content or not answer.reply.tool_calls else []
         return self._chunk(answer, [*text, *_calls(answer)], "STOP")
 
-    def _chunk(self, answer: common.Answer, parts: Sequence[Any], finish: str | None) -> dict[str, Any]:
+    def _chunk(self, answer: common.ModelAnswer, parts: Sequence[Any], finish: str | None) -> dict[str, Any]:
         candidate: dict[str, Any] = {"content": {"parts": list(parts), "role": "model"}}
         used: dict[str, Any] = {"promptTokenCount": answer.chat.tokens}
         if finish:
@@ -213,7 +213,7 @@ class Gemini(common.Format):
             "responseId": answer.chat.id[:22],
         }
 
-    def stream(self, answer: common.Answer) -> Iterator[bytes]:
+    def stream(self, answer: common.ModelAnswer) -> Iterator[bytes]:
         parts: list[Any] = [{"text": piece} for piece in pieces(answer.reply.content)] + _calls(answer)
         parts = parts or [{"text": ""}]
         last = len(parts) - 1
@@ -233,11 +233,11 @@ class Gemini(common.Format):
             "outputTokenLimit": 8192, "supportedGenerationMethods": ["generateContent", "countTokens"],
         }  # fmt: skip
 
-    def hear(self, heard: common.Heard, value: Any) -> None:
+    def hear(self, heard: common.ReadAnswer, value: Any) -> None:
         for each in value if isinstance(value, list) else [value]:
             self.hear_event(heard, each)
 
-    def hear_event(self, heard: common.Heard, value: Any) -> None:
+    def hear_event(self, heard: common.ReadAnswer, value: Any) -> None:
         heard.model = str(value.get("modelVersion") or heard.model)
         usage = value.get("usageMetadata") or {}
         heard.counted(usage.get("promptTokenCount"), usage.get("candidatesTokenCount"))
@@ -269,7 +269,7 @@ def _schema(value: Any) -> Any:
     }
 
 
-def _calls(answer: common.Answer) -> list[dict[str, Any]]:
+def _calls(answer: common.ModelAnswer) -> list[dict[str, Any]]:
     return [{"functionCall": {"name": call.name, "args": dict(call.arguments)}} for call in answer.reply.tool_calls]
 
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
-from chaoslab.model import errors as groq
-from chaoslab.model.completion import Completion, wrong
-from chaoslab.model.formats.common import QUOTA, Answer, Chat, Format, Heard, Refused, with_headers
+from chaoslab.model import _errors as groq
+from chaoslab.model._completion import Completion, wrong
+from chaoslab.model.formats.common import QUOTA, Chat, Format, ModelAnswer, ModelRefused, ReadAnswer, with_headers
 
 
 def error(status: int, message: str, kind: str, code: str | None = None, param: str | None = None) -> ErrorReply:
@@ -74,7 +74,7 @@ class OpenaiChat(Format):
 
     def chat(self, path: str, query: str, body: Mapping[str, Any], asked: bytes) -> Chat:  # noqa: ARG002
         if message := wrong(body):
-            raise Refused(400, message)
+            raise ModelRefused(400, message)
         tools = [] if body.get("tool_choice") == "none" else body.get("tools") or []
         return Chat(body["model"], body["messages"], tools, body, asked, events=body.get("stream") is True)
 
@@ -85,30 +85,30 @@ class OpenaiChat(Format):
             if message["role"] == "tool":
                 answered = message["tool_call_id"]
                 if not made:
-                    raise Refused(400, ORPHAN)
+                    raise ModelRefused(400, ORPHAN)
                 if answered not in made:
-                    raise Refused(400, FOREIGN.format(answered))
+                    raise ModelRefused(400, FOREIGN.format(answered))
                 open_ = [each for each in open_ if each != answered]
             elif open_:
                 break
             else:
                 made = open_ = [str(call.get("id")) for call in message.get("tool_calls") or ()]
         if open_:
-            raise Refused(400, UNANSWERED.format(", ".join(open_)))
+            raise ModelRefused(400, UNANSWERED.format(", ".join(open_)))
 
-    def whole(self, answer: Answer) -> Any:
+    def whole(self, answer: ModelAnswer) -> Any:
         return self._completion(answer).whole(answer.created)
 
-    def stream(self, answer: Answer) -> Iterator[bytes]:
+    def stream(self, answer: ModelAnswer) -> Iterator[bytes]:
         return self._completion(answer).stream(answer.created)
 
-    def _completion(self, answer: Answer) -> Completion:
+    def _completion(self, answer: ModelAnswer) -> Completion:
         return Completion(answer.chat.native, answer.chat.asked, reply=answer.reply, groq=False)
 
     def refusal(self, status: int, message: str, code: str | None = None) -> ErrorReply:
         return error(status, message, "server_error" if status >= 500 else "invalid_request_error", code)
 
-    def headers(self, answer: Answer) -> Mapping[str, str]:
+    def headers(self, answer: ModelAnswer) -> Mapping[str, str]:
         return {"x-request-id": f"req_{answer.chat.id}", "openai-version": "2020-10-01"}
 
     def models(self, names: Sequence[str]) -> dict[str, Any]:
@@ -117,7 +117,7 @@ class OpenaiChat(Format):
     def model(self, name: str) -> Any:
         return {"id": name, "object": "model", "created": 0, "owned_by": "chaoslab"}
 
-    def hear(self, heard: Heard, value: Any) -> None:
+    def hear(self, heard: ReadAnswer, value: Any) -> None:
         heard.model = str(value["model"])
         usage = value.get("usage") or {}
         heard.counted(usage.get("prompt_tokens"), usage.get("completion_tokens"))
@@ -128,7 +128,7 @@ class OpenaiChat(Format):
         for number, call in enumerate(message.get("tool_calls") or ()):
             heard.called(number, call["function"]["name"], call["function"]["arguments"])
 
-    def hear_event(self, heard: Heard, value: Any) -> None:
+    def hear_event(self, heard: ReadAnswer, value: Any) -> None:
         heard.model = str(value.get("model") or heard.model)
         usage = value.get("usage") or (value.get("x_groq") or {}).get("usage") or {}
         heard.counted(usage.get("prompt_tokens"), usage.get("completion_tokens"))
@@ -153,7 +153,7 @@ class GroqChat(OpenaiChat):
     def check(self, body: Mapping[str, Any]) -> None:
         """Takes any history: no report shows that Groq refuses one."""
 
-    def _completion(self, answer: Answer) -> Completion:
+    def _completion(self, answer: ModelAnswer) -> Completion:
         return Completion(answer.chat.native, answer.chat.asked, reply=answer.reply)
 
     def refusal(self, status: int, message: str, code: str | None = None) -> ErrorReply:
@@ -166,5 +166,5 @@ class MistralChat(OpenaiChat):
 
     name = "Mistral chat completions"
 
-    def stream(self, answer: Answer) -> Iterator[bytes]:
+    def stream(self, answer: ModelAnswer) -> Iterator[bytes]:
         return self._completion(answer).stream(answer.created, whole=True)

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from chaoslab.core.answers import CHAT_FAILED, Answers, FunctionCall, Said, halves, new_id, pieces, text_of
+from chaoslab.core.answers import CHAT_FAILED, AnswerContent, Answers, FunctionCall, halves, new_id, pieces, text_of
 from chaoslab.core.dialog import TOOL, Dialog
 from chaoslab.core.service_spec import CONTEXT_LENGTH
 from chaoslab.core.stream import spelt_event, type_of
-from chaoslab.model.chat import ToolCall
+from chaoslab.model._chat import ToolCall
 from chaoslab.model.formats import common
 from chaoslab.model.formats.openai_chat import OpenaiChat, error
 
@@ -37,7 +37,7 @@ class ResponsesAnswers(Answers):
 
     _reasons: ClassVar = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
-    def said(self, value: Any) -> Said | None:
+    def said(self, value: Any) -> AnswerContent | None:
         if (
             not isinstance(value, Mapping)
             or value.get("object") != "response"
@@ -48,11 +48,11 @@ class ResponsesAnswers(Answers):
         parts = [part for item in items if item.get("type") == "message" for part in item.get("content") or ()]
         text = "".join(text_of(part.get("text")) for part in parts if isinstance(part, Mapping))
         calls = (item for item in items if item.get("type") == "function_call")
-        return Said(
+        return AnswerContent(
             text, tuple(FunctionCall(str(call.get("name")), str(call.get("arguments")), call) for call in calls)
         )
 
-    def with_said(self, value: Any, said: Said) -> dict[str, Any]:
+    def with_said(self, value: Any, said: AnswerContent) -> dict[str, Any]:
         items: list[dict[str, Any]] = []
         if said.text or not said.calls:
             part = {"type": "output_text", "text": said.text, "annotations": []}
@@ -69,10 +69,10 @@ class ResponsesAnswers(Answers):
         )
         return {**value, "output": items, **ended}
 
-    def heard(self, events: Sequence[Any]) -> Said | None:
+    def content_of(self, events: Sequence[Any]) -> AnswerContent | None:
         return self.said(events[-1]["response"]) if events and events[-1]["type"] in LAST else None
 
-    def retold(self, events: Sequence[Any], said: Said) -> Iterator[dict[str, Any]]:
+    def retold(self, events: Sequence[Any], said: AnswerContent) -> Iterator[dict[str, Any]]:
         response = self.with_said(events[-1]["response"], said)
         kind = "response.incomplete" if response["status"] == "incomplete" else "response.completed"
         begun = [event for event in events if event["type"] in BEGINNING]
@@ -84,7 +84,7 @@ class ResponsesAnswers(Answers):
     def closing(self, events: Sequence[Any]) -> bytes:
         begun = events[0]["response"]
         text = "".join(event["delta"] for event in events if event["type"] == "response.output_text.delta")
-        last = {"type": "response.completed", "response": self.with_said(begun, Said(text))}
+        last = {"type": "response.completed", "response": self.with_said(begun, AnswerContent(text))}
         return spelt_event({**last, "sequence_number": len(events)})
 
     def closes(self, event: bytes) -> bool:
@@ -107,10 +107,10 @@ class OpenaiResponses(OpenaiChat):
 
     def chat(self, path: str, query: str, body: Mapping[str, Any], asked: bytes) -> common.Chat:  # noqa: ARG002
         if not isinstance(body.get("model"), str):
-            raise common.Refused(400, "Missing required parameter: 'model'.", code="missing_required_parameter")
+            raise common.ModelRefused(400, "Missing required parameter: 'model'.", code="missing_required_parameter")
         items = _items(body.get("input"))
         if not items:
-            raise common.Refused(400, "One of 'input' or 'previous_response_id' or 'prompt' must be provided.")
+            raise common.ModelRefused(400, "One of 'input' or 'previous_response_id' or 'prompt' must be provided.")
         told = body.get("instructions")
         messages = [{"role": "system", "content": told}] if isinstance(told, str) and told else []
         messages += common.joined([message for item in items if (message := _message(item))])
@@ -129,28 +129,28 @@ class OpenaiResponses(OpenaiChat):
                 made[call] = False
             elif item.get("type") == "function_call_output":
                 if call not in made:
-                    raise common.Refused(400, f"No tool call found for function call output with call_id {call}.")
+                    raise common.ModelRefused(400, f"No tool call found for function call output with call_id {call}.")
                 made[call] = True
         if (open_ := next((call for call, answered in made.items() if not answered), None)) is not None:
-            raise common.Refused(400, f"No tool output found for function call {open_}.")
+            raise common.ModelRefused(400, f"No tool output found for function call {open_}.")
 
     def recalled(self, body: Mapping[str, Any], memory: Mapping[str, Any]) -> Mapping[str, Any]:
         before = body.get("previous_response_id")
         if before is None:
             return body
         if before not in memory:
-            raise common.Refused(
+            raise common.ModelRefused(
                 400, f"Previous response with id '{before!s:.60}' not found.", code="previous_response_not_found"
             )
         return {**body, "input": [*memory[before], *_items(body.get("input"))]}
 
-    def remember(self, answer: common.Answer, memory: dict[str, Any]) -> None:
+    def remember(self, answer: common.ModelAnswer, memory: dict[str, Any]) -> None:
         memory[f"resp_{answer.chat.id}"] = [*_items(answer.chat.native.get("input")), *_output(answer)]
 
-    def whole(self, answer: common.Answer) -> Any:
+    def whole(self, answer: common.ModelAnswer) -> Any:
         return self._response(answer, _output(answer))
 
-    def _response(self, answer: common.Answer, output: list[dict[str, Any]] | None) -> dict[str, Any]:
+    def _response(self, answer: common.ModelAnswer, output: list[dict[str, Any]] | None) -> dict[str, Any]:
         """The response, complete with its output or, with None, before it."""
         asked, done = answer.chat.native, output is not None
         used = {
@@ -186,13 +186,13 @@ class OpenaiResponses(OpenaiChat):
             "metadata": asked.get("metadata") or {},
         }
 
-    def stream(self, answer: common.Answer) -> Iterator[bytes]:
+    def stream(self, answer: common.ModelAnswer) -> Iterator[bytes]:
         output = _output(answer)
         for number, (kind, more) in enumerate(self._events(answer, output)):
             event = {"type": kind, "sequence_number": number, **more}
             yield spelt_event(event)
 
-    def _events(self, answer: common.Answer, output: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _events(self, answer: common.ModelAnswer, output: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
         begun = self._response(answer, None)
         yield "response.created", {"response": begun}
         yield "response.in_progress", {"response": begun}
@@ -200,7 +200,7 @@ class OpenaiResponses(OpenaiChat):
             yield from _item_events(index, item)
         yield "response.completed", {"response": self._response(answer, output)}
 
-    def hear(self, heard: common.Heard, value: Any) -> None:
+    def hear(self, heard: common.ReadAnswer, value: Any) -> None:
         heard.model = str(value["model"])
         usage = value.get("usage") or {}
         heard.counted(usage.get("input_tokens"), usage.get("output_tokens"))
@@ -213,7 +213,7 @@ class OpenaiResponses(OpenaiChat):
             elif item["type"] == "function_call":
                 heard.called(number, item["name"], item["arguments"])
 
-    def hear_event(self, heard: common.Heard, value: Any) -> None:
+    def hear_event(self, heard: common.ReadAnswer, value: Any) -> None:
         kind = value["type"]
         if kind == "response.output_text.delta":
             heard.text += value["delta"]
@@ -238,7 +238,7 @@ def _message(item: Mapping[str, Any]) -> dict[str, Any] | None:
         role = str(item.get("role"))
         if role not in ("user", "assistant", "system", "developer"):
             known = "Supported values are: 'assistant', 'system', 'developer', and 'user'."
-            raise common.Refused(400, f"Invalid value: '{role:.40}'. {known}", code="invalid_value")
+            raise common.ModelRefused(400, f"Invalid value: '{role:.40}'. {known}", code="invalid_value")
         return {"role": role, "content": common.text_in(item.get("content"))}
     call = str(item.get("call_id"))
     if kind == "function_call":
@@ -249,7 +249,7 @@ def _message(item: Mapping[str, Any]) -> dict[str, Any] | None:
     return None
 
 
-def _output(answer: common.Answer) -> list[dict[str, Any]]:
+def _output(answer: common.ModelAnswer) -> list[dict[str, Any]]:
     """The items of an answer: its text, then its calls."""
     found: list[dict[str, Any]] = []
     if answer.reply.content or not answer.reply.tool_calls:

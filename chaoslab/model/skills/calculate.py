@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from chaoslab.model.expressions import ASKING, IT, expression
+from chaoslab.model._expressions import ASKING, IT, expression
+from chaoslab.model._story import Ask, CouldNot, Draft, Step, StepResult, Story
 from chaoslab.model.skills import weather
-from chaoslab.model.story import Ask, CouldNot, Draft, Found, Step, Story
 
 _OVER = {
     "difference": " - ", "sum": " + ", "add": " + ", "total": " + ", "average": "mean", "mean": "mean",
@@ -55,8 +55,8 @@ def read(clause: str, draft: Draft) -> bool:
     if draft.last and (through := expression(clause, it=True)) and IT in through:
         return _with_it(through, draft)
 
-    def act(_: Sequence[Found]) -> Story:
-        return told((yield Ask("calculate", {"expression": written})), written)
+    def act(_: Sequence[StepResult]) -> Story:
+        return result_of((yield Ask("calculate", {"expression": written})), written)
 
     draft.last = (draft.add(Step(f"calculate {written}", act, topic="calculate")),)
     return True
@@ -71,7 +71,7 @@ def _with_it(written: str, draft: Draft) -> bool:
     needs = draft.last[-1:]
     carried = re.findall(r"-?\d+(?:\.\d+)?", draft.earlier)
 
-    def act(found: Sequence[Found]) -> Story:
+    def act(found: Sequence[StepResult]) -> Story:
         numbers = (
             found[0].numbers
             if found
@@ -80,7 +80,7 @@ def _with_it(written: str, draft: Draft) -> bool:
         if not numbers:
             raise CouldNot("there is no number to reckon with")
         filled = written.replace(IT, plain(numbers[0]))
-        return told((yield Ask("calculate", {"expression": filled})), filled)
+        return result_of((yield Ask("calculate", {"expression": filled})), filled)
 
     draft.last = (
         draft.add(Step(f"calculate {written.replace(IT, 'with the result')}", act, needs=needs, topic="calculate")),
@@ -93,13 +93,13 @@ def _over(word: str, draft: Draft) -> bool:
     if len(needs) == 1 and draft.steps[needs[0]].topic == "calculate":
         needs = tuple(n for n, step in enumerate(draft.steps) if step.topic == "calculate")
 
-    def act(found: Sequence[Found]) -> Story:
+    def act(found: Sequence[StepResult]) -> Story:
         numbers = [plain(one.numbers[0]) for one in found if one.numbers]
         if len(numbers) < len(needs) or not numbers:
             raise CouldNot("a number is missing")
         bracketed = [numbers[0], *(f"({number})" if number.startswith("-") else number for number in numbers[1:])]
         filled = f"({' + '.join(bracketed)}) / {len(numbers)}" if sign == "mean" else sign.join(bracketed)
-        return told((yield Ask("calculate", {"expression": filled})), filled)
+        return result_of((yield Ask("calculate", {"expression": filled})), filled)
 
     draft.last = (draft.add(Step(f"work out the {word}", act, needs=needs, topic="calculate")),)
     return True
@@ -112,18 +112,18 @@ def plain(number: float) -> str:
     return str(int(number)) if isinstance(number, float) and number.is_integer() and abs(number) < 1e15 else str(number)
 
 
-def told(reply: Any, written: str) -> Found:
+def result_of(reply: Any, written: str) -> StepResult:
     result: Any = reply.get("result", reply.get("value")) if isinstance(reply, Mapping) else reply
     text = str(reply.get("text") or result) if isinstance(reply, Mapping) else str(reply)
     # The number is the computed value; the text is only its display.
     if isinstance(result, int | float):
         noisy = isinstance(result, float) and len(plain(result)) < len(str(result)) - 4
         shown = text if isinstance(reply, Mapping) and _same(text, result) and not noisy else plain(result)
-        return Found(f"{written} = {shown}.", f"{written} = {shown}", (result,))
+        return StepResult(f"{written} = {shown}.", f"{written} = {shown}", (result,))
     try:
-        return Found(f"{written} = {text}.", f"{written} = {text}", (float(text),))
+        return StepResult(f"{written} = {text}.", f"{written} = {text}", (float(text),))
     except ValueError:
-        return Found(f"{written} = {text}.", f"{written} = {text}")
+        return StepResult(f"{written} = {text}.", f"{written} = {text}")
 
 
 def _same(text: str, number: float) -> bool:

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from chaoslab.model.dates import When, when
-from chaoslab.model.reading import QUOTE
-from chaoslab.model.story import Ask, CouldNot, Draft, Found, Step, Story
+from chaoslab.model._dates import NamedDay, when
+from chaoslab.model._reading import QUOTE
+from chaoslab.model._story import Ask, CouldNot, Draft, Step, StepResult, Story
 
 _THING = (
     r"(?:events?|meetings?|appointments?|calendar|call|lunch|dinner|breakfast|schedule|agenda|"
@@ -98,7 +98,7 @@ def _create(rest: str, draft: Draft) -> bool:
     needs = draft.last if again and draft.topic() == "calendar" and not draft.thing else ()
     title = draft.thing if again and draft.thing else title
 
-    def act(found: Sequence[Found]) -> Story:
+    def act(found: Sequence[StepResult]) -> Story:
         name = found[0].text.split(" (")[0].split(", ")[0].strip("“”") if found and found[0].text else title
         if re.search(r"\b(?:every|each)\b|\b(?:daily|weekly|monthly)\b", said.rest, re.I):
             raise CouldNot("I can add single events only, not ones that repeat")
@@ -114,7 +114,7 @@ def _create(rest: str, draft: Draft) -> bool:
     return True
 
 
-def _start(said: When, now: datetime | None) -> datetime:
+def _start(said: NamedDay, now: datetime | None) -> datetime:
     day = said.day or (now.date() if now and said.start else None)
     if day is None:
         raise CouldNot("I do not know today's date" if now is None else "you did not say when")
@@ -122,10 +122,10 @@ def _start(said: When, now: datetime | None) -> datetime:
     return start + timedelta(days=1) if said.day is None and now is not None and start < now else start
 
 
-def _made(reply: Any, verb: str) -> Found:
+def _made(reply: Any, verb: str) -> StepResult:
     title, span = _title(reply), _span(reply)
     sentence = f"{verb} “{title}” {'on ' + span if span else 'to the calendar'}."
-    return Found(sentence, f"{title}, {span}" if span else title)
+    return StepResult(sentence, f"{title}, {span}" if span else title)
 
 
 def _list(clause: str, draft: Draft) -> bool:
@@ -145,7 +145,7 @@ def _list(clause: str, draft: Draft) -> bool:
     if query:
         slots["query"] = query
 
-    def act(_: Sequence[Found]) -> Story:
+    def act(_: Sequence[StepResult]) -> Story:
         events = _events((yield Ask("list", slots)))
         span = (
             f" on {_day(said.day)}"
@@ -157,11 +157,11 @@ def _list(clause: str, draft: Draft) -> bool:
         about = f" matching “{query}”" if query else ""
         free = re.match(r"am i (free|available)\b", clause, re.I)
         if free and not events:
-            return Found(
+            return StepResult(
                 f"You are {free[1]}: there is nothing{about} in the calendar{span}.", f"I am {free[1]}", nothing=True
             )
         if not events:
-            return Found(
+            return StepResult(
                 f"There is nothing{about} in the calendar{span}.",
                 f"There is nothing{about} in the calendar{span}.",
                 nothing=True,
@@ -172,7 +172,7 @@ def _list(clause: str, draft: Draft) -> bool:
         verb = "is one event" if len(events) == 1 else f"are {len(events)} events"
         sentence = f"There {verb}{about}{span}: {'; '.join(listed)}."
         told = f"You are not {free[1]}. {sentence}" if free else sentence
-        return Found(told, sentence, (len(events),), listed)
+        return StepResult(told, sentence, (len(events),), listed)
 
     draft.last = (draft.add(Step("read the calendar", act, topic="calendar")),)
     return True
@@ -185,7 +185,7 @@ def _delete(rest: str, draft: Draft) -> bool:
     if re.fullmatch(r"(?:it|that|this|them)", said.rest, re.I) and draft.topic() != "calendar":
         return False
 
-    def act(found: Sequence[Found]) -> Story:
+    def act(found: Sequence[StepResult]) -> Story:
         if found and not query:
             slots, wanted = {"query": found[0].text.split(",")[0].split(" (")[0]}, True
         else:
@@ -205,7 +205,7 @@ def _delete(rest: str, draft: Draft) -> bool:
         for event in events if every else events[:1]:
             yield Ask("delete", {"id": str(event.get("id"))})
             done.append(f"“{_title(event)}” ({_span(event)})")
-        return Found(f"I deleted {' and '.join(done)} from the calendar.", " and ".join(done))
+        return StepResult(f"I deleted {' and '.join(done)} from the calendar.", " and ".join(done))
 
     _remember(query, draft)
     needs = draft.last if re.fullmatch(r"(?:it|that|this|them)", said.rest, re.I) else ()
@@ -218,7 +218,7 @@ def _move(what: str, to: str, draft: Draft, *, by: timedelta | None = None) -> b
     query = _query(old.rest, draft)
     _remember(old.rest, draft)
 
-    def act(_: Sequence[Found]) -> Story:
+    def act(_: Sequence[StepResult]) -> Story:
         events = _events((yield Ask("list", _which(old, query))))
         if not events:
             raise CouldNot(f"I found no event matching “{query}”")
@@ -241,13 +241,13 @@ def _move(what: str, to: str, draft: Draft, *, by: timedelta | None = None) -> b
             raise CouldNot(
                 f"“{_title(event)}” is now also at the new time, but the old one could not be deleted: {why}"
             ) from why
-        return Found(f"I moved “{_title(event)}” to {_span(reply)}.", made.text)
+        return StepResult(f"I moved “{_title(event)}” to {_span(reply)}.", made.text)
 
     draft.last = (draft.add(Step(f"move {draft.plain(what)}", act, topic="calendar")),)
     return True
 
 
-def _which(said: When, query: str) -> dict[str, Any]:
+def _which(said: NamedDay, query: str) -> dict[str, Any]:
     slots: dict[str, Any] = {}
     if said.day:
         slots["start"], slots["end"] = said.span()

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from chaoslab.model.story import Ask, Draft, Found, Step, Story
+from chaoslab.model._story import Ask, Draft, Step, StepResult, Story
 
 _READ = re.compile(
     r"\b(?:who|how many|read|check|show|list|get|fetch|see|look at|find|open|any|new|unread|latest|last|recent|"
@@ -45,7 +45,7 @@ def read(clause: str, draft: Draft) -> bool:
     amount = (few[1] or few[2]).lower() if few else None
     limit = (numbers.get(amount) or int(amount)) if amount else 1 if single else None
 
-    def act(_: Sequence[Found]) -> Story:
+    def act(_: Sequence[StepResult]) -> Story:
         slots = {**({"sender": sender} if sender else {}), **({"limit": min(100, max(1, limit))} if limit else {})}
         reply = yield Ask("read", slots)
         found = _told(reply, sender)
@@ -63,14 +63,14 @@ def read(clause: str, draft: Draft) -> bool:
     return True
 
 
-def _told(reply: Any, sender: str | None) -> Found:
+def _told(reply: Any, sender: str | None) -> StepResult:
     found = reply.get("messages", []) if isinstance(reply, Mapping) else reply
     messages = [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
     if not messages:
-        return Found(f"There are no messages{f' from {sender}' if sender else ''}.", nothing=True)
+        return StepResult(f"There are no messages{f' from {sender}' if sender else ''}.", nothing=True)
     texts = tuple(str(one.get("text", "")) for one in messages)
     lines = [
         f"{one.get('user') or one.get('sender') or one.get('from') or sender or 'someone'} wrote “{text}”"
         for one, text in zip(messages, texts, strict=True)
     ]
-    return Found("; ".join(lines) + ".", "; ".join(lines), (len(texts),), texts)
+    return StepResult("; ".join(lines) + ".", "; ".join(lines), (len(texts),), texts)

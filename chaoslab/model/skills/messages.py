@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from chaoslab.model.reading import QUOTE, bare
+from chaoslab.model._reading import QUOTE, bare
+from chaoslab.model._story import Ask, CouldNot, Draft, Step, StepResult, Story
 from chaoslab.model.skills import calculate, inbox, movies, search, translate, weather
 from chaoslab.model.skills import calendar as events
-from chaoslab.model.story import Ask, CouldNot, Draft, Found, Step, Story
 
 _ONE = (
     r"(?:[#@][\w-]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?!I\b)[A-ZÀ-Þ][\w'’-]*(?: (?!I\b)[A-ZÀ-Þ][\w'’-]*)?|(?i:her|him"
@@ -162,7 +162,7 @@ def read(clause: str, draft: Draft) -> bool:
 def _reply_to_latest(text: str) -> Any:
     """A story that replies to the sender of the latest message."""
 
-    def act(_: Sequence[Found]) -> Story:
+    def act(_: Sequence[StepResult]) -> Story:
         found = yield Ask("read", {"limit": 1})
         messages = found.get("messages") if isinstance(found, Mapping) else None
         sender = messages[0].get("user") if isinstance(messages, list) and messages else None
@@ -262,7 +262,7 @@ def _nested(body: str, draft: Draft) -> tuple[int, ...]:
 
 
 def _story(person: str, literal: str, body: str) -> Any:
-    def act(found: Sequence[Found]) -> Story:
+    def act(found: Sequence[StepResult]) -> Story:
         text = literal
         if found:
             first = re.match(r"(?:the )?(?:first|top|best|latest|last|newest)\b", body, re.I) and found[0].items
@@ -273,12 +273,12 @@ def _story(person: str, literal: str, body: str) -> Any:
             raise CouldNot(f"you did not say what to tell {person}")
         reply = yield Ask("send", {"to": person, "text": text})
         channel = reply.get("channel") if isinstance(reply, Mapping) else None
-        return Found(f"I sent {person} the message “{text}”.", text, items=(str(channel or person),))
+        return StepResult(f"I sent {person} the message “{text}”.", text, items=(str(channel or person),))
 
     return act
 
 
-def _part(found: Sequence[Found], body: str) -> str:
+def _part(found: Sequence[StepResult], body: str) -> str:
     """The one detail that the body asks for, such as "its rating"."""
     fitting = [text for one in found for words, text in one.parts.items() if re.search(rf"\b(?:{words})\b", body, re.I)]
     return fitting[0] if len(fitting) == 1 else ""

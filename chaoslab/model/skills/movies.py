@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from chaoslab.model.reading import QUOTE
+from chaoslab.model._reading import QUOTE
+from chaoslab.model._story import Ask, CouldNot, Draft, Step, StepResult, Story
 from chaoslab.model.skills import search
 from chaoslab.model.skills.search import looked_up
-from chaoslab.model.story import Ask, CouldNot, Draft, Found, Step, Story
 
 _ABOUT = re.compile(r"\b(?:movies?|films?|cinema)\b", re.I)
 _RELEASED = re.compile(
@@ -77,15 +77,15 @@ def read(clause: str, draft: Draft) -> bool:
     if not title:
         return False
 
-    def act(_: Sequence[Found]) -> Story:
+    def act(_: Sequence[StepResult]) -> Story:
         try:
             reply = yield Ask("movies", {"title": title, **({"year": year} if year else {})})
         except CouldNot as why:
             return (yield from looked_up(f"movie {title}{f' {year}' if year else ''}", instead_of=why))
-        found = told(reply, title)
+        found = result_of(reply, title)
         if found.nothing and not about:
             reply = yield Ask("search", {"query": draft.plain(clause)})
-            return search.told(reply, draft.plain(clause), 1)
+            return search.result_of(reply, draft.plain(clause), 1)
         return found
 
     draft.last = (draft.add(Step(f"look up the movie “{title}”", act, topic="movies")),)
@@ -112,23 +112,23 @@ def _compare(clause: str, titles: list[str], draft: Draft) -> bool:
     word = (compared.lastgroup if compared else None) or ""
     by_year = word in ("newer", "older")
 
-    def act(found: Sequence[Found]) -> Story:
+    def act(found: Sequence[StepResult]) -> Story:
         known = [one for one in found if one.items and len(one.numbers) > by_year]
         if len(known) < len(found):
             raise CouldNot("one of them was not found")
         if not word:
-            return Found("")
+            return StepResult("")
         value = {one.items[0].split(" (")[0]: one.numbers[by_year] for one in known}
         best = (min if word in ("worse", "older") else max)(value.values())
         leading = [name for name, number in value.items() if number == best]
         if len(leading) == len(value):
-            return Found("In that they are equal.", "They are equal")
+            return StepResult("In that they are equal.", "They are equal")
         how = (
             f"came out {'first' if word == 'older' else 'last'}"
             if by_year
             else f"is rated {'lower' if word == 'worse' else 'higher'}"
         )
-        return Found(f"{leading[0]} {how}.", f"{leading[0]} {how}", (best,))
+        return StepResult(f"{leading[0]} {how}.", f"{leading[0]} {how}", (best,))
         yield Ask("", {})  # makes this function a generator
 
     if word:
@@ -139,18 +139,18 @@ def _compare(clause: str, titles: list[str], draft: Draft) -> bool:
 def _closest(title: str) -> Any:
     """The story of one film: the first result, which is the closest title."""
 
-    def act(_: Sequence[Found]) -> Story:
+    def act(_: Sequence[StepResult]) -> Story:
         reply = yield Ask("movies", {"title": title})
         results = reply.get("results") if isinstance(reply, Mapping) else reply
-        return told(results[:1] if isinstance(results, list) else [], title)
+        return result_of(results[:1] if isinstance(results, list) else [], title)
 
     return act
 
 
-def told(reply: Any, title: str) -> Found:
+def result_of(reply: Any, title: str) -> StepResult:
     results = reply.get("results") if isinstance(reply, Mapping) else reply
     if not isinstance(results, list) or not results:
-        return Found(f"I found no movie matching “{title}”.", nothing=True)
+        return StepResult(f"I found no movie matching “{title}”.", nothing=True)
     lines: list[str] = []
     numbers: tuple[float, ...] = ()
     parts: dict[str, str] = {}
@@ -175,4 +175,4 @@ def told(reply: Any, title: str) -> Found:
         + "."
         + (f" {plot}" if plot else "")
     )
-    return Found(sentence, "; ".join(lines), numbers, tuple(lines), parts=parts)
+    return StepResult(sentence, "; ".join(lines), numbers, tuple(lines), parts=parts)

@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from chaoslab.model.arguments import filled
-from chaoslab.model.choosing import Offer, unclaimed, words
-from chaoslab.model.dates import when
-from chaoslab.model.story import Ask, Draft, Found, Step, Story, said
+from chaoslab.model._arguments import filled
+from chaoslab.model._choosing import Offer, unclaimed, words
+from chaoslab.model._dates import when
+from chaoslab.model._story import Ask, Draft, Step, StepResult, Story, said
 
 _COMMON = frozenset([
     "get", "find", "the", "a", "an", "of", "to", "for", "in", "on", "by", "with", "and", "or", "it", "is", "from",
@@ -32,10 +32,10 @@ def read(clause: str, draft: Draft) -> bool:
         return False
     chosen = best
 
-    def act(_: Sequence[Found]) -> Story:
+    def act(_: Sequence[StepResult]) -> Story:
         reply = yield Ask("", arguments, tool=chosen.name)
-        text = told(reply)
-        return Found(f"{chosen.name.replace('_', ' ').capitalize()}: {text}.", text, _numbers(reply))
+        text = text_of(reply)
+        return StepResult(f"{chosen.name.replace('_', ' ').capitalize()}: {text}.", text, _numbers(reply))
 
     draft.last = (draft.add(Step(f"{chosen.name.replace('_', ' ')}", act, topic="other")),)
     return True
@@ -67,7 +67,7 @@ def _overlap(offer: Offer, clause: str) -> int:
     return 3 * len(asked & named) + len(asked & (set(words(offer.description)) - named - _COMMON))
 
 
-def told(reply: Any) -> str:
+def text_of(reply: Any) -> str:
     """Any JSON as "key: value" pairs, two levels deep."""
     if isinstance(reply, Mapping):
         return ", ".join(f"{key}: {_shallow(value)}" for key, value in reply.items())

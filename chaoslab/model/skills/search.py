@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from chaoslab.model.story import Ask, CouldNot, Draft, Found, Step, Story
+from chaoslab.model._story import Ask, CouldNot, Draft, Step, StepResult, Story
 
 _ASKED = re.compile(
     r"^(?:(?:do|run|make) an? (?:quick )?(?:web |online |internet )?search (?:for|on|about)"
@@ -75,9 +75,9 @@ def _add(draft: Draft, query: str, count: int | None) -> bool:
     if not query:
         return False
 
-    def act(_: Sequence[Found]) -> Story:
+    def act(_: Sequence[StepResult]) -> Story:
         reply = yield Ask("search", {"query": query, **({"count": count} if count else {})})
-        return told(reply, query, count or 3)
+        return result_of(reply, query, count or 3)
 
     draft.last = (draft.add(Step(f"search the web for “{query}”", act, topic="search")),)
     return True
@@ -89,21 +89,21 @@ def looked_up(query: str, *, instead_of: CouldNot) -> Story:
         reply = yield Ask("search", {"query": query})
     except CouldNot:
         raise instead_of from None
-    found = told(reply, query, 1)
+    found = result_of(reply, query, 1)
     wanted = [word for word in re.findall(r"\w+", query.casefold()) if len(word) > 3]
     # A page on the Olympic Games of Athens does not answer a question on the weather in Athens.
     if found.nothing or not all(word in found.text.casefold() for word in wanted):
         raise instead_of
-    return Found(
+    return StepResult(
         f"I could not look that up directly ({instead_of}), but a web search says: {found.sentence}", found.text
     )
 
 
-def told(reply: Any, query: str, count: int) -> Found:
+def result_of(reply: Any, query: str, count: int) -> StepResult:
     """The first results with title and snippet."""
     results = reply.get("organic_results", reply.get("results")) if isinstance(reply, Mapping) else reply
     if not isinstance(results, list) or not results:
-        return Found(f"A search for “{query}” found nothing.", nothing=True)
+        return StepResult(f"A search for “{query}” found nothing.", nothing=True)
     lines = []
     for result in results[:count]:
         if isinstance(result, Mapping):
@@ -112,7 +112,7 @@ def told(reply: Any, query: str, count: int) -> Found:
         else:
             lines.append(str(result))
     listed = " ".join(f"({n}) {line}" for n, line in enumerate(lines, 1)) if len(lines) > 1 else lines[0]
-    return Found(f"For “{query}” I found: {listed}", lines[0], _amounts(lines[0]), tuple(lines))
+    return StepResult(f"For “{query}” I found: {listed}", lines[0], _amounts(lines[0]), tuple(lines))
 
 
 def _amounts(text: str) -> tuple[float, ...]:

@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from chaoslab.model.reading import QUOTE, bare
-from chaoslab.model.story import Ask, CouldNot, Draft, Found, Step, Story
+from chaoslab.model._reading import QUOTE, bare
+from chaoslab.model._story import Ask, CouldNot, Draft, Step, StepResult, Story
 
 LANGUAGES = {
     name: code
@@ -126,7 +126,7 @@ def _nested(what: str, draft: Draft) -> tuple[int, ...]:
 
 
 def _story(literal: str, what: str, code: str, source: str | None) -> Any:
-    def act(found: Sequence[Found]) -> Story:
+    def act(found: Sequence[StepResult]) -> Story:
         text = literal
         if found:
             latest = _LATEST.search(what) and len(found) == 1 and found[0].items and found[0].text not in found[0].items
@@ -135,7 +135,7 @@ def _story(literal: str, what: str, code: str, source: str | None) -> Any:
             raise CouldNot("there is no text to translate")
         slots = {"text": text, "target": code, **({"source": LANGUAGES[source.lower()]} if source else {})}
         reply = yield Ask("translate", slots)
-        return told(reply, text, code)
+        return result_of(reply, text, code)
 
     return act
 
@@ -145,11 +145,11 @@ def story(literal: str, what: str, language: str) -> Any:
     return _story(literal, what, LANGUAGES[language.lower()], None)
 
 
-def told(reply: Any, text: str, code: str) -> Found:
+def result_of(reply: Any, text: str, code: str) -> StepResult:
     language = next(name for name, known in LANGUAGES.items() if known == code).title()
     translated = (
         next((reply[key] for key in ("translatedText", "translation", "text") if key in reply), reply)
         if isinstance(reply, Mapping)
         else reply
     )
-    return Found(f"“{text}” in {language} is “{translated}”.", str(translated))
+    return StepResult(f"“{text}” in {language} is “{translated}”.", str(translated))

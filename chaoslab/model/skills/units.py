@@ -3,9 +3,9 @@
 import re
 from collections.abc import Sequence
 
-from chaoslab.model.expressions import numerals
+from chaoslab.model._expressions import numerals
+from chaoslab.model._story import Ask, Draft, Step, StepResult, Story
 from chaoslab.model.skills import calculate, weather
-from chaoslab.model.story import Ask, Draft, Found, Step, Story
 
 # (quantity, value in its base unit: metre, gram, litre, metre per second, second), by the exact definitions.
 _UNITS: dict[str, tuple[str, str]] = {
@@ -57,12 +57,12 @@ def read(clause: str, draft: Draft) -> bool:
     written = weather.in_fahrenheit(amount) if (old, new) == ("c", "f") else f"{amount} * {old} / {new}"
     written = f"({amount} - 32) * 5 / 9" if (old, new) == ("f", "c") else written
 
-    def act(_: Sequence[Found]) -> Story:
-        found = calculate.told((yield Ask("calculate", {"expression": written})), written)
+    def act(_: Sequence[StepResult]) -> Story:
+        found = calculate.result_of((yield Ask("calculate", {"expression": written})), written)
         if not found.numbers:
             return found
         sentence = f"{amount} {match['old']} is {calculate.plain(round(found.numbers[0], 4))} {match['new']}."
-        return Found(sentence, sentence, found.numbers)
+        return StepResult(sentence, sentence, found.numbers)
 
     draft.last = (draft.add(Step(f"convert {amount} {match['old']} to {match['new']}", act, topic="calculate")),)
     return True

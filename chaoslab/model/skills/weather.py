@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from chaoslab.model import conditions
+from chaoslab.model import _conditions as conditions
+from chaoslab.model._story import Ask, CouldNot, Draft, Step, StepResult, Story
 from chaoslab.model.skills.search import looked_up
-from chaoslab.model.story import Ask, CouldNot, Draft, Found, Step, Story
 
 ABOUT = re.compile(
     r"\b(?:weather|temperatures?|forecast|temp|rain(?:s|ing|y)?|snow(?:s|ing|y)?|sunny|cloudy|chilly|wind(?:y|s)?"
@@ -104,7 +104,7 @@ def compare_last(clause: str, draft: Draft) -> bool:
 
 
 def story(city: str, clause: str) -> Any:
-    def act(_: Sequence[Found]) -> Story:
+    def act(_: Sequence[StepResult]) -> Story:
         try:
             reply = yield Ask("weather", {"city": city})
         except CouldNot as why:
@@ -112,10 +112,10 @@ def story(city: str, clause: str) -> Any:
         scale = _SCALE.search(clause)
         degrees_c = _degrees(reply)
         if degrees_c is None or not (scale and (scale["f"] or scale["f2"])):
-            return told(reply, city, clause)
+            return result_of(reply, city, clause)
         computed = yield Ask("calculate", {"expression": in_fahrenheit(degrees_c)})
         degrees_f = computed.get("result") if isinstance(computed, Mapping) else None
-        return told(reply, city, clause, degrees_f=degrees_f if isinstance(degrees_f, int | float) else None)
+        return result_of(reply, city, clause, degrees_f=degrees_f if isinstance(degrees_f, int | float) else None)
 
     return act
 
@@ -129,13 +129,13 @@ def _there(clause: str, draft: Draft) -> Any:
     """A story on the city that "there" means: the first name in the finding that was not in the question."""
     asked = draft.steps[draft.last[-1]].label
 
-    def act(found: Sequence[Found]) -> Story:
+    def act(found: Sequence[StepResult]) -> Story:
         told_of = found[0].items[0] if found[0].items else found[0].text
         text = told_of.split(": ", 1)[-1]
         named = [name for name in re.findall(rf"(?:is|in|at|to) ({CITY})", text) if name not in asked]
         if not named:
             raise CouldNot("I do not know which city you mean")
-        found_there: Found = yield from story(named[0], clause)(())
+        found_there: StepResult = yield from story(named[0], clause)(())
         return found_there
 
     return act
@@ -150,10 +150,10 @@ def _degrees(reply: Any) -> float | None:
     return next((main[key] for key in ("temp", "temperature", "temp_c", "temperature_c") if key in main), None)
 
 
-def told(reply: Any, city: str, clause: str, *, degrees_f: float | None = None) -> Found:
+def result_of(reply: Any, city: str, clause: str, *, degrees_f: float | None = None) -> StepResult:
     """The reply in a sentence, with the details that the clause asks for."""
     if not isinstance(reply, Mapping):
-        return Found(f"The weather in {city}: {reply}", str(reply))
+        return StepResult(f"The weather in {city}: {reply}", str(reply))
     inner = reply.get("main")
     main: Mapping[str, Any] = inner if isinstance(inner, Mapping) else reply
     degrees = _degrees(reply)
@@ -181,12 +181,12 @@ def told(reply: Any, city: str, clause: str, *, degrees_f: float | None = None) 
         more.append(f"{answer}, it is {'' if answer == 'yes' else 'not '}{asked[1].lower()}ing")
     number = re.search(r"-?\d+(?:\.\d+)?", clause)
     if degrees is not None and number and re.match(r"is\b", clause, re.I) and conditions.LIMIT.search(clause):
-        holds = conditions.condition(clause)(Found("", numbers=(degrees,)))
+        holds = conditions.condition(clause)(StepResult("", numbers=(degrees,)))
         more.append("yes, it is" if holds else "no, it is not")
     if re.search(r"\b(?:tomorrow|next week|weekend|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b", clause, re.I):
         more.append("that is the weather now, for I have no forecast")
     sentence = " ".join(parts) + "".join(f"; {part}" for part in more) + "."
-    return Found(
+    return StepResult(
         sentence,
         sentence,
         (degrees,) if isinstance(degrees, int | float) else (),
@@ -200,24 +200,24 @@ def wet(sky: str, what: str) -> bool:
     return re.search(signs[what.lower()], sky, re.I) is not None
 
 
-def _nowhere(_: Sequence[Found]) -> Story:
+def _nowhere(_: Sequence[StepResult]) -> Story:
     raise CouldNot("you did not say for which city")
     yield Ask("", {})  # makes this function a generator
 
 
 def _comparison(*, cold: bool) -> Any:
-    def act(found: Sequence[Found]) -> Story:
+    def act(found: Sequence[StepResult]) -> Story:
         known = [one for one in found if one.numbers]
         if len(known) < 2:
             raise CouldNot("I do not know enough of them")
         first = (min if cold else max)(known, key=lambda one: one.numbers[0])
         others = [one for one in known if one is not first]
         if all(one.numbers[0] == first.numbers[0] for one in others):
-            return Found("It is equally warm in all of them.", "It is equally warm in all of them.")
+            return StepResult("It is equally warm in all of them.", "It is equally warm in all of them.")
         than = " and ".join(f"in {one.items[1]} ({one.numbers[0]} °C)" for one in others)
         order = "first" if first is found[0] else "later"
         told = f"It is {'colder' if cold else 'warmer'} in {first.items[1]} ({first.numbers[0]} °C) than {than}."
-        return Found(told, told, items=(first.items[1], order))
+        return StepResult(told, told, items=(first.items[1], order))
         yield Ask("", {})  # makes this function a generator
 
     return act

@@ -18,14 +18,14 @@ from chaoslab.analysis.verdict.standing import Standing
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.jsonable import shown
 from chaoslab.core.events import RunStarted
-from chaoslab.reports.changes.spending import Moved, moved
+from chaoslab.reports._points import of_run
+from chaoslab.reports.changes._spending import MovedAmount, moved
 from chaoslab.reports.charts.series import lines
 from chaoslab.reports.contents import Contents
+from chaoslab.reports.contents._rows import TrialRow
 from chaoslab.reports.contents.outcomes import UNSTATED
-from chaoslab.reports.contents.rows import Row
 from chaoslab.reports.levels import PassRate, pooled
 from chaoslab.reports.page import count
-from chaoslab.reports.points import of_run
 
 SURE = 0.05
 """The p below which a change is more than chance would explain."""
@@ -41,7 +41,7 @@ class Way(StrEnum):
 
 
 @dataclass(frozen=True)
-class Change:
+class TrialChange:
     """One pair. `trial`: its key in the newer run. `new`: it ended well before and ends badly now. `replay`: the
     command that runs the newer trial again."""
 
@@ -63,11 +63,11 @@ class Changes:
 
     then: str
     now: str
-    pairs: Sequence[Change]
+    pairs: Sequence[TrialChange]
     then_alone: Sequence[str]
     now_alone: Sequence[str]
     notes: Sequence[str] = ()
-    spent: Sequence[Moved] = ()
+    spent: Sequence[MovedAmount] = ()
     """The means of what a trial took then and now, over the pairs that ended."""
     levels: PassRate | None = None
     """The share of correct trials at the two levels of chaos, if the runs differ in nothing else."""
@@ -95,7 +95,7 @@ class Changes:
         return sum(one.way is way for one in self.pairs)
 
     @property
-    def new(self) -> list[Change]:
+    def new(self) -> list[TrialChange]:
         """The new failures."""
         return [one for one in self.pairs if one.new]
 
@@ -152,9 +152,9 @@ def _levels(then: RunReport, now: RunReport) -> PassRate | None:
     return pooled("", runs) if alone and len(found) > 1 and None not in found else None
 
 
-def keyed(contents: Contents) -> dict[tuple[str, str, int], Row]:
+def keyed(contents: Contents) -> dict[tuple[str, str, int], TrialRow]:
     """The trials by prompt and repetition; equal prompts of a run are numbered."""
-    found: dict[tuple[str, str, int], Row] = {}
+    found: dict[tuple[str, str, int], TrialRow] = {}
     seen: Counter[tuple[str, str]] = Counter()
     place = {trial: n for n, trial in enumerate(contents.report.trials)}
     for row in sorted(contents.all_rows, key=lambda row: place[row.trial]):
@@ -164,7 +164,7 @@ def keyed(contents: Contents) -> dict[tuple[str, str, int], Row]:
     return found
 
 
-def _change(before: Row, now: Contents, after: Row) -> Change:
+def _change(before: TrialRow, now: Contents, after: TrialRow) -> TrialChange:
     standings = (before.standing, after.standing)
     new, fixed = standings == (Standing.WELL, Standing.BAD), standings == (Standing.BAD, Standing.WELL)
     ranks = [-1 if row.outcome is UNSTATED else list(Outcome).index(row.outcome) for row in (before, after)]
@@ -173,7 +173,7 @@ def _change(before: Row, now: Contents, after: Row) -> Change:
         way = Way.WORSE if new else Way.BETTER
     elif Standing.OPEN not in standings:
         way = Way.WORSE if ranks[1] > max(ranks[0], 0) else Way.BETTER if max(ranks[1], 0) < ranks[0] else Way.SAME
-    return Change(
+    return TrialChange(
         trial=after.trial, prompt=after.prompt, then=before.outcome, now=after.outcome, way=way, new=new, fixed=fixed,
-        why=after.told, replay=now.replay(after.trial),
+        why=after.in_words, replay=now.replay(after.trial),
     )  # fmt: skip

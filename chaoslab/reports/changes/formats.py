@@ -3,8 +3,8 @@
 import json
 from collections.abc import Callable, Sequence
 
-from chaoslab.reports.changes import Change, Changes, Way
-from chaoslab.reports.changes.spending import Moved
+from chaoslab.reports.changes import Changes, TrialChange, Way
+from chaoslab.reports.changes._spending import MovedAmount
 from chaoslab.reports.contents.outcomes import word
 from chaoslab.reports.formats.markdown import code
 from chaoslab.reports.page import table, wrapped
@@ -76,7 +76,7 @@ def as_json(found: Changes) -> str:
     return json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
-def _spent(one: Moved) -> dict[str, object]:
+def _spent(one: MovedAmount) -> dict[str, object]:
     interval = None if one.interval is None else [one.interval.low, one.interval.high]
     return {"pairs": one.pairs, "then": one.then, "now": one.now, "difference": one.difference, "interval": interval}
 
@@ -156,11 +156,11 @@ FORMATS: dict[str, tuple[str, Callable[[Changes], str]]] = {
 """Format → the file's name and its maker."""
 
 
-def _changed(found: Changes) -> list[Change]:
+def _changed(found: Changes) -> list[TrialChange]:
     return [one for one in found.pairs if one.way in (Way.WORSE, Way.BETTER)]
 
 
-def _mark(one: Change) -> str:
+def _mark(one: TrialChange) -> str:
     return "NEW FAILURE" if one.new else str(one.way)
 
 

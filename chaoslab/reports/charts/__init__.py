@@ -23,8 +23,8 @@ from chaoslab.base import extras
 from chaoslab.base.commandline import code_for, refuse
 from chaoslab.base.files import replacing
 from chaoslab.base.interrupts import heard_outside_imports
+from chaoslab.reports.charts._style import blank, nothing, sign
 from chaoslab.reports.charts.series import AXIS, Axis, axis_of, knobs, lines, of_levels, rows, said, states
-from chaoslab.reports.charts.style import blank, nothing, sign
 from chaoslab.reports.folder import LATEST, LOGS, charts_of
 from chaoslab.reports.levels import pooled
 
@@ -68,8 +68,8 @@ def overlay(runs: Frames) -> dict[str, Figure]:
     most values (TOXIC_PROB if they differ in none); over two if they differ in just two; and over their level of chaos
     if that is not the same in all. Runs that differ in nothing else share a line."""
     _load()
+    from chaoslab.reports.charts._sweep import heat_map, mttr_against, success_against, time_against
     from chaoslab.reports.charts.over_level import pass_rate
-    from chaoslab.reports.charts.sweep import heat_map, mttr_against, success_against, time_against
 
     each = rows(runs.runs)
     pictures: dict[str, Callable[[], Figure]] = {}
@@ -212,7 +212,7 @@ def put(
 def main(names: Sequence[str] = (), *, out: Path | None = None, logs: Path = LOGS) -> int:
     """Draws the named runs, by default the latest; several are drawn over each other. Returns 0, or with one line
     on the error 2, or 3 if the disk is full."""
-    from chaoslab.reports import kept
+    from chaoslab.reports import _kept as kept
     from chaoslab.reports.joined import Joined
 
     names = names or [LATEST]

@@ -1,9 +1,9 @@
 """The requests that each target got for each one that was wanted."""
 
-from chaoslab.reports.charts.palette import CALLS, INK, MET
-from chaoslab.reports.charts.style import canvas, legend, nothing, shorts
+from chaoslab.reports._types import Figure
+from chaoslab.reports.charts._palette import CALLS, INK, MET
+from chaoslab.reports.charts._style import canvas, legend, nothing, shorts
 from chaoslab.reports.frames import Frames
-from chaoslab.reports.types import Figure
 
 ROWS = 16
 """The most targets in the picture, the most amplified."""

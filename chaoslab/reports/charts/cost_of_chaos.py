@@ -1,10 +1,10 @@
 """The cost of each fault to a trial that met it."""
 
-from chaoslab.reports.charts.palette import SLATE, of_run
-from chaoslab.reports.charts.style import canvas, nothing, short, unmet
-from chaoslab.reports.contents.spent import AMOUNTS, SEVERAL, amount, apart, nothing_added
+from chaoslab.reports._types import Figure
+from chaoslab.reports.charts._palette import SLATE, of_run
+from chaoslab.reports.charts._style import canvas, nothing, short, unmet
+from chaoslab.reports.contents._spent import AMOUNTS, SEVERAL, amount, apart, nothing_added
 from chaoslab.reports.frames import Frames
-from chaoslab.reports.types import Figure
 
 ROWS = 16
 """The most faults in the picture, the dearest."""

@@ -1,11 +1,11 @@
 """The errors at each target, with the fault that caused them, if any."""
 
 from chaoslab.analysis.measures.errors import LAB, NOBODY
-from chaoslab.reports.charts.palette import FAILED, LONE, hatches, of_run
-from chaoslab.reports.charts.palette import LAB as LAB_COLOR
-from chaoslab.reports.charts.style import canvas, legend, nothing, short, shorts, unmet
+from chaoslab.reports._types import Figure
+from chaoslab.reports.charts._palette import FAILED, LONE, hatches, of_run
+from chaoslab.reports.charts._palette import LAB as LAB_COLOR
+from chaoslab.reports.charts._style import canvas, legend, nothing, short, shorts, unmet
 from chaoslab.reports.frames import Frames
-from chaoslab.reports.types import Figure
 
 ROWS = 14
 """The most kinds with a bar of their own."""

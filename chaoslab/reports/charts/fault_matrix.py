@@ -1,9 +1,9 @@
 """The outcomes of the trials that met each fault at each target."""
 
 from chaoslab.analysis.verdict.table import Outcome
-from chaoslab.reports.charts.style import canvas, keys, nothing, shorts, unmet
+from chaoslab.reports._types import Figure
+from chaoslab.reports.charts._style import canvas, keys, nothing, shorts, unmet
 from chaoslab.reports.frames import Frames
-from chaoslab.reports.types import Figure
 
 ROWS, COLUMNS = 24, 9
 """The most faults and targets in the picture; the report's HTML has all of them."""
@@ -20,7 +20,7 @@ def fault_matrix(run: Frames) -> Figure:
     outcome's; grey: not run; hatched: scheduled and not witnessed."""
     from matplotlib.patches import Patch, Rectangle
 
-    from chaoslab.reports.contents.matrix import SCHEDULED, State
+    from chaoslab.reports.contents._matrix import SCHEDULED, CellState
     from chaoslab.reports.contents.outcomes import SEVERITY, color, ink_on, word
 
     report, found, title = run.measures, run.matrix, "Outcomes by fault and target"
@@ -44,15 +44,15 @@ def fault_matrix(run: Frames) -> Figure:
         ground, hatch, label = EMPTY, None, ""
         if cell.worst:
             ground, label = color(Outcome(cell.worst)), word(Outcome(cell.worst))
-        elif cell.state == State.UNMET:
+        elif cell.state == CellState.UNMET:
             hatch, label = "////", "scheduled, not witnessed"
-        elif cell.state == State.NOT_RUN:
+        elif cell.state == CellState.NOT_RUN:
             ground, label = IDLE, "not run"
         box = Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, facecolor=ground, edgecolor=EDGE, hatch=hatch)
         axes.add_patch(box)
         if label:
             seen.setdefault(label, Patch(facecolor=ground, edgecolor=EDGE, hatch=hatch, label=label))
-        if cell.state == State.MET:
+        if cell.state == CellState.MET:
             said = "0 judged"
             if cell.judged:
                 said = f"{cell.bad}/{cell.judged}{'*' if cell.mixed else ''}\n{cell.low:.0%}–{cell.high:.0%}"

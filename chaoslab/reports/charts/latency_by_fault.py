@@ -1,9 +1,9 @@
 """The durations of attempts with and without a fault, by target."""
 
-from chaoslab.reports.charts.palette import CLEAN, MET
-from chaoslab.reports.charts.style import canvas, legend, nothing, scale, shorts, unmet
+from chaoslab.reports._types import Figure
+from chaoslab.reports.charts._palette import CLEAN, MET
+from chaoslab.reports.charts._style import canvas, legend, nothing, scale, shorts, unmet
 from chaoslab.reports.frames import Frames
-from chaoslab.reports.types import Figure
 
 ROWS = 16
 """The most targets in the picture, those with the most attempts."""

@@ -3,10 +3,11 @@
 from chaoslab.analysis.measures.mttr import ENOUGH, Ending
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.base.durations import duration
-from chaoslab.reports.charts.palette import INK, OUTCOMES, SLATE, of_run
-from chaoslab.reports.charts.style import (
+from chaoslab.reports._types import Axes, DataFrame, Figure, Series
+from chaoslab.reports.charts._palette import INK, OUTCOMES, SLATE, of_run
+from chaoslab.reports.charts._style import (
     POINTS,
-    Scale,
+    DurationAxis,
     canvas,
     crowded,
     legend,
@@ -19,7 +20,6 @@ from chaoslab.reports.charts.style import (
 )
 from chaoslab.reports.frames import Frames
 from chaoslab.reports.page import count
-from chaoslab.reports.types import Axes, DataFrame, Figure, Series
 
 SHAPES = {
     Ending.RETRY: ("o", "recovered by retry"),
@@ -88,7 +88,7 @@ def _none(report: RunReport) -> str:
     return "no fault was met from which an agent could recover" if met else unmet(report)
 
 
-def _points(axes: Axes, scaled: Scale, row: int, mine: DataFrame, color: str) -> None:
+def _points(axes: Axes, scaled: DurationAxis, row: int, mine: DataFrame, color: str) -> None:
     placed = mine.assign(y=[row + offset for offset in spread(len(mine))])
     for ending, (marker, _) in SHAPES.items():
         shown, _ = thin(placed[placed["ending"] == ending])
@@ -106,7 +106,7 @@ def _points(axes: Axes, scaled: Scale, row: int, mine: DataFrame, color: str) ->
         )
 
 
-def _median(axes: Axes, scaled: Scale, row: int, of: Series, *, marked: bool) -> bool:
+def _median(axes: Axes, scaled: DurationAxis, row: int, of: Series, *, marked: bool) -> bool:
     if "median_s" not in of:
         return False
     right = scaled.place(of["median_high_s"]) if "median_high_s" in of else axes.get_xlim()[1]

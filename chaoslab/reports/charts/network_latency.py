@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from chaoslab.reports.charts.marks import MARK, attempts, deadlines, groups, said
-from chaoslab.reports.charts.palette import LAB, of_run
-from chaoslab.reports.charts.style import canvas, legend, nothing, scale, short, unmet
+from chaoslab.reports._types import Axes, Figure
+from chaoslab.reports.charts._marks import MARK, attempts, deadlines, groups, said
+from chaoslab.reports.charts._palette import LAB, of_run
+from chaoslab.reports.charts._style import canvas, legend, nothing, scale, short, unmet
 from chaoslab.reports.frames import Frames
 from chaoslab.reports.page import count
-from chaoslab.reports.types import Axes, Figure
 
 TITLE = "Network latency of each attempt"
 

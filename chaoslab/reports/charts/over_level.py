@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from chaoslab.core.levels import chance_of
-from chaoslab.reports.charts.palette import series
-from chaoslab.reports.charts.style import canvas, legend, nothing
+from chaoslab.reports._types import Figure
+from chaoslab.reports.charts._palette import series
+from chaoslab.reports.charts._style import canvas, legend, nothing
 from chaoslab.reports.levels import PassRate, axis
-from chaoslab.reports.types import Figure
 
 
 def pass_rate(lines: Sequence[PassRate], *, passed: str = "trials that pass") -> Figure:

@@ -1,11 +1,11 @@
 """The share of incidents that are not over yet, over the time since the fault began."""
 
 from chaoslab.analysis.measures.mttr import ENOUGH
-from chaoslab.reports.charts.palette import INK, OUTCOMES, SLATE
-from chaoslab.reports.charts.style import canvas, legend, nothing, unmet
+from chaoslab.reports._types import Figure
+from chaoslab.reports.charts._palette import INK, OUTCOMES, SLATE
+from chaoslab.reports.charts._style import canvas, legend, nothing, unmet
 from chaoslab.reports.frames import Frames
 from chaoslab.reports.page import count
-from chaoslab.reports.types import Figure
 
 
 def recovery_curve(run: Frames) -> Figure:

@@ -2,13 +2,13 @@
 
 from chaoslab.analysis.measures.quantiles import percentile
 from chaoslab.base.durations import duration
-from chaoslab.reports.charts.marks import SIZES
-from chaoslab.reports.charts.palette import INK, OUTCOMES, SLATE
-from chaoslab.reports.charts.style import canvas, crowded, legend, nothing, scale, thin
+from chaoslab.reports._types import Figure
+from chaoslab.reports.charts._marks import SIZES
+from chaoslab.reports.charts._palette import INK, OUTCOMES, SLATE
+from chaoslab.reports.charts._style import canvas, crowded, legend, nothing, scale, thin
 from chaoslab.reports.contents.outcomes import contrast
 from chaoslab.reports.frames import Frames
 from chaoslab.reports.page import count
-from chaoslab.reports.types import Figure
 
 PALE = 2.0
 """A colour of less contrast than this to the paper gets a dark edge."""

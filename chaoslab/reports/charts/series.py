@@ -9,9 +9,9 @@ from typing import Self
 
 from chaoslab.config.settings import AGENTS, described
 from chaoslab.core.levels import NAMED
-from chaoslab.reports.inputs import as_text, settings_of
+from chaoslab.reports._inputs import as_text, settings_of
+from chaoslab.reports._types import DataFrame
 from chaoslab.reports.levels import Run
-from chaoslab.reports.types import DataFrame
 
 AXIS, LEVEL = "TOXIC_PROB", "CHAOS_LEVEL"
 """The axis of runs that differ in no setting, and the name of the level of chaos."""
@@ -134,7 +134,7 @@ def axis_of(runs: Sequence[Run]) -> Axis | None:
     return Axis.of(name, runs)
 
 
-def told(run: Run, axes: Collection[str] = (AXIS,)) -> dict[str, str]:
+def settings_text(run: Run, axes: Collection[str] = (AXIS,)) -> dict[str, str]:
     """The inputs of a run without the free ones and the axes, each by name as text. Inputs that the log lacks are left
     out."""
     found = {name: value for name, value in settings_of(run).items() if name not in {*FREE, *axes}}
@@ -147,7 +147,7 @@ def told(run: Run, axes: Collection[str] = (AXIS,)) -> dict[str, str]:
 
 
 def _beside_level(run: Run) -> dict[str, str]:
-    inputs = told(run, (LEVEL,))
+    inputs = settings_text(run, (LEVEL,))
     return {name: value for name, value in inputs.items() if not name.startswith(f"injection {NAMED}")}
 
 
@@ -156,7 +156,7 @@ def lines(runs: Iterable[Run], *axes: str, of_levels: bool = False) -> list[Seri
     is named). `of_levels`: the axis is the level of chaos, so what it decides makes no line of its own."""
     groups: list[tuple[dict[str, str], list[Run]]] = []
     for run in runs:
-        made_with = _beside_level(run) if of_levels else told(run, axes or (AXIS,))
+        made_with = _beside_level(run) if of_levels else settings_text(run, axes or (AXIS,))
         for known, alike in groups:
             if known == made_with:
                 alike.append(run)

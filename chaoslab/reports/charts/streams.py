@@ -1,12 +1,12 @@
 """The first and the last byte of each streamed reply."""
 
 from chaoslab.base.durations import duration
-from chaoslab.reports.charts.marks import MARK, attempts, groups
-from chaoslab.reports.charts.palette import CLEAN, SLATE
-from chaoslab.reports.charts.style import canvas, legend, nothing, scale, thin
+from chaoslab.reports._types import Figure
+from chaoslab.reports.charts._marks import MARK, attempts, groups
+from chaoslab.reports.charts._palette import CLEAN, SLATE
+from chaoslab.reports.charts._style import canvas, legend, nothing, scale, thin
 from chaoslab.reports.frames import Frames
 from chaoslab.reports.page import count
-from chaoslab.reports.types import Figure
 
 TITLE = "First and last byte of each streamed reply"
 

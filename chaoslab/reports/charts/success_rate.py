@@ -1,9 +1,9 @@
 """The outcomes of the trials."""
 
-from chaoslab.reports.charts.palette import INK, OUTCOMES
-from chaoslab.reports.charts.style import canvas, nothing
+from chaoslab.reports._types import Figure
+from chaoslab.reports.charts._palette import INK, OUTCOMES
+from chaoslab.reports.charts._style import canvas, nothing
 from chaoslab.reports.frames import Frames
-from chaoslab.reports.types import Figure
 
 FEW = 8
 FOUND = ("failed", "hung", "unknown", "unfinished")

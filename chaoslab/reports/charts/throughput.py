@@ -1,11 +1,11 @@
 """The number of trials and calls that ended in each interval of the run."""
 
 from chaoslab.base.durations import duration
-from chaoslab.reports.charts.palette import CALLS, PROMPTS
-from chaoslab.reports.charts.style import canvas, legend, nothing
+from chaoslab.reports._types import Figure
+from chaoslab.reports.charts._palette import CALLS, PROMPTS
+from chaoslab.reports.charts._style import canvas, legend, nothing
 from chaoslab.reports.frames import Frames
 from chaoslab.reports.page import count
-from chaoslab.reports.types import Figure
 
 
 def throughput(run: Frames) -> Figure:

@@ -4,12 +4,12 @@ import math
 from collections.abc import Sequence
 
 from chaoslab.analysis.measures.quantiles import percentile
-from chaoslab.reports.charts.marks import attempts, deadlines, groups
-from chaoslab.reports.charts.palette import INK
-from chaoslab.reports.charts.style import canvas, legend, nothing, scale, shorts, spread
+from chaoslab.reports._types import Axes, Figure
+from chaoslab.reports.charts._marks import attempts, deadlines, groups
+from chaoslab.reports.charts._palette import INK
+from chaoslab.reports.charts._style import canvas, legend, nothing, scale, shorts, spread
 from chaoslab.reports.frames import Frames
 from chaoslab.reports.page import count
-from chaoslab.reports.types import Axes, Figure
 
 BOX = 8
 """The fewest points for a box: with fewer it would hide more than it shows."""

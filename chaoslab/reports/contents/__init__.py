@@ -10,7 +10,7 @@ from pathlib import Path
 from shlex import quote
 
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.analysis.measures.trials import Trial
+from chaoslab.analysis.measures.trials import TrialFigures
 from chaoslab.analysis.verdict.standing import Standing
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.durations import duration
@@ -18,12 +18,12 @@ from chaoslab.base.jsonable import line
 from chaoslab.config import settings
 from chaoslab.record.batches import stories as stories_of
 from chaoslab.record.history import History
+from chaoslab.reports.contents._failures import command
+from chaoslab.reports.contents._matrix import Matrix, matrix
+from chaoslab.reports.contents._rows import TrialRow, order, poor, rows
 from chaoslab.reports.contents.advice import Advice, advice
-from chaoslab.reports.contents.failures import command
 from chaoslab.reports.contents.headline import Harm, Headline, harms, headline
-from chaoslab.reports.contents.matrix import Matrix, matrix
-from chaoslab.reports.contents.parts import REAL_TIME, Part, parts
-from chaoslab.reports.contents.rows import Row, order, poor, rows
+from chaoslab.reports.contents.parts import REAL_TIME, Section, parts
 from chaoslab.reports.folder import LOGS, reported
 from chaoslab.reports.text import visible
 
@@ -47,8 +47,8 @@ class Contents:
     harms: Sequence[Harm]
     matrix: Matrix
     order: Sequence[str]
-    rows: Sequence[Row]
-    parts: Sequence[Part]
+    rows: Sequence[TrialRow]
+    parts: Sequence[Section]
     advice: Sequence[Advice]
 
     @classmethod
@@ -78,7 +78,7 @@ class Contents:
         return cls.of(source, where=where, report=found)
 
     @cached_property
-    def all_rows(self) -> Sequence[Row]:
+    def all_rows(self) -> Sequence[TrialRow]:
         """All trials, in the order of `order`. Of those that are not shown no answer is known."""
         return rows(self.report, self.order, self.history) if len(self.rows) < len(self.order) else self.rows
 
@@ -121,7 +121,7 @@ class Contents:
         return found | {"end": line(ended, NAME)}
 
     @property
-    def worst(self) -> Row | None:
+    def worst(self) -> TrialRow | None:
         """The worst trial, unless it ended well."""
         row = self.rows[0] if self.rows else None
         if row is None or row.standing is not Standing.WELL:
@@ -146,6 +146,6 @@ class Contents:
 
     def replay(self, trial: str) -> str:
         """The command that runs the trial again, or shows it where nothing in the run's folder leads to its program."""
-        found = self.report.figures.value.by_key.get(trial, Trial())
+        found = self.report.figures.value.by_key.get(trial, TrialFigures())
         replayed = not self.history.unknown and not found.noticed.unlike
         return command(self.report, trial, where=self.where, replayed=replayed)

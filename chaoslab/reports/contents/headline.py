@@ -8,22 +8,22 @@ from typing import NamedTuple
 
 from chaoslab.analysis.measures.intervals import Rate, rate
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.analysis.verdict.ledger import Kind
+from chaoslab.analysis.verdict.ledger import FindingKind
 from chaoslab.analysis.verdict.standing import Standing
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.durations import duration
-from chaoslab.record.rulings import Rulings, State
-from chaoslab.reports.contents.rows import WHY
+from chaoslab.record.rulings import Rulings, RulingState
+from chaoslab.reports.contents._rows import WHY
 from chaoslab.reports.page import count
 from chaoslab.reports.text import visible
 
 HARMS = {
-    Kind.DUPLICATE: "done more often than asked",
-    Kind.PHANTOM: "done and never asked for",
-    Kind.ALTERED: "done with other content",
-    Kind.ORDER: "done in the wrong order",
-    Kind.STATE: "left in a wrong end state",
-    Kind.LOST: "not done",
+    FindingKind.DUPLICATE: "done more often than asked",
+    FindingKind.PHANTOM: "done and never asked for",
+    FindingKind.ALTERED: "done with other content",
+    FindingKind.ORDER: "done in the wrong order",
+    FindingKind.STATE: "left in a wrong end state",
+    FindingKind.LOST: "not done",
 }
 """The findings about the world, in words."""
 
@@ -58,7 +58,7 @@ class Example(NamedTuple):
 class Harm:
     """One kind of harm: the number of findings, the trials with them, and the texts, most frequent first."""
 
-    kind: Kind
+    kind: FindingKind
     findings: int
     trials: tuple[str, ...]
     examples: tuple[Example, ...]
@@ -172,16 +172,16 @@ def _calm(report: RunReport, trials: Sequence[str]) -> str:
 def _ruled(rulings: Rulings, harmed: Rate | None) -> tuple[str, Tone]:
     """The ruling of the scenario as a sentence."""
     found = Counter(ruling.state for ruling in rulings.by_trial.values())
-    failed, passed = found[State.FAILED], found[State.PASSED]
+    failed, passed = found[RulingState.FAILED], found[RulingState.PASSED]
     of = count(failed + passed, "judged trial")
     harm = f"; harm was done in {harmed.count}" if harmed and harmed.count else ""
-    if rulings.state is State.FAILED or (rulings.state is None and failed):
+    if rulings.state is RulingState.FAILED or (rulings.state is None and failed):
         few = f"{failed} of {of} failed" if failed else "; ".join(rulings.why) or "it says no reason"
         return f"The scenario does not hold: {few}{harm}", Tone.BAD
     if rulings.state is None or found.total() < rulings.trials:
         early = f"{passed} of {count(rulings.trials, 'trial')} passed before it ended"
         return f"No conclusion: the scenario ended early, {early}{harm}", Tone.OPEN
-    if rulings.state is State.INVALID:
+    if rulings.state is RulingState.INVALID:
         return f"The scenario proves nothing: {'; '.join(rulings.why) or 'it says no reason'}{harm}", Tone.OPEN
     all_ = f"all of {of} passed" if not failed else f"{passed} of {of} passed, as many as it asks for"
     return f"The scenario holds: {all_}{harm}", Tone.GOOD

@@ -1,7 +1,7 @@
 """The groups, words and looks of outcomes, for every format of a report."""
 
 from chaoslab.analysis.verdict.table import Outcome
-from chaoslab.reports.charts.palette import OUTCOMES
+from chaoslab.reports.charts._palette import OUTCOMES
 from chaoslab.reports.trials import WORST_FIRST
 
 UNSTATED = Outcome.UNKNOWN

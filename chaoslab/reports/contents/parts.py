@@ -47,7 +47,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Part:
+class Section:
     """One section of a report. `lines`: sentences before its tables."""
 
     title: str
@@ -55,21 +55,21 @@ class Part:
     tables: Sequence[Table] = field(default_factory=tuple)
 
 
-def parts(report: RunReport) -> tuple[Part, ...]:
+def parts(report: RunReport) -> tuple[Section, ...]:
     """Every section with data. One whose measure failed gives the reason."""
     made = (guarded(partial(make, report), _unknown(title)) for title, make in PARTS.items())
     return tuple(part for part in made if part is not None)
 
 
-def _unknown(title: str) -> Callable[[str], Part]:
-    return lambda why: Part(title, (f"Unknown: {one_line(why, SAID)}",))
+def _unknown(title: str) -> Callable[[str], Section]:
+    return lambda why: Section(title, (f"Unknown: {one_line(why, SAID)}",))
 
 
-def _recovery(report: RunReport) -> Part:
+def _recovery(report: RunReport) -> Section:
     found, told = report.recovery.value, report.knows_faults
     every = found.overall
     if not every.n:
-        return Part("Recovery", ("No data: no call that met a fault had anything to recover from.",))
+        return Section("Recovery", ("No data: no call that met a fault had anything to recover from.",))
     lines = [f"{every.recovered} of {count(every.n, 'incident')} recovered, {every.censored} never did."]
     if every.harmed:
         lines.append(f"{every.harmed} more recovered with harm: {HARMED}.")
@@ -102,7 +102,7 @@ def _recovery(report: RunReport) -> Part:
         )
         rows = [[name, f"{WEIGHTS[name]:.2f}", f"{value:.2f}"] for name, value in quality.parts.items()]
         tables.append(Table("Quality of recovery, from 0 to 1", ["part", "weight", "mean"], rows))
-    return Part("Recovery", lines, tables)
+    return Section("Recovery", lines, tables)
 
 
 def _each(by_fault: Mapping[str, T_], by_place: Mapping[tuple[str, str], T_]) -> Iterator[tuple[tuple[str, str], T_]]:
@@ -120,7 +120,7 @@ def _recovered(fault: str, target: str, of: Recovery) -> list[str]:
     return [fault, target, *map(str, numbers), *map(_s, (of.mean_s, of.detected_s, of.since_notice_s)), median]
 
 
-def _calls(report: RunReport) -> Part:
+def _calls(report: RunReport) -> Section:
     found = report.calls.value
     rows = [["attempts at calls", str(found.made)]]
     if report.knows_usage and not report.of_functions:  # an agent's model is one of its services
@@ -151,7 +151,7 @@ def _calls(report: RunReport) -> Part:
         if not all(each.exact for of in report.attempts.value.by_target.values() for each in of.both):
             said += f", {WITHIN} where there are more than {EXACT:,} attempts"
         tables.append(Table(said, header, times, names=2))
-    return Part("Retries and calls", (), tables)
+    return Section("Retries and calls", (), tables)
 
 
 def _latencies(report: RunReport) -> list[list[str]]:
@@ -164,7 +164,7 @@ def _latencies(report: RunReport) -> list[list[str]]:
     return rows
 
 
-def _cost(report: RunReport) -> Part | None:
+def _cost(report: RunReport) -> Section | None:
     rows: list[list[str]] = []
     if report.knows_usage and (spent := report.usage.value):
         cost = "price not known" if spent.cost_usd is None else usd(spent.cost_usd)
@@ -187,7 +187,7 @@ def _cost(report: RunReport) -> Part | None:
         tables.append(Table(f"Cost of each fault to a trial that met it, {said}", header, table, names=2))
     if (spent_on := report.costs.value) is not None:
         tables.append(_spent(spent_on, _unknown_amounts(report)))
-    return Part("Cost", (), tables) if tables else None
+    return Section("Cost", (), tables) if tables else None
 
 
 def _unknown_amounts(report: RunReport) -> Collection[str]:
@@ -230,15 +230,15 @@ def _number(seconds: float, sign: str) -> str:
 def _impact(fault: str, target: str, of: Impact) -> list[str]:
     more = NONE if of.lost_s is None else difference(of.lost_s)
     calls = NONE if of.lost_calls is None else f"{round(of.lost_calls, 1) + 0.0:+.1f}"
-    return [fault, target, str(of.trials), told(of.bad), told(of.without), more, calls]
+    return [fault, target, str(of.trials), rate_text(of.bad), rate_text(of.without), more, calls]
 
 
-def _delivery(report: RunReport) -> Part:
+def _delivery(report: RunReport) -> Section:
     if not report.knows_faults:
-        return Part("Delivery of the faults", ("Not known from such a log.",))
+        return Section("Delivery of the faults", ("Not known from such a log.",))
     found, stages = report.delivered.value.by_injection, report.delivered.value.by_fault
     if not found:
-        return Part("Delivery of the faults", ("No fault was planned.",))
+        return Section("Delivery of the faults", ("No fault was planned.",))
     rows = []
     for one in found:
         chance = NONE if one.chance is None else f"{one.chance:g}"
@@ -270,10 +270,10 @@ def _delivery(report: RunReport) -> Part:
         ]
         header = ["target", "number", "error", "faults before it"]
         tables.append(Table("Failures that nobody injected", header, alone, words=True))
-    return Part("Delivery of the faults", lines, tables)
+    return Section("Delivery of the faults", lines, tables)
 
 
-def _coverage(report: RunReport) -> Part | None:
+def _coverage(report: RunReport) -> Section | None:
     found = report.coverage.value if report.knows_faults else None
     if found is None:
         return None
@@ -286,10 +286,10 @@ def _coverage(report: RunReport) -> Part | None:
          *map(str, (pair.eligible, pair.scheduled, pair.armed, pair.witnessed))]
         for pair in found.pairs
     ]  # fmt: skip
-    return Part("Fault coverage", lines, [Table("How far each planned pair came", header, rows, names=3)])
+    return Section("Fault coverage", lines, [Table("How far each planned pair came", header, rows, names=3)])
 
 
-def _trouble(report: RunReport) -> Part | None:
+def _trouble(report: RunReport) -> Section | None:
     said = [one_line(note, SAID) for note in report.notes]
     if hit := report.disturbance.value:
         lasted = "" if math.isnan(hit.lasted_s) else f", {duration(hit.lasted_s, 2)} in all"
@@ -300,10 +300,10 @@ def _trouble(report: RunReport) -> Part | None:
     warned = Counter((who, one_line(message, SAID)) for who, message in report.warnings.value)
     rows = [[one_line(who, SAID), str(number), text] for (who, text), number in warned.most_common(MANY)]
     tables = [Table("Warnings of the lab", ["writer", "number", "warning"], rows, words=True)] if rows else []
-    return Part("Trouble of the lab's own", said, tables) if said or tables else None
+    return Section("Trouble of the lab's own", said, tables) if said or tables else None
 
 
-def _repeated(report: RunReport) -> Part | None:
+def _repeated(report: RunReport) -> Section | None:
     found = report.consistency.value
     if found is None:
         return None
@@ -314,18 +314,18 @@ def _repeated(report: RunReport) -> Part | None:
     rows = [[str(k), percent(every), percent(found.one_passes[k])] for k, every in found.all_pass.items()]
     if (point := report.surface.value) is not None:
         lines.append(f"R(k, ε, λ) is the column “all k pass” at ε = {point.epsilon:.3g} and λ = {point.rate:.3g}.")
-    return Part("Repeated trials", lines, [Table("pass^k and pass@k", ["k", "all k pass", "one of k passes"], rows)])
+    return Section("Repeated trials", lines, [Table("pass^k and pass@k", ["k", "all k pass", "one of k passes"], rows)])
 
 
-def _reliability(report: RunReport) -> Part | None:
+def _reliability(report: RunReport) -> Section | None:
     found = report.reliability.value
     if found is None:
         return None
     ruled = report.rulings is not None
     well = "passed the scenario" if ruled else "were correct, or honest about what could not be done"
-    lines = [f"{told(found.available)} of the judged trials {well}."]
+    lines = [f"{rate_text(found.available)} of the judged trials {well}."]
     if found.handled is not None:
-        lines.append(f"Of those that met a fault {told(found.handled)}.")
+        lines.append(f"Of those that met a fault {rate_text(found.handled)}.")
     nines = f" ({count(found.nines, 'nine')})" if found.nines else ""
     lines.append(
         f"So at least {_share(found.proven)}{nines} of all such trials end well, with 95 % confidence. To show "
@@ -353,7 +353,7 @@ def _reliability(report: RunReport) -> Part | None:
         Table(f"Error budget of an objective (SLO), the share of trials that should {asked}", header, budgets),
         Table("Parts of the score that are known", ["part", "weight", "value"], rows),
     ]
-    return Part("Reliability", lines, tables)
+    return Section("Reliability", lines, tables)
 
 
 def _few(value: float) -> str:
@@ -371,7 +371,7 @@ def _share(value: float) -> str:
     return f"{value:.1%}" if value < 0.99 else f"{value:.4%}"
 
 
-PARTS: dict[str, Callable[[RunReport], Part | None]] = {
+PARTS: dict[str, Callable[[RunReport], Section | None]] = {
     "Reliability": _reliability, "Recovery": _recovery, "Retries and calls": _calls, "Repeated trials": _repeated,
     "Cost": _cost, "Delivery of the faults": _delivery, "Fault coverage": _coverage,
     "Trouble of the lab's own": _trouble,
@@ -379,7 +379,7 @@ PARTS: dict[str, Callable[[RunReport], Part | None]] = {
 """Each section by its title, in the order of a report. None: there is nothing to tell."""
 
 
-def told(rate: Rate | None) -> str:
+def rate_text(rate: Rate | None) -> str:
     """A rate as text: 3/12 (25%, 9–53%)."""
     if rate is None:
         return NONE

@@ -6,16 +6,16 @@ import json
 from typing import Any
 
 from chaoslab.analysis.measures.intervals import Rate
-from chaoslab.analysis.verdict.ledger import Kind
+from chaoslab.analysis.verdict.ledger import FindingKind
 from chaoslab.analysis.verdict.standing import Standing
-from chaoslab.analysis.verdict.table import Basis, Outcome, Said, World
+from chaoslab.analysis.verdict.table import Basis, Outcome, Said, WorldState
 from chaoslab.record.rulings import Rulings
-from chaoslab.record.rulings import State as Ruled
+from chaoslab.record.rulings import RulingState as Ruled
 from chaoslab.reports.contents import NAME, SHOWN, Contents
-from chaoslab.reports.contents.figures import figures
+from chaoslab.reports.contents._figures import figures
+from chaoslab.reports.contents._matrix import CellState
+from chaoslab.reports.contents._rows import TrialRow
 from chaoslab.reports.contents.headline import Tone
-from chaoslab.reports.contents.matrix import State
-from chaoslab.reports.contents.rows import Row
 from chaoslab.reports.text import visible
 
 FILE = "report.json"
@@ -112,7 +112,7 @@ def _scenario(rulings: Rulings | None) -> dict[str, Any] | None:
     }
 
 
-def _trial(contents: Contents, row: Row) -> dict[str, Any]:
+def _trial(contents: Contents, row: TrialRow) -> dict[str, Any]:
     return {
         "trial": row.trial,
         "prompt": row.prompt,
@@ -181,12 +181,12 @@ SCHEMA: dict[str, Any] = {
         ),
         outcomes={"type": "object", "propertyNames": _words(Outcome), "additionalProperties": _RATE},
         basis={"type": "object", "propertyNames": _words(Basis), "additionalProperties": _COUNT},
-        harm=_list(_object(kind=_words(Kind), findings=_COUNT, trials=_list(_TEXT))),
+        harm=_list(_object(kind=_words(FindingKind), findings=_COUNT, trials=_list(_TEXT))),
         matrix=_list(
             _object(
                 fault=_TEXT,
                 target=_TEXT,
-                state=_words(State),
+                state=_words(CellState),
                 scheduled=_COUNT,
                 trials=_COUNT,
                 attempts=_COUNT,
@@ -216,7 +216,7 @@ SCHEMA: dict[str, Any] = {
                 trial=_TEXT,
                 prompt=_TEXT,
                 outcome=_words(Outcome),
-                world=_words(World),
+                world=_words(WorldState),
                 said=_words(Said),
                 basis=_words(Basis),
                 certain={"type": "boolean"},
@@ -226,7 +226,7 @@ SCHEMA: dict[str, Any] = {
                 harm=_list(_TEXT),
                 evidence=_list(
                     _object(
-                        kind=_words(Kind),
+                        kind=_words(FindingKind),
                         text=_TEXT,
                         lines=_list(_object(file=_TEXT, line={"type": "integer", "minimum": 1})),
                     )

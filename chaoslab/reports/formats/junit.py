@@ -13,9 +13,9 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from chaoslab.analysis.verdict.standing import Standing
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.reports.contents import Contents
+from chaoslab.reports.contents._rows import TrialRow
 from chaoslab.reports.contents.headline import Tone
 from chaoslab.reports.contents.outcomes import UNSTATED
-from chaoslab.reports.contents.rows import Row
 
 FILE = "report.xml"
 _KINDS = {Standing.BAD: "failure", Standing.OPEN: "error"}
@@ -73,7 +73,7 @@ def finished(suites: Element, suite: Element, kinds: Sequence[str], *, time_s: f
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(suites, encoding="unicode") + "\n"
 
 
-def _case(suite: Element, contents: Contents, row: Row) -> str:
+def _case(suite: Element, contents: Contents, row: TrialRow) -> str:
     """Adds the trial's case; returns the kind of its result, empty if it passed."""
     case = SubElement(suite, "testcase", classname=contents.name, name=f"{row.trial} {row.prompt}")
     if contents.real_time:
@@ -82,18 +82,18 @@ def _case(suite: Element, contents: Contents, row: Row) -> str:
         SubElement(case, "skipped", message=row.why)
         return "skipped"
     if not row.certain and row.ruling is None:  # a gate takes certain verdicts alone
-        SubElement(case, "skipped", message=f"{row.word}, which rests on words: {row.told}")
+        SubElement(case, "skipped", message=f"{row.word}, which rests on words: {row.in_words}")
         return "skipped"
     kind = _KINDS.get(row.standing, "")
     if kind:
-        found = SubElement(case, kind, type=str(row.outcome), message=f"{row.word}: {row.told}")
+        found = SubElement(case, kind, type=str(row.outcome), message=f"{row.word}: {row.in_words}")
         found.text = "\n".join(["", *_said(row), f"answer: {row.answer or 'none'}", contents.replay(row.trial), ""])
     elif row.outcome is Outcome.DEGRADED:
         SubElement(case, "system-out").text = f"{row.word}: {row.why}"
     return kind
 
 
-def _said(row: Row) -> list[str]:
+def _said(row: TrialRow) -> list[str]:
     """The evidence, and the faults that the trial met."""
     shown = [
         f"{one.kind}: {one.text}" + "".join(f" [{line.file} line {line.line}]" for line in one.lines)

@@ -7,12 +7,12 @@ from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.durations import duration
 from chaoslab.config import settings
 from chaoslab.reports.contents import Contents
-from chaoslab.reports.contents.failures import Way, ways
+from chaoslab.reports.contents._failures import FailureWay, ways
+from chaoslab.reports.contents._matrix import CellState, MatrixCell
+from chaoslab.reports.contents._rows import TrialRow
 from chaoslab.reports.contents.headline import Tone
-from chaoslab.reports.contents.matrix import Cell, State
 from chaoslab.reports.contents.outcomes import word
-from chaoslab.reports.contents.parts import told
-from chaoslab.reports.contents.rows import Row
+from chaoslab.reports.contents.parts import rate_text
 from chaoslab.reports.page import NAMED, count, percent, percents, share, usd
 from chaoslab.reports.text import one_line
 
@@ -57,7 +57,7 @@ def _verdict(contents: Contents) -> str:
     how = "" if contents.report.judgeable else ONLY_FAILED
     lines.append(f"- **{head.judged}** of {count(head.trials, 'trial')} could be judged{how}")
     if head.correct:
-        lines.append(f"- correct: **{told(head.correct)}**")
+        lines.append(f"- correct: **{rate_text(head.correct)}**")
     found = head.delivery
     if found is not None and not found.scheduled:
         lines.append("- no fault was scheduled")
@@ -68,7 +68,7 @@ def _verdict(contents: Contents) -> str:
             f"injected); {head.met} of {count(head.trials, 'trial')} met one"
         )
     if worst := contents.worst:
-        story = f"**{worst.trial} {worst.word}**: {code(worst.told)}"
+        story = f"**{worst.trial} {worst.word}**: {code(worst.in_words)}"
         lines.append(f"- worst: {story} {code(contents.replay(worst.trial))}")
     if contents.advice:
         lines.append(f"- change first: **{contents.advice[0].do}**")
@@ -112,22 +112,24 @@ def _matrix(contents: Contents) -> str:
     return "### Faults and targets\n\n" + _table(["fault", *map(code, found.targets)], rows) + f"\n{legend}\n"
 
 
-def _cell(cell: Cell) -> str:
-    if cell.state is State.MET:
+def _cell(cell: MatrixCell) -> str:
+    if cell.state is CellState.MET:
         figures = f"{cell.bad.count}/{cell.bad.total} ({percents(cell.bad.interval)})" if cell.bad else "none judged"
         others = f"<br>{cell.others} with others" if cell.others else ""
         if others and cell.at_worst and cell.at_worst is not cell.worst:
             others += f": {word(cell.at_worst)}"
         figures += " with others" if cell.mixed else ""
         return f"{figures}<br>{'failed it' if cell.refused else word(cell.worst) if cell.worst else ''}{others}"
-    return {State.UNMET: "not witnessed", State.NOT_RUN: "·", State.NOT_PLANNED: "–"}[cell.state]
+    return {CellState.UNMET: "not witnessed", CellState.NOT_RUN: "·", CellState.NOT_PLANNED: "–"}[cell.state]
 
 
 def _figures(contents: Contents) -> str:
     """Reliability, recovery, amplification and costs in one table."""
     report, rows = contents.report, []
     if (found := report.reliability.value) is not None:
-        rows.append(["ended well", f"{told(found.available)}; at least {percent(found.proven)} with 95 % confidence"])
+        rows.append(
+            ["ended well", f"{rate_text(found.available)}; at least {percent(found.proven)} with 95 % confidence"]
+        )
         budgets = (f"{one.objective:.1%}: {percent(one.left)} left, burn rate {one.burn:.1f}" for one in found.budgets)
         rows.append(["error budgets", "; ".join(budgets)])
     if report.recovery.unknown:
@@ -174,14 +176,14 @@ def _failures(contents: Contents) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _ended(row: Row) -> tuple[str, str]:
+def _ended(row: TrialRow) -> tuple[str, str]:
     """The outcome and its reason, or those of the scenario that ruled on it."""
     if row.ruling is not None and row.ruling.reasons:
         return row.ruling.state, "; ".join(row.ruling.reasons)
     return row.word, row.why
 
 
-def _way(contents: Contents, way: Way, row: Row) -> Iterable[str]:
+def _way(contents: Contents, way: FailureWay, row: TrialRow) -> Iterable[str]:
     """The trials that ended alike; faults, evidence and the command are those of the first."""
     named = f" ({', '.join(way.trials[:NAMED])}{' …' if way.trials[NAMED:] else ''})" if way.trials[1:] else ""
     yield f"- **{way.head}**: {code(way.why)}{named}"

@@ -1,7 +1,7 @@
 """The cost of each fault to the run."""
 
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.reports.contents.spent import added, amount, apart
+from chaoslab.reports.contents._spent import added, amount, apart
 from chaoslab.reports.page import count
 from chaoslab.reports.svg.parts import Picture, axis, el, linear, picture, share
 from chaoslab.reports.text import one_line

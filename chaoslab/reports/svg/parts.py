@@ -29,7 +29,7 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Scale:
+class PictureAxis:
     """An axis. `place`: a value as a share of the width, 0 to 1. `ticks`: (share, label)."""
 
     place: Callable[[float], float]
@@ -80,7 +80,7 @@ def stretched(*children: Element, height: float, y: float = 0.0) -> Element:
     )  # fmt: skip
 
 
-def axis(scale: Scale, label: str, height: float) -> list[Element]:
+def axis(scale: PictureAxis, label: str, height: float) -> list[Element]:
     """The upright lines of the ticks, their labels below the plot, and the axis's own."""
     found = []
     for at, text in scale.ticks:
@@ -89,13 +89,15 @@ def axis(scale: Scale, label: str, height: float) -> list[Element]:
     return [*found, el("text", label, x="50%", y=height + 34, text_anchor="middle", class_="dim")]
 
 
-def linear(low: float, high: float) -> Scale:
+def linear(low: float, high: float) -> PictureAxis:
     """A scale from low to high, with ticks at round numbers."""
     span = (high - low) or 1.0
-    return Scale(lambda value: (value - low) / span, [((tick - low) / span, f"{tick:g}") for tick in rounds(low, high)])
+    return PictureAxis(
+        lambda value: (value - low) / span, [((tick - low) / span, f"{tick:g}") for tick in rounds(low, high)]
+    )
 
 
-def durations(values: Sequence[float]) -> Scale:
+def durations(values: Sequence[float]) -> PictureAxis:
     """A scale of durations from 0: logarithmic if they span a large factor, and then 0 is at its left end."""
     positive = [value for value in values if value > 0]
     high = max(positive, default=1.0)
@@ -110,7 +112,7 @@ def durations(values: Sequence[float]) -> Scale:
     powers = [10.0**n for n in range(math.ceil(least - 1e-9), math.floor(most + 1e-9) + 1)]
     powers = powers[:: math.ceil(len(powers) / TICKS) or 1]
     ticks = [(place(power), f"{power:g}") for power in powers if place(power) > ZERO / 2]
-    return Scale(place, [*([(0.0, "0")] if min(values) <= 0 else []), *ticks], logarithmic=True)
+    return PictureAxis(place, [*([(0.0, "0")] if min(values) <= 0 else []), *ticks], logarithmic=True)
 
 
 def rounds(low: float, high: float) -> list[float]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.reports.curve import curve
+from chaoslab.reports._curve import curve
 from chaoslab.reports.svg.parts import Picture, axis, el, linear, picture, share, stretched
 
 HEIGHT = 190.0

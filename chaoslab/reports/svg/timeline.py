@@ -8,7 +8,7 @@ from chaoslab.analysis.measures.incidents import Ending, Incident
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.base.durations import duration
 from chaoslab.reports.page import count
-from chaoslab.reports.svg.parts import Picture, Scale, axis, el, linear, picture, share, stretched
+from chaoslab.reports.svg.parts import Picture, PictureAxis, axis, el, linear, picture, share, stretched
 from chaoslab.reports.text import apart, one_line
 
 LANE = 44.0
@@ -78,7 +78,7 @@ def _took(duration_s: float) -> float:
     return 0.0 if math.isnan(duration_s) else duration_s
 
 
-def _bar(one: Incident, scale: Scale, began_t: float, top: float, *, link: bool) -> Element:
+def _bar(one: Incident, scale: PictureAxis, began_t: float, top: float, *, link: bool) -> Element:
     left, right = scale.place(one.opened_t - began_t), scale.place(one.opened_t + one.duration_s - began_t)
     y = top + 30
     bad = one.ending in (Ending.HARM, Ending.CENSORED)

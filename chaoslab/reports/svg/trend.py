@@ -14,7 +14,7 @@ NAMED = 4
 """The runs whose dates stand below the plot at most."""
 
 
-class Point(NamedTuple):
+class TrendPoint(NamedTuple):
     """One run: its date, the share of its judged trials that ended well, and the number of trials with harm."""
 
     when: str
@@ -22,7 +22,7 @@ class Point(NamedTuple):
     harmed: int
 
 
-def draw(points: Sequence[Point], number: int = 1) -> Picture | None:
+def draw(points: Sequence[TrendPoint], number: int = 1) -> Picture | None:
     """A point with its 95 % Wilson interval for each run, oldest first; with harm, in the colour of what is bad.
     `number`: that of the picture in its page. None below two runs."""
     if len(points) < 2:

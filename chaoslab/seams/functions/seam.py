@@ -25,7 +25,7 @@ from chaoslab.core.exchange import Call, Failure, Reply
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import Candidates, Decision, Plan
 from chaoslab.record.trial_log import TrialLog
-from chaoslab.seams.functions.call_record import CallRecord, Spelt, kept
+from chaoslab.seams.functions._call_record import CallRecord, Spelt, kept
 from chaoslab.seams.functions.mitigations import Mitigation
 from chaoslab.seams.functions.native_errors import PYTHON, NativeErrors
 from chaoslab.seams.functions.wrapped import Form, Returned, WrappedFunction
@@ -198,7 +198,7 @@ class FunctionSeam:
         """The attempt if an injection hits it, else None. Most attempts meet no fault and cost no more than this."""
         memory = self.memory
         with self._numbering:
-            number, attempt, _ = made.place or made.asked(book.requests, made.began_s)
+            number, attempt, _ = made.place or made.place_among(book.requests, made.began_s)
             occasion = memory.occasion_anew(made.name, number, attempt)
             if reach.timed:
                 occasion.elapsed_s = self.clock.monotonic() - book.origin
@@ -283,7 +283,7 @@ class _Attempt(Attempt):
         reply: Reply | None = None
         failure: Failure | None = None
         try:
-            reply = await self.told()
+            reply = await self.finished()
         except Failure as caught:
             failure = caught
         finally:

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from chaoslab.base import parsers
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.plan import Candidates, Injection
-from chaoslab.seams.services.line import Seen
+from chaoslab.seams.services.line import ClientEnd
 from chaoslab.seams.services.seam import ServiceSeam
 
 PATH = "/.chaoslab/"
@@ -39,7 +39,7 @@ class Bounds:
     lease_s: float | None = None
 
 
-class Rate:
+class FailureShare:
     """The share of failed requests over a time that moves on, in twenty steps."""
 
     def __init__(self, over_s: float) -> None:
@@ -77,7 +77,7 @@ class Controls:
         self._left: dict[int, Candidates] = {}
         self.now: Callable[[], float] = self.seam.clock.monotonic
         self._began_s = self.renewed_s = self.now()
-        self._rate = Rate(self.bounds.stop_if[1]) if self.bounds.stop_if is not None else None
+        self._rate = FailureShare(self.bounds.stop_if[1]) if self.bounds.stop_if is not None else None
 
     def limited(self, reach: Candidates) -> Candidates:
         """Those of the injections that may hit now."""
@@ -93,7 +93,7 @@ class Controls:
             self._left[id(reach)] = Candidates(self._now(each) for each in reach if each.name not in self.off)
         return self._left[id(reach)]
 
-    def saw(self, seen: Seen) -> None:
+    def saw(self, seen: ClientEnd) -> None:
         """Takes the end of a request on its client's side."""
         if self._rate is None or self.bounds.stop_if is None:
             return
@@ -123,7 +123,7 @@ class Controls:
     def _made(self) -> int:
         return sum(met.times for met in self.seam.memory.met.values())
 
-    def asked(self, method: str, path: str) -> Answer:
+    def answer_to(self, method: str, path: str) -> Answer:
         """The answer to a request at the control's path: status and JSON."""
         token, *lever = map(unquote, path.removeprefix(PATH).split("/"))  # a name may have a slash
         if not compare_digest(token.encode("utf-8", "replace"), self.token.encode()):

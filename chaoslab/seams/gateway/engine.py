@@ -17,12 +17,12 @@ from aiohttp import StreamReader, web
 from aiohttp.web_protocol import RequestHandler, RequestPayloadError
 
 from chaoslab.base.boundary import Through
-from chaoslab.seams.gateway.connection import Connection, Exchange, Sent
+from chaoslab.seams.gateway._connection import Connection, Exchange, SentAnswer
+from chaoslab.seams.gateway._rewriting import Rewriting
+from chaoslab.seams.gateway._upstream import Take, first_line
 from chaoslab.seams.gateway.controls import PATH
-from chaoslab.seams.gateway.rewriting import Rewriting
-from chaoslab.seams.gateway.routes import Route, unknown
+from chaoslab.seams.gateway.routes import GatewayRoute, unknown
 from chaoslab.seams.gateway.shared import HOP, Gateway
-from chaoslab.seams.gateway.upstream import Take, first_line
 from chaoslab.seams.services.messages import HttpRequest
 from chaoslab.wire.body import BODY_MAX
 from chaoslab.wire.http1 import CHUNKED
@@ -46,7 +46,7 @@ class Server(web.Server):
     def __call__(self) -> RequestHandler:
         return Connection(self)
 
-    async def _answer(self, request: web.BaseRequest) -> Sent:
+    async def _answer(self, request: web.BaseRequest) -> SentAnswer:
         line = request.protocol
         assert isinstance(line, Connection)
         try:
@@ -57,11 +57,11 @@ class Server(web.Server):
         except Through:  # the log is lost: whoever reads it is told
             pass
         line.force_close()
-        return Sent(keep_alive=False)
+        return SentAnswer(keep_alive=False)
 
     def led(
         self, line: Connection, method: str, target: str, said: Mapping[str, str], *, old: bool
-    ) -> tuple[Route, str, Rewriting] | Sent:
+    ) -> tuple[GatewayRoute, str, Rewriting] | SentAnswer:
         """The route of a request, its path there and the rewriting of the answer; or the gateway's own answer. `said`:
         the request's fields, by their names in lower case; `old`: it is in HTTP/1.0."""
         host, gateway = said.get("host", ""), self._gateway
@@ -74,7 +74,7 @@ class Server(web.Server):
             and target.startswith(PATH)
         ):
             with gateway.lock:
-                status, answer = controls.asked(method, target)
+                status, answer = controls.answer_to(method, target)
             return line.say(status, answer)
         name, path = split(target, self._only)
         if name not in gateway.routes:
@@ -83,14 +83,14 @@ class Server(web.Server):
         own = own if self._only else f"{own}/{name}"
         return gateway.routes[name], path, Rewriting(gateway.routes[name], own, gateway.routes, gateway.prefixes)
 
-    async def _answered(self, request: web.BaseRequest, line: Connection) -> Sent:
+    async def _answered(self, request: web.BaseRequest, line: Connection) -> SentAnswer:
         said = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in request.raw_headers}
         old = request.version < (1, 1)
         target = request.raw_path.encode("utf-8", "surrogateescape").decode("latin-1")
         if self._gateway.mark in said.get(HOP.lower(), ""):
             return line.say(508, self._gateway.loop(target.partition("?")[0][:60]))
         led = self.led(line, request.method, target, said, old=old)
-        if isinstance(led, Sent):
+        if isinstance(led, SentAnswer):
             return led
         route, path, rewriting = led
         if said.get("expect", "").lower() == "100-continue" and line.transport is not None:
@@ -101,7 +101,7 @@ class Server(web.Server):
         length = CHUNKED if "transfer-encoding" in said else int(said.get("content-length", 0))
         asked = HttpRequest(request.method, path, list(request.raw_headers), b"" if rest else body)
         exchange = Exchange(self._gateway, line, request, route, rewriting, body, rest, length)
-        attempt = self._gateway.asked(route.name, asked, exchange)
+        attempt = self._gateway.attempt_of(route.name, asked, exchange)
         if attempt is None:
             raise ConnectionResetError
         self._gateway.under_way.add(attempt)
@@ -112,7 +112,7 @@ class Server(web.Server):
             line.exchange = None
             if line.transport is None:
                 line.close_upstreams()
-        return Sent(keep_alive=goes_on and (not line.left or line.asked_more))
+        return SentAnswer(keep_alive=goes_on and (not line.left or line.asked_more))
 
 
 def split(target: str, only: str) -> tuple[str, str]:

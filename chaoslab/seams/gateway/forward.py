@@ -17,13 +17,13 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 from chaoslab.base.boundary import Through
-from chaoslab.seams.gateway.connection import AT_ONCE, Connection, Sent
+from chaoslab.seams.gateway._connection import AT_ONCE, Connection, SentAnswer
+from chaoslab.seams.gateway._rewriting import Rewriting
+from chaoslab.seams.gateway._upstream import OwnAnswer, connected, head_of, in_words, readable, why
 from chaoslab.seams.gateway.engine import Server, split
-from chaoslab.seams.gateway.rewriting import Rewriting
-from chaoslab.seams.gateway.routes import CONNECT_S, PORTS, Route, joined, of_host, proxy_for
+from chaoslab.seams.gateway.routes import CONNECT_S, PORTS, GatewayRoute, joined, of_host, proxy_for
 from chaoslab.seams.gateway.shared import HOP, Gateway
 from chaoslab.seams.gateway.trust import VARIABLES, Trust
-from chaoslab.seams.gateway.upstream import Said, connected, head_of, in_words, readable, why
 from chaoslab.wire.http1 import PART_MAX
 
 _MADE = b"HTTP/1.1 200 Connection established\r\n\r\n"
@@ -36,7 +36,7 @@ _DISTRUST = ("UNKNOWN_CA", "BAD_CERTIFICATE", "CERTIFICATE_UNKNOWN", "UNSUPPORTE
 _HOPS = re.compile(rf"^{HOP}: *([^\r\n]*)", re.IGNORECASE | re.MULTILINE)
 
 
-class Proxy:
+class ForwardProxy:
     """The proxy at a listener. `elsewhere`: pass or refuse, for hosts that are no routes."""
 
     def __init__(self, gateway: Gateway, listener: socket.socket, elsewhere: str) -> None:
@@ -75,12 +75,14 @@ class Proxy:
             parts = urlsplit(f"//{target}")
             asked = _asked("https", parts.hostname or "", parts.port)
         except ValueError:
-            await loop.sock_sendall(line, Said(400, "CONNECT should name a host, as in api.openai.com:443").spelt())
+            await loop.sock_sendall(
+                line, OwnAnswer(400, "CONNECT should name a host, as in api.openai.com:443").spelt()
+            )
             return
         hops = " ".join(_HOPS.findall(head))
         route = (508, self._gateway.loop(asked.name)) if self._gateway.mark in hops else self.route(asked)
         if isinstance(route, tuple):
-            await loop.sock_sendall(line, Said(*route).spelt())
+            await loop.sock_sendall(line, OwnAnswer(*route).spelt())
             return
         if route is None:
             await self._tunnel(line, asked, _MADE, hops)
@@ -101,7 +103,9 @@ class Proxy:
             if self._passes:
                 await self._tunnel(line, asked, b"", hops)
 
-    async def _handed(self, line: socket.socket, server: _Server, asked: Route | None, *, secure: bool = False) -> None:
+    async def _handed(
+        self, line: socket.socket, server: _Server, asked: GatewayRoute | None, *, secure: bool = False
+    ) -> None:
         """Has the engine answer on the connection, until it is over. `asked`: the host at its other end, if it was told
         by a CONNECT."""
         loop, transport = asyncio.get_running_loop(), None
@@ -120,7 +124,7 @@ class Proxy:
             if transport is not None:
                 transport.abort()
 
-    async def _tunnel(self, line: socket.socket, asked: Route, first: bytes, hops: str) -> None:
+    async def _tunnel(self, line: socket.socket, asked: GatewayRoute, first: bytes, hops: str) -> None:
         """Passes all on in both directions, unread. `first`: the bytes that the program gets before; `hops`: the marks
         of the gateways on the way here."""
         loop = asyncio.get_running_loop()
@@ -131,7 +135,7 @@ class Proxy:
         except OSError as error:
             reason = "it did not answer" if isinstance(error, TimeoutError) else why(error)
             if first:
-                await loop.sock_sendall(line, Said(502, f"{asked.name} cannot be reached: {reason}").spelt())
+                await loop.sock_sendall(line, OwnAnswer(502, f"{asked.name} cannot be reached: {reason}").spelt())
             return
 
         async def passed(source: socket.socket, sink: socket.socket) -> None:
@@ -149,7 +153,7 @@ class Proxy:
                 for each in (line, service):
                     each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
 
-    def route(self, asked: Route) -> Route | tuple[int, str] | None:
+    def route(self, asked: GatewayRoute) -> GatewayRoute | tuple[int, str] | None:
         """The route of what is asked for; the proxy's own status and words; or None if it passes unread."""
         known = self._gateway.routes
         for name in (asked.name, asked.host):
@@ -175,13 +179,13 @@ class Proxy:
 class _Server(Server):
     """The engine's server of what comes over the proxy."""
 
-    def __init__(self, gateway: Gateway, proxy: Proxy) -> None:
+    def __init__(self, gateway: Gateway, proxy: ForwardProxy) -> None:
         super().__init__(gateway, "")
         self._proxy = proxy
 
     def led(
         self, line: Connection, method: str, target: str, said: Mapping[str, str], *, old: bool
-    ) -> tuple[Route, str, Rewriting] | Sent:
+    ) -> tuple[GatewayRoute, str, Rewriting] | SentAnswer:
         assert isinstance(line, _Led)
         asked = line.asked
         if asked is None:
@@ -202,7 +206,7 @@ class _Server(Server):
 class _Led(Connection):
     """A program's connection at the proxy. `asked`: the host at its other end, if a CONNECT has told it."""
 
-    def __init__(self, server: _Server, asked: Route | None) -> None:
+    def __init__(self, server: _Server, asked: GatewayRoute | None) -> None:
         super().__init__(server)
         self.asked = asked
         self.over = asyncio.Event()
@@ -212,7 +216,7 @@ class _Led(Connection):
         self.over.set()
 
 
-def _asked(scheme: str, host: str, port: int | None) -> Route:
+def _asked(scheme: str, host: str, port: int | None) -> GatewayRoute:
     """The route of a host and port at its own address.
 
     Raises:
@@ -221,7 +225,7 @@ def _asked(scheme: str, host: str, port: int | None) -> Route:
     if not host or scheme not in PORTS:
         raise ValueError("it names no host")
     port = port or PORTS[scheme]
-    return Route(joined(host, port), scheme, host, port)
+    return GatewayRoute(joined(host, port), scheme, host, port)
 
 
 def _turned_down(error: Exception) -> str:

@@ -21,7 +21,7 @@ CONNECT_S = 10.0
 
 
 @dataclass(frozen=True)
-class Route:
+class GatewayRoute:
     """A service behind the gateway. `base`: the path before that of each request, without a slash at its end."""
 
     name: str
@@ -61,7 +61,7 @@ def is_host(name: str) -> bool:
     return _HOST.fullmatch(name) is not None and (name == "localhost" or "." in name or ":" in name)
 
 
-def of_host(name: str) -> Route:
+def of_host(name: str) -> GatewayRoute:
     """The route of a host that is asked at its own address.
 
     Raises:
@@ -71,10 +71,10 @@ def of_host(name: str) -> Route:
     port = int(number or PORTS["https"])
     if not 0 < port < 65536:
         raise ValueError(f"the host {name} should have a port from 1 to 65535")
-    return Route(name, "https" if port == PORTS["https"] else "http", host, port)
+    return GatewayRoute(name, "https" if port == PORTS["https"] else "http", host, port)
 
 
-def route(text: str, *, hosts: bool = False) -> Route:
+def route(text: str, *, hosts: bool = False) -> GatewayRoute:
     """The route in a text such as "crm=http://127.0.0.1:9000". `hosts`: a host may be one, as in api.openai.com, with
     another address in its place or without.
 
@@ -103,16 +103,16 @@ def route(text: str, *, hosts: bool = False) -> Route:
         raise ValueError(f"{goes}: its port should be from 0 to 65535") from None
     if not parts.hostname or parts.username is not None or parts.query or parts.fragment:
         raise ValueError(f"{goes}: it should be a scheme, a host and a path, {like}")
-    return Route(name, parts.scheme, parts.hostname, port or PORTS[parts.scheme], parts.path.rstrip("/"))
+    return GatewayRoute(name, parts.scheme, parts.hostname, port or PORTS[parts.scheme], parts.path.rstrip("/"))
 
 
-def routes(texts: Iterable[str], *, hosts: bool = False) -> dict[str, Route]:
+def routes(texts: Iterable[str], *, hosts: bool = False) -> dict[str, GatewayRoute]:
     """The routes by name. `hosts`: as in `route`; there may be none then.
 
     Raises:
         ValueError: one is wrong, two have one name, or there is none.
     """
-    found: dict[str, Route] = {}
+    found: dict[str, GatewayRoute] = {}
     for text in texts:
         each = route(text, hosts=hosts)
         if each.name in found:
@@ -131,7 +131,7 @@ def unknown(name: str, known: Iterable[str]) -> str:
     )  # fmt: skip
 
 
-def proxy_for(route: Route, environment: Mapping[str, str]) -> str:
+def proxy_for(route: GatewayRoute, environment: Mapping[str, str]) -> str:
     """The address of the proxy over which the route's service is asked, as the environment has it; empty if there is
     none."""
     own = {name.lower(): value for name, value in environment.items() if value}
@@ -141,7 +141,7 @@ def proxy_for(route: Route, environment: Mapping[str, str]) -> str:
     return proxy if "://" in proxy else f"http://{proxy}"
 
 
-def check_reached(route: Route, *, only_here: bool = False) -> None:
+def check_reached(route: GatewayRoute, *, only_here: bool = False) -> None:
     """Checks that the route's service takes connections. `only_here`: if it is on this machine, and by loopback.
 
     Raises:

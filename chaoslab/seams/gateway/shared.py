@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from chaoslab.base.clock import system
 from chaoslab.base.terminal import clean
 from chaoslab.seams.gateway.controls import Controls
-from chaoslab.seams.gateway.routes import Route
-from chaoslab.seams.services.aside import asked, unread
-from chaoslab.seams.services.line import Line, Seen
+from chaoslab.seams.gateway.routes import GatewayRoute
+from chaoslab.seams.services.aside import attempt_aside, unread
+from chaoslab.seams.services.line import ClientEnd, Line
 from chaoslab.seams.services.messages import HttpRequest
 from chaoslab.seams.services.seam import ServiceAttempt, ServiceSeam
 
@@ -36,7 +36,7 @@ class Gateway:
     """The parts that all connections share: routes by name, and the seam. `lock` is held where attempts are numbered
     and noted. `timeout_s` bounds each silence of a service."""
 
-    routes: Mapping[str, Route]
+    routes: Mapping[str, GatewayRoute]
     seam: ServiceSeam
     lock: Lock
     timeout_s: float
@@ -103,14 +103,14 @@ class Gateway:
         with self.lock:
             self.seam.end()
 
-    def asked(self, name: str, request: HttpRequest, line: Line) -> ServiceAttempt | None:
+    def attempt_of(self, name: str, request: HttpRequest, line: Line) -> ServiceAttempt | None:
         """The attempt that a request is; None outside of a trial. One to a service that is no route is not noted."""
         with self.lock:
             if name not in self.routes:
                 return unread(self.seam, name, request)
-            return asked(self.seam, name, request, line)
+            return attempt_aside(self.seam, name, request, line)
 
-    def ended(self, attempt: ServiceAttempt, seen: Seen) -> None:
+    def ended(self, attempt: ServiceAttempt, seen: ClientEnd) -> None:
         """Takes the end of an exchange on its client's side."""
         with self.lock:
             if not attempt.over:

@@ -12,13 +12,13 @@ from chaoslab.base.clock import Clock
 from chaoslab.core.chain import ActiveFault
 from chaoslab.core.exchange import Call
 from chaoslab.core.fault import Outage
-from chaoslab.core.outage import Cut
+from chaoslab.core.outage import OutageCut
 
 CUT = ("closed", "reset", "refused")
 """The failures of a call to a process that is down, through a proxy or around it."""
 
 
-class Requests(Protocol):
+class OutageRequests(Protocol):
     """The way to the supervisor; see `wire.outages.OutageRequests`."""
 
     async def stop(self, service: str, how: str, *, for_s: float, fault: Mapping[str, Any]) -> int: ...
@@ -27,7 +27,7 @@ class Requests(Protocol):
 
 
 @dataclass(frozen=True)
-class Stopped:
+class ConfirmedOutage:
     """An outage that the supervisor has confirmed. `until_s`: the process is not back before."""
 
     row: int
@@ -39,7 +39,7 @@ class Stopped:
         """The fault of another call that this outage met, by its failure and its time; None if it did not."""
         name, injection = self.active.fault_name, self.active.injection
         if self.outage.held is None:
-            cut = Cut("refused" if error == "refused" else "reset")
+            cut = OutageCut("refused" if error == "refused" else "reset")
             return ActiveFault(injection, name, cut) if error in CUT else None
         left_s = self.until_s - began_s
         if left_s > 0 and error is not None and self.outage.how == "partitioned":
@@ -52,12 +52,12 @@ class Stopped:
 class ProcessFaults:
     """The outages of one trial after the other, by service."""
 
-    def __init__(self, requests: Requests, clock: Clock) -> None:
+    def __init__(self, requests: OutageRequests, clock: Clock) -> None:
         self._requests, self._clock = requests, clock
-        self._stopped: dict[str, Stopped] = {}
+        self._stopped: dict[str, ConfirmedOutage] = {}
         self._asking: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
-    async def begin(self, active: ActiveFault, call: Call) -> Stopped | None:
+    async def begin(self, active: ActiveFault, call: Call) -> ConfirmedOutage | None:
         """Stops the process of the call's service; None if an outage of it goes on. Raises NotStopped: the supervisor
         could not."""
         outage = active.fault.outage()
@@ -66,7 +66,7 @@ class ProcessFaults:
         async with self._asking[call.target]:  # of two calls at once, the second meets the outage of the first
             return None if self.going_on(call.target) else await self._begin(active, outage, call)
 
-    async def _begin(self, active: ActiveFault, outage: Outage, call: Call) -> Stopped:
+    async def _begin(self, active: ActiveFault, outage: Outage, call: Call) -> ConfirmedOutage:
         asked_s = self._clock.monotonic()
         at = call.at
         row = await self._requests.stop(
@@ -78,14 +78,14 @@ class ProcessFaults:
                 "request": at.request, "attempt": at.attempt, "request_id": at.request_id, "share": outage.share,
             },
         )  # fmt: skip
-        found = self._stopped[call.target] = Stopped(row, active, outage, asked_s + outage.for_s)
+        found = self._stopped[call.target] = ConfirmedOutage(row, active, outage, asked_s + outage.for_s)
         return found
 
     def count(self) -> int:
         """The number of outages that go on."""
         return sum(not self._requests.is_over(found.row) for found in self._stopped.values())
 
-    def going_on(self, service: str) -> Stopped | None:
+    def going_on(self, service: str) -> ConfirmedOutage | None:
         """The outage of this service that is not over; None if there is none. Raises NotStopped: the service does not
         come back."""
         found = self._stopped.get(service)

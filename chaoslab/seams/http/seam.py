@@ -27,17 +27,18 @@ from chaoslab.core.plan import HITS, SPARED, Candidates, Decision, Plan
 from chaoslab.core.service_spec import TROUBLE
 from chaoslab.core.stream import Parts, Streamed
 from chaoslab.record.log import Log
-from chaoslab.seams import client_retry, trace_context
-from chaoslab.seams.http.process_faults import ProcessFaults, Stopped
-from chaoslab.seams.http.streamed import Body, Clean, Lane, Recorded
+from chaoslab.seams import _client_retry as client_retry
+from chaoslab.seams import _trace_context as trace_context
+from chaoslab.seams._replied import replied
+from chaoslab.seams.http._streamed import Body, Clean, KeptParts, LaneParts
+from chaoslab.seams.http._words import error_in, said_by_model, said_in
+from chaoslab.seams.http.process_faults import ConfirmedOutage, ProcessFaults
 from chaoslab.seams.http.tags import EXTENSION, MODEL_TOOL, ProbeTag, RequestTag, Target, TrialState, entered, episode
-from chaoslab.seams.http.words import error_in, said_by_model, said_in
-from chaoslab.seams.replied import replied
 from chaoslab.seams.services.model import believed
-from chaoslab.wire.control import FIRST, Answer
+from chaoslab.wire.control import FIRST, ManagerAnswer
 from chaoslab.wire.lanes import LaneBroker
 from chaoslab.wire.outages import NotStopped
-from chaoslab.wire.sending import Sockets, Transport, TransportFactory, native, send
+from chaoslab.wire.sending import SocketFactory, Transport, TransportFactory, native, send
 
 _TROUBLE = TROUBLE.lower()
 """The header in lower case, as the names of received headers are."""
@@ -63,7 +64,7 @@ class HttpSeam(httpx.AsyncBaseTransport):
         self.price, self.on_call = price, on_call
         self.cost_usd = 0.0
         self.tls = tls or _trusting()
-        self.ways = ways or Sockets()
+        self.ways = ways or SocketFactory()
         self.processes = processes
         self.clean, self.standing = self.ways.kept(self.tls), self.ways.standing(self.tls)
         self._epoch = 0
@@ -220,7 +221,7 @@ class _Attempt(Attempt):
         reply: Reply | None = None
         failure: Failure | None = None
         try:
-            reply = await self.told()
+            reply = await self.finished()
             return reply
         except Failure as caught:
             failure = caught
@@ -276,7 +277,7 @@ class _Attempt(Attempt):
         if (parts := reply.stream) is not None:
             over = self.open.pop(parts, lambda _: None)
             if self.target.recorded:
-                parts = Recorded(parts, partial(self._record_streamed, call, reply))
+                parts = KeptParts(parts, partial(self._record_streamed, call, reply))
                 reply = replace(reply, stream=parts)
             self.open[parts] = over
         elif self.target.recorded:
@@ -327,10 +328,12 @@ class _Attempt(Attempt):
         except NotStopped as lost:
             self.seam.lanes.give_up(str(lost))
         assert last is not None
-        self.faults.struck(last)
+        self.faults.note_hit(last)
         raise Failure("reset")
 
-    def _met(self, begun: Stopped | None, stopped: Stopped | None, error: str | None, sent_s: float) -> None:
+    def _met(
+        self, begun: ConfirmedOutage | None, stopped: ConfirmedOutage | None, error: str | None, sent_s: float
+    ) -> None:
         """Notes the outage that the call met: the one that began with it, or one that went on."""
         met: ActiveFault | None = None
         if begun is not None:
@@ -338,7 +341,7 @@ class _Attempt(Attempt):
         elif stopped is not None:
             met = stopped.met(error, began_s=sent_s, ended_s=self.seam.clock.monotonic())
         if met is not None:
-            self.faults.struck(met)
+            self.faults.note_hit(met)
 
     async def _send(self, call: Call) -> Reply:
         """Sends the call over the lane that the manager names."""
@@ -377,7 +380,7 @@ class _Attempt(Attempt):
         self.via = "lane"
         return await self._over_lane(row, (answer.host, answer.port), body, stands=answer.stands)
 
-    async def _ask_who_cut_it(self, answer: Answer, failure: Failure) -> None:
+    async def _ask_who_cut_it(self, answer: ManagerAnswer, failure: Failure) -> None:
         """Notes a call on a clean lane that a disturbance of the lab cut. No fault fails a call there: it is either
         this or the target."""
         if await self.seam.lanes.cut(answer):
@@ -414,7 +417,7 @@ class _Attempt(Attempt):
                     await way.aclose()
         if reply.stream is None:
             return reply
-        parts = Lane(reply.stream, None if stands else way)
+        parts = LaneParts(reply.stream, None if stands else way)
         self.open[parts] = over
         return replace(reply, stream=parts)
 

@@ -14,7 +14,7 @@ from chaoslab.core import events
 from chaoslab.core.exchange import Reply
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.service_spec import ErrorReply
-from chaoslab.seams.http.streamed import Body
+from chaoslab.seams.http._streamed import Body
 
 EXTENSION = "chaoslab"
 MODEL_TOOL = "chat"

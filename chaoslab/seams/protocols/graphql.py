@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from chaoslab.seams.protocols.message import Answer, Effects, Message
+from chaoslab.seams.protocols.message import Effects, Message, ToolAnswer
 
 TEXT_MAX = 64 * 1024
 """The longest document that is read, in characters."""
@@ -53,7 +53,7 @@ class GraphQL(Message):
         alone = len(fields) == 1
         self.arguments = fields[0].arguments if alone else {field.key: field.arguments for field in fields}
 
-    def asked(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: ARG002 - they stand in its text
+    def with_arguments(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: ARG002 - they stand in its text
         return self.body
 
     def effects(self, arguments: Mapping[str, Any], said: Any) -> Effects:  # noqa: ARG002
@@ -64,7 +64,7 @@ class GraphQL(Message):
         undone = [f for f in self.fields if none and not (isinstance(data, Mapping) and data.get(f.key) is not None)]
         return [(field.name, field.arguments) for field in self.fields if field not in undone]
 
-    def answer(self, said: Any, schema: Any = None) -> Answer | None:  # noqa: ARG002
+    def answer(self, said: Any, schema: Any = None) -> ToolAnswer | None:  # noqa: ARG002
         if not isinstance(said, Mapping) or not ("data" in said or "errors" in said):
             return None
         data, errors, keys = said.get("data"), said.get("errors"), [field.key for field in self.fields]
@@ -74,8 +74,8 @@ class GraphQL(Message):
         words = str(first.get("message", "")) if isinstance(first, Mapping) else ""
         ok = not first or any(each is not None for each in held.values())
         if len(keys) == 1:
-            return Answer(held.get(keys[0]), lambda now: {**said, "data": {**around, keys[0]: now}}, ok, words)
-        return Answer(held or None, lambda now: {**said, "data": now}, ok, words)
+            return ToolAnswer(held.get(keys[0]), lambda now: {**said, "data": {**around, keys[0]: now}}, ok, words)
+        return ToolAnswer(held or None, lambda now: {**said, "data": now}, ok, words)
 
     def made(self, value: Any, schema: Any = None) -> Any:  # noqa: ARG002
         return {"data": {field.key: value for field in self.fields}}

@@ -8,7 +8,7 @@ from typing import Any
 
 from chaoslab.base.json_text import encoded
 from chaoslab.core.stream import Events, json_of
-from chaoslab.seams.protocols.message import Answer, Effects, Message
+from chaoslab.seams.protocols.message import Effects, Message, ToolAnswer
 
 
 def values(body: bytes) -> Iterator[Any]:
@@ -55,7 +55,7 @@ class JsonRpc(Message):
         params = body.get("params")
         self.arguments = params if isinstance(params, Mapping) else {"params": params} if params else {}
 
-    def asked(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    def with_arguments(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         by_name = isinstance(self.body.get("params"), Mapping)
         return {**self.body, "params": arguments if by_name else arguments.get("params")}
 
@@ -63,14 +63,14 @@ class JsonRpc(Message):
         answer = self.answer(said)
         return [(self.tool, arguments)] if answer is None or answer.ok else []
 
-    def answer(self, said: Any, schema: Any = None) -> Answer | None:  # noqa: ARG002
+    def answer(self, said: Any, schema: Any = None) -> ToolAnswer | None:  # noqa: ARG002
         if not isinstance(said, Mapping) or "method" in said or not ("result" in said or "error" in said):
             return None
         if said.get("error") is not None:
             error = said["error"]
             words = error.get("message") if isinstance(error, Mapping) else error
-            return Answer(None, lambda _: said, ok=False, words=str(words))
-        return Answer(said.get("result"), lambda value: {**said, "result": value})
+            return ToolAnswer(None, lambda _: said, ok=False, words=str(words))
+        return ToolAnswer(said.get("result"), lambda value: {**said, "result": value})
 
     def made(self, value: Any, schema: Any = None) -> Any:  # noqa: ARG002
         return {"jsonrpc": "2.0", "id": self.body.get("id"), "result": value}

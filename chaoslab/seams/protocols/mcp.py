@@ -12,7 +12,7 @@ from chaoslab.core.json_values import parsed
 from chaoslab.seams.protocols import json_rpc
 from chaoslab.seams.protocols import schema as schemas
 from chaoslab.seams.protocols.json_rpc import JsonRpc
-from chaoslab.seams.protocols.message import Answer, Effects, Message, Part
+from chaoslab.seams.protocols.message import Effects, Message, Part, ToolAnswer
 
 NAME = "mcp"
 CALL, LIST = "tools/call", "tools/list"
@@ -36,23 +36,23 @@ def message(value: Mapping[str, Any]) -> Message | None:
     if value.get("jsonrpc") != "2.0":
         return None
     if method is None and ("result" in value or "error" in value):  # the client answers the server
-        return Session("answer", value)
+        return SessionMessage("answer", value)
     if not isinstance(method, str) or not (method in _METHODS or method.startswith(_BEGINNINGS)):
         return None
     params = value.get("params")
     if method == CALL and isinstance(params, Mapping) and isinstance(params.get("name"), str):
-        return ToolCall(value)
+        return McpToolCall(value)
     if method == LIST:
         return Listing(value)
-    return Content(value) if method in CONTENTS else Session(method, value)
+    return Content(value) if method in CONTENTS else SessionMessage(method, value)
 
 
-def of_session(headers: Iterable[tuple[bytes, bytes]]) -> Session | None:
+def of_session(headers: Iterable[tuple[bytes, bytes]]) -> SessionMessage | None:
     """The message that a request without a body is: it opens the stream of a session, or ends the session."""
-    return Session("session", {}) if any(name.lower() in _SESSION for name, _ in headers) else None
+    return SessionMessage("session", {}) if any(name.lower() in _SESSION for name, _ in headers) else None
 
 
-class Session(Message):
+class SessionMessage(Message):
     """A handshake, a ping, a notification, the end of a session, or another message that asks no tool."""
 
     part: Part = "session"
@@ -60,17 +60,17 @@ class Session(Message):
     def __init__(self, tool: str, body: Mapping[str, Any]) -> None:
         self.tool, self.arguments = tool, body
 
-    def asked(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    def with_arguments(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         return arguments
 
     def effects(self, arguments: Mapping[str, Any], said: Any) -> Effects:  # noqa: ARG002
         return []
 
-    def answer(self, said: Any, schema: Any = None) -> Answer | None:  # noqa: ARG002
+    def answer(self, said: Any, schema: Any = None) -> ToolAnswer | None:  # noqa: ARG002
         return None
 
 
-class ToolCall(JsonRpc):
+class McpToolCall(JsonRpc):
     """A call of a tool."""
 
     protocol = NAME
@@ -81,17 +81,17 @@ class ToolCall(JsonRpc):
         self._params, self.tool = self.arguments, str(self.arguments["name"])
         self.arguments = given if isinstance(given, Mapping) else {}
 
-    def asked(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    def with_arguments(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         return {**self.body, "params": {**self._params, "arguments": arguments}}
 
-    def answer(self, said: Any, schema: Any = None) -> Answer | None:  # noqa: ARG002
+    def answer(self, said: Any, schema: Any = None) -> ToolAnswer | None:  # noqa: ARG002
         found = super().answer(said)
         if found is None or not isinstance(found.value, Mapping):  # an error has no value
             return found
         data = found.value
         value = meaning(data) if "content" in data or "structuredContent" in data else None
         failed = data.get("isError") is True
-        return Answer(value, lambda now: found.put(changed(data, now)), ok=not failed, words=str(value) * failed)
+        return ToolAnswer(value, lambda now: found.put(changed(data, now)), ok=not failed, words=str(value) * failed)
 
     def made(self, value: Any, schema: Any = None) -> Any:
         return super().made({**self._typed, **result(value, schema)})
@@ -116,13 +116,13 @@ class Content(JsonRpc):
     def effects(self, arguments: Mapping[str, Any], said: Any) -> Effects:  # noqa: ARG002
         return []
 
-    def answer(self, said: Any, schema: Any = None) -> Answer | None:  # noqa: ARG002
+    def answer(self, said: Any, schema: Any = None) -> ToolAnswer | None:  # noqa: ARG002
         found = super().answer(said)
         key = CONTENTS[self.tool]
         if found is None or not isinstance(found.value, Mapping) or not isinstance(found.value.get(key), list):
             return found
         data, parts = found.value, _parts(found.value[key])
-        return Answer(_texts(parts), lambda now: found.put({**data, key: _told(parts, now)}))
+        return ToolAnswer(_texts(parts), lambda now: found.put({**data, key: _told(parts, now)}))
 
 
 class Listing(JsonRpc):
@@ -134,12 +134,12 @@ class Listing(JsonRpc):
     def effects(self, arguments: Mapping[str, Any], said: Any) -> Effects:  # noqa: ARG002
         return []
 
-    def answer(self, said: Any, schema: Any = None) -> Answer | None:  # noqa: ARG002
+    def answer(self, said: Any, schema: Any = None) -> ToolAnswer | None:  # noqa: ARG002
         found = super().answer(said)
         if found is None or not isinstance(found.value, Mapping) or not isinstance(found.value.get("tools"), list):
             return found
         data = found.value
-        return Answer(data["tools"], lambda now: found.put({**data, "tools": now}))
+        return ToolAnswer(data["tools"], lambda now: found.put({**data, "tools": now}))
 
 
 def tools_in(body: bytes) -> Iterator[Mapping[str, Any]]:

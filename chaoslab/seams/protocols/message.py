@@ -13,7 +13,7 @@ Effects = Sequence[tuple[str, Mapping[str, Any]]]
 
 
 @dataclass(frozen=True)
-class Answer:
+class ToolAnswer:
     """The tool's own part of an answer. `value` is None if it gave none. `ok`: the tool did not fail; `words`: its own
     about a failure. `put` gives the whole message with another value."""
 
@@ -32,7 +32,7 @@ class Message:
     arguments: Mapping[str, Any]
     part: Part = "work"
 
-    def asked(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    def with_arguments(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """The whole request with other arguments."""
         raise NotImplementedError
 
@@ -40,7 +40,7 @@ class Message:
         """The effects of the request with these arguments. `said`: the whole answer, or None if it is not known."""
         raise NotImplementedError
 
-    def answer(self, said: Any, schema: Any = None) -> Answer | None:
+    def answer(self, said: Any, schema: Any = None) -> ToolAnswer | None:
         """Reads a whole message; None if it does not answer this request. `schema`: the JSON schema of the tool's
         results, if it is known."""
         raise NotImplementedError

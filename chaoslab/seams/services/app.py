@@ -1,8 +1,8 @@
 """The forms in which a user gives a service: a WSGI application, an ASGI 3 application, or a function of a request.
 
-A function takes one `Request` and returns its reply: a dict or a list (JSON), a str (text), bytes, None (204), or one
-of these in a tuple after the status, with headers as a third item: `(404, "unknown order", {"X-Reason": "closed"})`. A
-generator of texts is sent part by part. The function may be async.
+A function takes one `AppRequest` and returns its reply: a dict or a list (JSON), a str (text), bytes, None (204), or
+one of them in a tuple after the status, with headers as a third item: `(404, "unknown order", {"X-Reason": "closed"})`.
+A generator of texts is sent part by part. The function may be async.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _REPLIES = "it should return a dict, list, str, bytes or None, or (status, body)
 
 
 @dataclass(frozen=True)
-class Request:
+class AppRequest:
     """A request to a service that is a function. `path` is unquoted; `query` has the last value of each field; the
     names of `headers` are in small letters."""
 
@@ -122,7 +122,7 @@ def _required(app: Any) -> int:
     )
 
 
-def of_function(function: Callable[[Request], Any]) -> Wsgi:
+def of_function(function: Callable[[AppRequest], Any]) -> Wsgi:
     """The function as a WSGI application."""
 
     def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -143,13 +143,13 @@ async def _awaited(reply: Any) -> Any:
     return await reply
 
 
-def _request(environ: Mapping[str, Any]) -> Request:
+def _request(environ: Mapping[str, Any]) -> AppRequest:
     headers = {key[5:].replace("_", "-").lower(): value for key, value in environ.items() if key.startswith("HTTP_")}
     if "CONTENT_TYPE" in environ:
         headers["content-type"] = environ["CONTENT_TYPE"]
     path = environ["PATH_INFO"].encode("latin-1").decode("utf-8", "replace")
     query = dict(parse_qsl(environ["QUERY_STRING"], keep_blank_values=True))
-    return Request(environ["REQUEST_METHOD"], path, query, headers, environ["wsgi.input"].read())
+    return AppRequest(environ["REQUEST_METHOD"], path, query, headers, environ["wsgi.input"].read())
 
 
 def _reply(reply: Any, function: Any) -> tuple[int, list[tuple[str, str]], Iterable[bytes]]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from chaoslab.record.trial_log import TrialLog
-from chaoslab.seams.services.enveloped import Wanted
-from chaoslab.seams.services.line import Line, Seen, Started
+from chaoslab.seams.services._enveloped import WantedCall
+from chaoslab.seams.services.line import ClientEnd, Line, Started
 from chaoslab.seams.services.messages import HttpRequest
 from chaoslab.seams.services.seam import ServiceAttempt, ServiceSeam, Take
 
@@ -16,7 +16,7 @@ class AsideAttempt(ServiceAttempt):
     of_model, chat, hit, over, waited_s = False, None, False, False, None
     reads = 0
 
-    def __init__(self, seam: ServiceSeam, book: TrialLog, name: str, request: HttpRequest, wanted: Wanted) -> None:
+    def __init__(self, seam: ServiceSeam, book: TrialLog, name: str, request: HttpRequest, wanted: WantedCall) -> None:
         self.seam, self.book, self.name, self.request, self.tool = seam, book, name, request, wanted.tool
         self.value, self.message, self.clock, self.deadline_s = wanted.value, wanted.message, seam.clock, seam.timeout_s
         self.began_s = self.clock.monotonic()
@@ -45,7 +45,7 @@ class AsideAttempt(ServiceAttempt):
         if self.seam.outages.held(self.name) is not None:
             self.clock.sleep(max(0.0, self.seam.outages.until_s(self.name) - self.clock.monotonic()))
 
-    def ended(self, seen: Seen) -> None:  # noqa: ARG002
+    def ended(self, seen: ClientEnd) -> None:  # noqa: ARG002
         if not self.over:
             self.over = True
             del self.seam.open[id(self)]
@@ -55,11 +55,11 @@ class AsideAttempt(ServiceAttempt):
         del self.seam.open[id(self)]
 
 
-def asked(seam: ServiceSeam, name: str, request: HttpRequest, line: Line) -> ServiceAttempt | None:
+def attempt_aside(seam: ServiceSeam, name: str, request: HttpRequest, line: Line) -> ServiceAttempt | None:
     """The attempt that a request to a service is; None outside of a trial."""
     if seam.book is None:
         return None
-    wanted = Wanted(request, seam.model(name, request))
+    wanted = WantedCall(request, seam.model(name, request))
     seam.book.hide(request.secrets(body=wanted.long))
     if seam.aside(name, wanted):
         return AsideAttempt(seam, seam.book, name, request, wanted)
@@ -70,6 +70,6 @@ def unread(seam: ServiceSeam, name: str, request: HttpRequest) -> ServiceAttempt
     """The attempt that a request is to a host which is no service of the trial; None outside of one."""
     if seam.book is None:
         return None
-    attempt = AsideAttempt(seam, seam.book, name, request, Wanted(request))
+    attempt = AsideAttempt(seam, seam.book, name, request, WantedCall(request))
     attempt.message = None  # whatever protocol it is in, nothing of it is read
     return attempt

@@ -18,7 +18,7 @@ Started = list[tuple[str, list[tuple[str, str]]]]
 
 
 @fixed(frozen=True)
-class Seen:
+class ClientEnd:
     """The end of an exchange on the client's side. `error`: reset, closed, garbled, left (the client hung up before it
     had the whole reply), or None. `answer`: as much as the client took; None before a whole head. `waited`: the client
     waited for more. `streamed`: its view of a stream of events. `gave_up`: if it left, a timeout may be the reason."""
@@ -31,7 +31,7 @@ class Seen:
     gave_up: bool = True
 
 
-class Answer(Protocol):
+class AppAnswer(Protocol):
     """An application's answer that has begun."""
 
     status: int
@@ -61,7 +61,7 @@ class Line(Protocol):
     def trip_s(self) -> float:
         """The time from one end to the other."""
 
-    async def application(self, request: HttpRequest) -> Answer:
+    async def application(self, request: HttpRequest) -> AppAnswer:
         """The application's answer to the request."""
 
     async def wait(self, delay_s: float) -> bool:

@@ -14,9 +14,9 @@ from chaoslab.base.json_text import encoded, value_of
 from chaoslab.base.secrets import MASK, is_secret, of_body, of_headers, of_query
 from chaoslab.base.values import fixed, once
 from chaoslab.core.exchange import Failure, Reply
-from chaoslab.core.frames import FRAMES, Frames
+from chaoslab.core.frames import FRAMES, FrameCutter
 from chaoslab.core.stream import EVENT_STREAM, Cutter, Events
-from chaoslab.seams.services.web_socket import UPGRADED, Messages
+from chaoslab.seams.services._web_socket import UPGRADED, Messages
 from chaoslab.wire.body import unpacked
 from chaoslab.wire.http1 import BODILESS
 
@@ -186,4 +186,4 @@ def cutter(status: int, fields: Iterable[tuple[str, str]]) -> Cutter:
     if status == UPGRADED:
         return Messages()
     framed = any(name.lower() == "content-type" and value.startswith(FRAMES) for name, value in fields)
-    return Frames() if framed else Events()
+    return FrameCutter() if framed else Events()

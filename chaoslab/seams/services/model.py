@@ -16,14 +16,14 @@ from chaoslab.core.frames import FRAMES
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.core.sketch import sketch
 from chaoslab.core.stream import EVENT_STREAM
-from chaoslab.seams.replied import replied
+from chaoslab.seams._replied import replied
 from chaoslab.seams.services.messages import HttpRequest
 
 TOKENS_MAX = 2**53
 """The most tokens of one answer that are believed; a higher figure counts as 0."""
 
 
-class Heard(Protocol):
+class ReadAnswer(Protocol):
     """A model's answer as the lab reads it. `finished`: it ended as the model meant it to. `reason`: the provider's
     word for why it ended."""
 
@@ -49,16 +49,16 @@ class Format(Protocol):
     def errors(self) -> Mapping[int, ErrorReply]:
         """The service's own error replies."""
 
-    def asked(self, path: str, body: bytes) -> str:
+    def question_digest(self, path: str, body: bytes) -> str:
         """A digest of what a request asks for."""
 
     def estimated(self, path: str, body: bytes, heard: Any) -> tuple[int, int]:
         """The estimated tokens of a request and of its answer."""
 
-    def read_whole(self, value: Any) -> Heard:
+    def read_whole(self, value: Any) -> ReadAnswer:
         """Reads a whole reply by its JSON."""
 
-    def read_stream(self, body: bytes) -> Heard:
+    def read_stream(self, body: bytes) -> ReadAnswer:
         """Reads a streamed reply."""
 
 
@@ -85,7 +85,7 @@ def free(model: str, tokens_in: int, tokens_out: int) -> float | None:  # noqa: 
 
 
 @dataclass
-class Spent:
+class ModelSpending:
     """The spending of a trial for its models: tokens of the trial, dollars of the run so far."""
 
     tokens: float = 0.0
@@ -93,7 +93,7 @@ class Spent:
     price: Callable[[str, int, int], float | None] = field(default=free)
 
     def usage(
-        self, heard: Heard, request: int, estimated: Callable[[Heard], tuple[int, int]]
+        self, heard: ReadAnswer, request: int, estimated: Callable[[ReadAnswer], tuple[int, int]]
     ) -> events.Usage | events.UsageUnstated | None:
         """The event for an answer, whose tokens are added, `estimated` if it does not state them; None if it says
         nothing."""
@@ -134,12 +134,12 @@ class ModelRequest:
         """The request in the log, where a whole conversation would stand again and again."""
         return {"messages": len(self.format.dialog.messages(value)) or 1}
 
-    def read(self, reply: Reply) -> Heard:
+    def read(self, reply: Reply) -> ReadAnswer:
         kind = next((text for name, text in reply.headers.items() if name.lower() == "content-type"), "")
         streamed = kind.startswith((EVENT_STREAM, FRAMES))
         return self.format.read_stream(reply.body) if streamed else self.format.read_whole(reply.value)
 
-    def estimated(self, heard: Heard) -> tuple[int, int]:
+    def estimated(self, heard: ReadAnswer) -> tuple[int, int]:
         """The estimated tokens of the request and of its answer."""
         return self.format.estimated(self.sent.path, self.sent.body, heard)
 
@@ -157,10 +157,10 @@ class ModelRequest:
         """The event for the model's own reply, if the log is to keep it."""
         if self._host.recorded:
             with suppress(ValueError, RecursionError):  # a request that is no JSON cannot be found again
-                asked = self.format.asked(self.sent.path, self.sent.body)
+                asked = self.format.question_digest(self.sent.path, self.sent.body)
                 brief = sketch(self.format.dialog, parsed(self.sent.body))
                 yield replace(replied(call.target, call.request, call.attempt, asked, reply), sketch=brief)
 
-    def ended(self, heard: Heard | None) -> None:
+    def ended(self, heard: ReadAnswer | None) -> None:
         """Tells the model what its client got as its answer; None if that did not reach it whole."""
         self._host.ended(self.sent.path, self.sent.body, heard)

@@ -14,11 +14,11 @@ from chaoslab.core.events import Event
 from chaoslab.core.exchange import Call, Failure, Observation, Reply
 from chaoslab.core.fault import load, trait
 from chaoslab.core.memory import Decisions, TrialMemory
-from chaoslab.core.outage import Cut
+from chaoslab.core.outage import OutageCut
 from chaoslab.core.plan import HITS, Candidates, Decision, Injection, Plan
 from chaoslab.record.trial_log import TrialLog
+from chaoslab.seams.services._outages import Current, Outages
 from chaoslab.seams.services.line import Step
-from chaoslab.seams.services.outages import Current, Outages
 
 CONNECT = "connect"
 """The tool of an attempt that ended when its connection was made, since the request itself was never sent."""
@@ -122,7 +122,7 @@ class Refusals:
         """The same for a connection to a service that is down. It tells no request, so it counts as an attempt of the
         one at which the outage began."""
         call, faults, began_s = self._connecting(book, name, down.request, trip_s)
-        faults.struck(down.cut(Cut("refused")))
+        faults.note_hit(down.cut(OutageCut("refused")))
         return self._refusal_told(book, call, faults, began_s, "refused")
 
     def _connecting(

@@ -2,7 +2,7 @@
 
 A request that was read whole is an exchange. All of the plan's stories run before and after the application's work,
 those of the wire too. A fault is witnessed by what the client took from its end of the connection, so the seam is told
-of that by the world (`Line`, `Seen`). A request that no fault hits is answered as without the seam, and is noted.
+of that by the world (`Line`, `ClientEnd`). A request that no fault hits is answered as without the seam, and is noted.
 """
 
 from __future__ import annotations
@@ -24,24 +24,25 @@ from chaoslab.core.events import REPLY_MAX, Event
 from chaoslab.core.exchange import Call, Failure, Observation, Reply, json_reply
 from chaoslab.core.fault import trait
 from chaoslab.core.memory import NOBODY, Decisions, TrialMemory
-from chaoslab.core.outage import Cut
+from chaoslab.core.outage import OutageCut
 from chaoslab.core.pipe import Pipe, Signal
 from chaoslab.core.plan import HITS, Candidates, Plan
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.core.stream import Cutter, Events, Parts, Piped, Streamed, json_of
 from chaoslab.record.trial_log import TrialLog
-from chaoslab.seams import client_retry, trace_context
+from chaoslab.seams import _client_retry as client_retry
+from chaoslab.seams import _trace_context as trace_context
 from chaoslab.seams.functions.seam import Turns
 from chaoslab.seams.protocols import json_rpc, mcp
 from chaoslab.seams.protocols.message import Effects
+from chaoslab.seams.services._enveloped import WantedCall, enveloped, made
+from chaoslab.seams.services._outages import Current, Outages
+from chaoslab.seams.services._web_socket import UPGRADED
 from chaoslab.seams.services.effects import EFFECT, SAFE, shared_id, stated
-from chaoslab.seams.services.enveloped import Wanted, enveloped, made
-from chaoslab.seams.services.line import Iterated, Line, Seen, Started
+from chaoslab.seams.services.line import ClientEnd, Iterated, Line, Started
 from chaoslab.seams.services.messages import LENGTHS, Fields, HttpRequest, Served, cutter, is_stream
-from chaoslab.seams.services.model import Heard, ModelHost, ModelRequest, Spent, free
-from chaoslab.seams.services.outages import Current, Outages
+from chaoslab.seams.services.model import ModelHost, ModelRequest, ModelSpending, ReadAnswer, free
 from chaoslab.seams.services.refusals import Refusals, refuses
-from chaoslab.seams.services.web_socket import UPGRADED
 from chaoslab.wire.body import BODY_MAX
 
 MODELS_MAX = 100
@@ -72,7 +73,7 @@ class ServiceSeam:
         self._schemas: dict[tuple[str, str], Any] = {}
         self.told_model: Callable[[HttpRequest], ModelHost | None] = lambda _: None
         """Tells if a POST to any other service is one to a model, by what it says."""
-        self.spent = Spent(price=price)
+        self.spent = ModelSpending(price=price)
         self.book: TrialLog | None = None
         self.memory = TrialMemory(plan, "")
         self.models_max, self.models_asked = MODELS_MAX, 0
@@ -107,7 +108,7 @@ class ServiceSeam:
         """Begins a trial, whose requests go into this log. `memory`: the one of all the trial's seams. `spent_usd`: the
         run's spending before it."""
         self.book, self.memory = book, memory
-        self.spent = Spent(cost_usd=spent_usd, price=self.price)
+        self.spent = ModelSpending(cost_usd=spent_usd, price=self.price)
         self.asked_of, self.open, self.models_asked = set(), {}, 0
         self.lapsed.clear()
         memory.guard.others = self.outages.count
@@ -129,7 +130,7 @@ class ServiceSeam:
         last = [each for each in self.lapsed if each.asked.attempts == each.call.attempt]
         return [f"{each.name} has not answered {each.shown}" for each in (*last, *self.open.values())]
 
-    def aside(self, name: str, wanted: Wanted) -> bool:
+    def aside(self, name: str, wanted: WantedCall) -> bool:
         """True if a request only keeps up a session, or asks for a list of tools that no fault is aimed at. It is
         answered as without the seam, and neither numbered nor noted."""
         message = wanted.message
@@ -195,7 +196,7 @@ class ServiceAttempt(Attempt):
     reads = BODY_MAX
 
     def __init__(
-        self, seam: ServiceSeam, book: TrialLog, name: str, request: HttpRequest, line: Line, wanted: Wanted
+        self, seam: ServiceSeam, book: TrialLog, name: str, request: HttpRequest, line: Line, wanted: WantedCall
     ) -> None:
         self.seam, self.book, self.name, self.request, self.line = seam, book, name, request, line
         began_s = seam.clock.monotonic() - line.trip_s
@@ -256,7 +257,7 @@ class ServiceAttempt(Attempt):
         )  # fmt: skip
         if held is not None:
             self.faults.active.append(held)
-            self.faults.asked(held.injection)
+            self.faults.note_roll(held.injection)
             self._stories.insert(0, lambda _: held)
         self._broken_by: Current | None = None
         self._stopped = False
@@ -308,7 +309,7 @@ class ServiceAttempt(Attempt):
     async def played(self) -> tuple[Started, Parts]:
         """The head of the reply to send, and its body, whose `take` may raise too. Raises Failure: the connection ends
         in this way; timed_out is silence."""
-        reply: Reply = await self.told()
+        reply: Reply = await self.finished()
         last = [("Connection", "close")] if self.seam.refusals.will_refuse(self.name) else []
         if reply.stream is not None:
             unchanged = self._fields if reply.headers == dict(self._fields) else reply.headers.items()
@@ -337,7 +338,7 @@ class ServiceAttempt(Attempt):
         request, value = self.request, self.value
         if call.value is not self.value:
             value = call.value
-            request = self.request.with_meaning(value if self.message is None else self.message.asked(value))
+            request = self.request.with_meaning(value if self.message is None else self.message.with_arguments(value))
             if self.chat is not None:
                 self.chat.sent = request
         answer = await self.line.application(request)
@@ -439,7 +440,7 @@ class ServiceAttempt(Attempt):
         if held is None:
             return
         if not self.over and held.injection not in (active.injection for active in self.faults.active):
-            self.faults.struck(held)
+            self.faults.note_hit(held)
         until_s = self.seam.outages.until_s(self.name)
         self.seam.clock.sleep(max(0.0, until_s - self.seam.clock.monotonic()))
 
@@ -505,14 +506,14 @@ class ServiceAttempt(Attempt):
                 return [effect for effect in self.message.effects(value, said) if effect in wanted]
         return wanted
 
-    def ended(self, seen: Seen) -> None:
+    def ended(self, seen: ClientEnd) -> None:
         """Takes the end of the exchange on the client's side. `answering` or `play` may still be at work."""
         if self.over:
             return
         duration_s = self.seam.clock.monotonic() - self.began_s
         error = seen.error
         if error in ("reset", "closed") and self._broken_by is not None:
-            self.faults.struck(self._broken_by.cut(Cut("reset")))
+            self.faults.note_hit(self._broken_by.cut(OutageCut("reset")))
         if error == "left":  # it gave up waiting, or it stopped reading
             error = "timed_out" if seen.answer is None or seen.waited else None
         if error == "timed_out" and seen.streamed is not None and seen.streamed.done:
@@ -621,7 +622,7 @@ class ServiceAttempt(Attempt):
             kind = next((value for name, value in fields if name.lower() == "content-type"), "")
             self.book.hide(of_body(kind, body))
 
-    def _heard(self, chat: ModelRequest, heard: Heard | None, *, ok: bool) -> None:
+    def _heard(self, chat: ModelRequest, heard: ReadAnswer | None, *, ok: bool) -> None:
         """Counts a model's answer; of one that broke off, what was used is paid too."""
         if heard is not None and (usage := self.seam.spent.usage(heard, self.call.request, chat.estimated)) is not None:
             self.book.note(usage)

@@ -26,7 +26,7 @@ class StreamView:
             self._done = self._done or is_done(event)
 
     def view(self, error: str | None, now: float, *, waited: bool) -> Streamed:
-        """The reader's view at the end. `error`: as in `Seen`; `waited`: the reader waited for more."""
+        """The reader's view at the end. `error`: as in `ClientEnd`; `waited`: the reader waited for more."""
         ended = error or "end"
         if error == "left":
             ended = "end" if self._done else "timed_out" if waited else CANCELLED

@@ -12,10 +12,10 @@ from chaoslab.base.registry import did_you_mean
 from chaoslab.core.inject import inject
 from chaoslab.core.limits import Limits
 from chaoslab.search.planning import hooks
+from chaoslab.search.planning._risk import Risk, risk_of
 from chaoslab.search.planning.cells import ONCE, Cell
 from chaoslab.search.planning.evidence import Evidence
 from chaoslab.search.planning.posterior import Posteriors
-from chaoslab.search.planning.risk import Risk, risk_of
 
 
 def _frozen(value: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -104,7 +104,7 @@ def number(name: str, value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Change:
+class DesignChange:
     """One thing that was filled in: the field, its value before and after, and the evidence in one line."""
 
     what: str
@@ -119,7 +119,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Known:
+class DesignQuestion:
     """The question to an enhancement: the subject, all evidence, and the risk of the design as it is."""
 
     subject: str
@@ -133,7 +133,7 @@ class Enhanced:
     """A design with everything filled in, and the changes."""
 
     design: Design
-    changes: Sequence[Change]
+    changes: Sequence[DesignChange]
     risk: Risk
 
     def __str__(self) -> str:
@@ -146,23 +146,25 @@ def enhance(
     """A new design with what was missing filled in by the enhancements, and each change with its evidence. What was
     given is left as it is, and nothing that is stated is changed. Raises ValueError, LookupError: as `Design.of`.
     BrokenPlugin: an enhancement raised."""
-    design, changes = Design.of(given), list[Change]()
+    design, changes = Design.of(given), list[DesignChange]()
     posteriors = posteriors or Posteriors(evidence, subject)
     for name, each in hooks.all_of("enhancements"):
-        known = Known(subject, evidence, posteriors, risk_of(posteriors, design.cell, share=design.within.share))
-        for what, value, why in hooks.asked("enhancements", name, partial(_filled, each, design, known)):
+        known = DesignQuestion(
+            subject, evidence, posteriors, risk_of(posteriors, design.cell, share=design.within.share)
+        )
+        for what, value, why in hooks.ask_plugin("enhancements", name, partial(_filled, each, design, known)):
             before: Any = getattr(design, what)
             if isinstance(before, Mapping):
                 new = {key: value[key] for key in value if key not in before}
-                changes += [Change(f"{what}.{key}", None, new[key], why) for key in new]
+                changes += [DesignChange(f"{what}.{key}", None, new[key], why) for key in new]
                 design = _with(design, what, {**before, **new})
             elif before in (None, ()):
-                changes.append(Change(what, before, value, why))
+                changes.append(DesignChange(what, before, value, why))
                 design = _with(design, what, value)
     return Enhanced(design, changes, risk_of(posteriors, design.cell, share=design.within.share))
 
 
-def _filled(enhancement: Any, design: Design, known: Known) -> list[tuple[str, Any, str]]:
+def _filled(enhancement: Any, design: Design, known: DesignQuestion) -> list[tuple[str, Any, str]]:
     return [*enhancement.of(design, known)]
 
 

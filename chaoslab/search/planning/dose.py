@@ -19,7 +19,7 @@ NEAR = 1.3
 
 
 @dataclass(frozen=True)
-class Range:
+class DoseRange:
     """The edge lies between `safe` and `unsafe`, in seconds; None: not known. `safe_n`, `unsafe_n`: the trials at those
     doses. `mixed`: a larger dose than `unsafe` was survived, so that the edge is no sharp one."""
 
@@ -50,7 +50,7 @@ class Range:
             return None
         return math.sqrt(max(self.safe, LEAST_S) * self.unsafe)
 
-    def told(self, *, in_s: bool = True) -> str:
+    def in_words(self, *, in_s: bool = True) -> str:
         """The range in words. `in_s`: the parameter is in seconds."""
         safe, unsafe = (None if each is None else duration(each) if in_s else f"{each:g}" for each in self.ends)
         if self.safe is None or self.unsafe is None:
@@ -67,10 +67,10 @@ class Range:
         return self.safe, self.unsafe
 
     def __str__(self) -> str:
-        return self.told()
+        return self.in_words()
 
 
-def range_of(tried: Mapping[float, Sequence[float]]) -> Range:
+def range_of(tried: Mapping[float, Sequence[float]]) -> DoseRange:
     """The range of doses by what came of each: the trials, and the bad ones of them. A dose is unsafe if one trial in
     ten was bad; the largest safe dose is below the smallest unsafe one."""
     bad = sorted(dose for dose, (count, bad) in tried.items() if bad > 0.1 * count)
@@ -78,7 +78,7 @@ def range_of(tried: Mapping[float, Sequence[float]]) -> Range:
     good = [dose for dose, (count, _) in tried.items() if count > 0 and dose not in bad]
     below = [dose for dose in good if unsafe is None or dose < unsafe]
     safe = max(below) if below else None
-    return Range(
+    return DoseRange(
         safe, unsafe, 0.0 if safe is None else tried[safe][0], 0.0 if unsafe is None else tried[unsafe][0],
         mixed=len(below) < len(good),
     )  # fmt: skip

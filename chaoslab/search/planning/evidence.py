@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from chaoslab.search.planning.cells import Cell
-from chaoslab.search.planning.dose import Range, range_of
+from chaoslab.search.planning.dose import DoseRange, range_of
 
 BAD, HARM = "bad", "harm"
 
@@ -52,7 +52,7 @@ class Experiment:
 
 
 @dataclass(frozen=True)
-class Target:
+class TargetKnowledge:
     """The knowledge of a target: the trials, those that called it, its effects and those that can be taken back."""
 
     trials: int = 0
@@ -60,8 +60,8 @@ class Target:
     effects: int = 0
     undoable: int = 0
 
-    def __add__(self, other: "Target") -> "Target":
-        return Target(
+    def __add__(self, other: "TargetKnowledge") -> "TargetKnowledge":
+        return TargetKnowledge(
             self.trials + other.trials, self.called + other.called, self.effects + other.effects,
             self.undoable + other.undoable,
         )  # fmt: skip
@@ -88,7 +88,7 @@ class Evidence:
     """All experiments, summed by cell, by fault, by target and by subject. Rows may be added at any time."""
 
     def __init__(
-        self, rows: Iterable[Experiment] = (), targets: Mapping[tuple[str, str], Target] | None = None
+        self, rows: Iterable[Experiment] = (), targets: Mapping[tuple[str, str], TargetKnowledge] | None = None
     ) -> None:
         self.cells: dict[tuple[str, str], Count] = defaultdict(Count)
         """By subject and the key of the cell."""
@@ -108,7 +108,7 @@ class Evidence:
         """The trials that met a fault, by subject and target."""
         self.rows: list[Experiment] = []
         self.by_subject: dict[str, list[Experiment]] = defaultdict(list)
-        self.targets: dict[tuple[str, str], Target] = dict(targets or {})
+        self.targets: dict[tuple[str, str], TargetKnowledge] = dict(targets or {})
         for each in rows:
             self.add(each)
 
@@ -137,10 +137,10 @@ class Evidence:
         found = self.targets.get((subject, target))
         return found is not None and found.effects > 0
 
-    def range(self, subject: str, cell: Cell) -> Range:
+    def range(self, subject: str, cell: Cell) -> DoseRange:
         """The known safe and unsafe doses of a cell's fault at its target."""
         return range_of(self.doses.get((subject, cell.target, cell.fault, cell.how), {}))
 
-    def ranges(self) -> Iterable[tuple[tuple[str, str, str, str], Range]]:
+    def ranges(self) -> Iterable[tuple[tuple[str, str, str, str], DoseRange]]:
         """All of them, by subject, target, fault and kind."""
         return ((key, range_of(found)) for key, found in sorted(self.doses.items()))

@@ -16,7 +16,7 @@ def all_of(group: str) -> Iterator[tuple[str, Any]]:
     BrokenPlugin: one cannot be used."""
     own = names(f"{PLACE}.{group}")
     for name in sorted(own, key=lambda name: (load_of(group, name).__module__.startswith("chaoslab."), name)):
-        yield name, asked(group, name, load_of(group, name))
+        yield name, ask_plugin(group, name, load_of(group, name))
 
 
 def load_of(group: str, name: str) -> Any:
@@ -24,7 +24,7 @@ def load_of(group: str, name: str) -> Any:
     return load(f"{PLACE}.{group}", name)
 
 
-def asked(group: str, name: str, question: Callable[[], T]) -> T:
+def ask_plugin(group: str, name: str, question: Callable[[], T]) -> T:
     """The answer of a plug-in. Raises BrokenPlugin: it raised."""
     try:
         return question()

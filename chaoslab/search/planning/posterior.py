@@ -101,7 +101,7 @@ class Posteriors:
         ]  # fmt: skip
         return sorted(found, key=lambda each: (-each[1].bad / each[1].weight, each[0]))
 
-    def elsewhere(self, cell: Cell) -> Count:
+    def at_other_targets(self, cell: Cell) -> Count:
         """The same fault, of the same kind, at targets of the same sort, of other subjects."""
         sort = (cell.fault, cell.how, self.evidence.changes(self.subject, cell.target))
         return _less(self.evidence.faults.get(sort, NONE), self.evidence.of_subject.get((self.subject, *sort), NONE))
@@ -117,7 +117,7 @@ class Posteriors:
 
     def _known(self, fault: str, how: str, changes: bool, what: str) -> tuple[float, float]:
         for name, each in self._knowledge:
-            found = hooks.asked("knowledge", name, partial(each.prior, fault, how=how, changes=changes, what=what))
+            found = hooks.ask_plugin("knowledge", name, partial(each.prior, fault, how=how, changes=changes, what=what))
             if found is not None:
                 chance, worth = found
                 return _kept(float(chance)), max(0.1, float(worth))

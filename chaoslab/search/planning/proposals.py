@@ -13,11 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from chaoslab.base.dice import Dice
+from chaoslab.search.planning._risk import Risk, risk_of
 from chaoslab.search.planning.cells import Cell
-from chaoslab.search.planning.dose import Range
+from chaoslab.search.planning.dose import DoseRange
 from chaoslab.search.planning.evidence import HARM, Evidence
 from chaoslab.search.planning.posterior import Beta, Posteriors
-from chaoslab.search.planning.risk import Risk, risk_of
 
 BADLY = 0.3
 """The worth of showing a bad end, beside that of showing harm."""
@@ -38,7 +38,7 @@ class Proposal:
     risk: Risk
     cost: float
     score: float
-    seen: Range = field(default_factory=Range)
+    seen: DoseRange = field(default_factory=DoseRange)
 
 
 @dataclass(frozen=True)
@@ -59,11 +59,11 @@ def propose(
     """The best `n` of these cells, each once. `risk`: the most that is allowed. `costs`: of a trial; 1 by default.
     `round_`: counts the plans that are made one after the other with one seed."""
     posteriors = Posteriors(evidence, subject)
-    scored: list[tuple[float, Cell, float, Range, Beta, Beta]] = []
+    scored: list[tuple[float, Cell, float, DoseRange, Beta, Beta]] = []
     for cell in dict.fromkeys(cells):
         seen, dice = evidence.range(subject, cell), Dice(seed, "plan", round_, subject, cell.fault, cell.how)
         cost = (costs or {}).get(cell, 1.0)
-        if cell.dose is not None and seen != Range():
+        if cell.dose is not None and seen != DoseRange():
             if seen.next is None:
                 continue  # its edge is known
             cell = replace(cell, dose=seen.next)
@@ -85,7 +85,7 @@ def propose(
     return Proposed(found, sorted(risky, key=lambda each: (-each[1].value, each[0].key)), posteriors)
 
 
-def _reason(posteriors: Posteriors, cell: Cell, bad: Beta, seen: Range) -> str:
+def _reason(posteriors: Posteriors, cell: Cell, bad: Beta, seen: DoseRange) -> str:
     """The reason for a proposal, in one line."""
     if bad.own:
         times = round(posteriors.evidence.cells[posteriors.subject, cell.key].bad, 1)
@@ -101,6 +101,6 @@ def _reason(posteriors: Posteriors, cell: Cell, bad: Beta, seen: Range) -> str:
         return f"never tried at this dose: {seen}"
     for target, count in posteriors.siblings(cell)[:1]:
         return f"{said}; its sibling {target} broke {count.bad:.0f} of {math.ceil(count.weight)}"
-    if (far := posteriors.elsewhere(cell)).weight:
+    if (far := posteriors.at_other_targets(cell)).weight:
         return f"{said}; elsewhere it broke {far.bad:.0f} of {math.ceil(far.weight)}"
     return f"{said}, and nothing like it"

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from chaoslab.surfaces.otel import conventions as names
+from chaoslab.surfaces.otel import _conventions as names
 from chaoslab.surfaces.otel.reading import Span, TraceError, flat
 
 NONE = object()
@@ -28,7 +28,7 @@ PROMPT_MAX = 20_000
 
 
 @dataclass
-class Call:
+class TracedCall:
     """A call of a tool. `reply`: NONE if none was recorded. `error`: its failure in words, or None."""
 
     tool: str
@@ -46,7 +46,7 @@ class _Message:
 
     role: str = ""
     text: str = ""
-    calls: list[Call] = field(default_factory=list)
+    calls: list[TracedCall] = field(default_factory=list)
     of: str = ""
     tool: str = ""
 
@@ -59,11 +59,11 @@ class Episode:
     trace: str
     prompt: str
     answer: str
-    calls: list[Call]
+    calls: list[TracedCall]
 
 
 @dataclass
-class Found:
+class Episodes:
     """The episodes of some traces. `schemas`: of the tools that a model was offered, with `description` and
     `parameters`. `lacking`: what could not be derived, a line each."""
 
@@ -72,12 +72,12 @@ class Found:
     lacking: list[str] = field(default_factory=list)
 
 
-def found_in(spans: Sequence[Span]) -> Found:
+def found_in(spans: Sequence[Span]) -> Episodes:
     """The episodes in spans, in the order of their time. Raises TraceError: none of them calls a tool."""
     traces: dict[str, list[Span]] = defaultdict(list)
     for span in spans:
         traces[span.trace].append(span)
-    found, silent = Found(), 0
+    found, silent = Episodes(), 0
     for trace, its in sorted(traces.items(), key=lambda pair: min(each.begin_s for each in pair[1])):
         there = {span.id for span in its}
         its.sort(key=lambda span: (span.begin_s, span.parent in there, span.end_s))
@@ -128,7 +128,7 @@ def _text(value: Any) -> str:
 # Spans of tools.
 
 
-def _of_span(span: Span, others: Sequence[Span]) -> Call | None:
+def _of_span(span: Span, others: Sequence[Span]) -> TracedCall | None:
     """The call that a span is; None if it is of no tool."""
     has = span.has
     if has.get(names.OPERATION) != names.EXECUTE and span.kind != "tool":
@@ -144,7 +144,7 @@ def _of_span(span: Span, others: Sequence[Span]) -> Call | None:
         reply = _read(kept["content"])
     attempts = [each for each in others if each.parent == span.id and f"{names.OWN}attempt" in each.has]
     failed = next((each.error for each in attempts if each.error), None)
-    call = Call(tool, arguments, reply, span.error, span.end_s - span.begin_s, span.begin_s, span.id)
+    call = TracedCall(tool, arguments, reply, span.error, span.end_s - span.begin_s, span.begin_s, span.id)
     if failed and not span.error:
         call.error = failed  # and a further attempt ended well: the reply is its
     elif span.error:
@@ -166,9 +166,9 @@ def _first(has: dict[str, Any], *keys: str) -> Any:
 # Messages of models.
 
 
-def _of_messages(spans: Sequence[Span], messages: dict[str, list[_Message]]) -> list[Call]:
+def _of_messages(spans: Sequence[Span], messages: dict[str, list[_Message]]) -> list[TracedCall]:
     """The calls that the models asked for, each once, with the results that they were given later."""
-    calls: dict[str, Call] = {}
+    calls: dict[str, TracedCall] = {}
     for span in spans:
         for message in messages[span.id]:
             for number, call in enumerate(message.calls):
@@ -226,7 +226,7 @@ def _one(of: Any, role: str) -> _Message:
         kind = part.get("type") if isinstance(part, dict) else None
         if kind in ("tool_call", "tool_use"):
             arguments = part.get("arguments", part.get("input", {}))
-            made.calls.append(Call(str(part.get("name")), _read(arguments), id=str(part.get("id") or "")))
+            made.calls.append(TracedCall(str(part.get("name")), _read(arguments), id=str(part.get("id") or "")))
         elif kind in ("tool_call_response", "tool_result"):
             made.of = str(part.get("id") or part.get("tool_use_id") or "")
             said = next((part[key] for key in ("response", "result", "content") if key in part), "")
@@ -246,7 +246,7 @@ def _one(of: Any, role: str) -> _Message:
     for call in asked.values():
         if call.get("name"):
             arguments = _read(call.get("arguments", call.get("given", {})))
-            made.calls.append(Call(str(call["name"]), arguments, id=str(call.get("id") or "")))
+            made.calls.append(TracedCall(str(call["name"]), arguments, id=str(call.get("id") or "")))
     return made
 
 

@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chaoslab import __version__
-from chaoslab.analysis.measures.mttr import Outages
+from chaoslab.analysis.measures.mttr import IncidentTimes
 from chaoslab.analysis.verdict.judge import judge
 from chaoslab.core.events import FaultInjected, FaultWitnessed, PromptFinished, PromptStarted, RunFinished, RunStarted
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.record.spoken import SILENT, Spoken
-from chaoslab.surfaces.otel import conventions as names
+from chaoslab.surfaces.otel import _conventions as names
+from chaoslab.surfaces.otel._spans import Json, TrialSpans, attributes
 from chaoslab.surfaces.otel.collector import METRICS, TRACES, Collector
-from chaoslab.surfaces.otel.spans import Json, Trial, attributes
 
 BATCH = 512
 """The spans after which a batch is sent."""
@@ -44,7 +44,7 @@ class Export:
         self._open: dict[str, _Open] = {}
         self._outcomes: Counter[tuple[str, bool]] = Counter()
         self._faults: Counter[tuple[str, str, str]] = Counter()
-        self._outages = Outages()
+        self._outages = IncidentTimes()
         self._spans: list[Json] = []
         self._since_ns = self._now_ns()
         self._measured_s = 0.0
@@ -86,7 +86,7 @@ class Export:
         if not history.trials:
             return  # an event of another writer that came after the trial was sent, or a log without its beginning
         verdict = judge(history, trial)
-        made = Trial(self._run, self._name or history.run, trial, history.records)
+        made = TrialSpans(self._run, self._name or history.run, trial, history.records)
         self._spans += made.spans(verdict, now_ns=self._now_ns())
         self._outcomes[str(verdict.outcome), verdict.certain] += 1
         for kind, stage in ((FaultInjected, "injected"), (FaultWitnessed, "witnessed")):

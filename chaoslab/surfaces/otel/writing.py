@@ -10,9 +10,9 @@ from typing import Any
 
 from chaoslab.scenarios.agent_tools import READS
 from chaoslab.scenarios.writing import text_of
-from chaoslab.surfaces.otel.calls import NONE, Call, Episode, Found
+from chaoslab.surfaces.otel._stand_ins import spelt
+from chaoslab.surfaces.otel.calls import NONE, Episode, Episodes, TracedCall
 from chaoslab.surfaces.otel.masking import Personal
-from chaoslab.surfaces.otel.stand_ins import spelt
 from chaoslab.surfaces.projects import MODULE, Project, function, function_names, is_name, module, signature
 
 RECORDED = "recorded.json"
@@ -31,7 +31,7 @@ HEAD = '''\
 
 from pathlib import Path
 
-from chaoslab.surfaces.otel.stand_ins import Replies
+from chaoslab.surfaces.otel._stand_ins import Replies
 
 AGENT = None
 """Your own agent, called with the prompt. While it is None, the recorded calls are made again."""
@@ -46,16 +46,16 @@ COMMENT = """\
 
 
 @dataclass
-class Recorded(Project):
+class TraceProject(Project):
     """The project of traces. `calls`, `kept`: the tool calls that there were, and those that are in a scenario."""
 
     calls: int = 0
     kept: int = 0
 
 
-def project_of(found: Found, *, most: int, personal: Personal) -> Recorded:
+def project_of(found: Episodes, *, most: int, personal: Personal) -> TraceProject:
     """The project of the episodes. `most`: scenario files at most."""
-    made = Recorded(lacking=[*found.lacking])
+    made = TraceProject(lacking=[*found.lacking])
     medians = _medians(found.episodes)
     functions = function_names(sorted({call.tool for each in found.episodes for call in each.calls}), _TAKEN)
     traces: dict[str, dict[str, Any]] = {}
@@ -124,7 +124,7 @@ def _told(
     return [call for call in calls if isinstance(call["arguments"], dict)], faults
 
 
-def _fault(call: Call, error: str | None, usual_s: float) -> tuple[str, dict[str, Any]] | None:
+def _fault(call: TracedCall, error: str | None, usual_s: float) -> tuple[str, dict[str, Any]] | None:
     """The fault that a call met, and its parameters; None if it met none."""
     if error:
         known = (name for name, words in FAULTS.items() if re.search(words, error, re.IGNORECASE))

@@ -16,11 +16,11 @@ from chaoslab.scenarios.agent_tools import READS
 from chaoslab.scenarios.command_agent import check_command
 from chaoslab.seams.gateway.routes import check_reached, route
 from chaoslab.seams.protocols import mcp
-from chaoslab.surfaces.mcp_proxy import Line, writer
+from chaoslab.surfaces.mcp_proxy import McpLine, writer
 from chaoslab.surfaces.mcp_remote import Remote
 from chaoslab.surfaces.otel.masking import Personal
-from chaoslab.surfaces.schemas.operations import ONE, Api, Operation
-from chaoslab.surfaces.schemas.samples import Schemas
+from chaoslab.surfaces.schemas._operations import ONE, Api, Operation
+from chaoslab.surfaces.schemas._samples import Schemas
 
 ANSWER_S, PAGES_MAX = 20.0, 100
 """The most seconds that a server has for an answer, and the most pages of its list."""
@@ -83,7 +83,7 @@ def _asking(send: Callable[[bytes], None], come: SimpleQueue[bytes | None]) -> A
                 raise ValueError(f"it gave no answer to {method} within {ANSWER_S:g} s") from None
             if text is None:
                 raise ValueError(f"it ended before it answered {method}")
-            said = Line.of(text).message
+            said = McpLine.of(text).message
             if said.get("id") == number and "method" not in said:
                 break
         if not isinstance(result := said.get("result"), dict):

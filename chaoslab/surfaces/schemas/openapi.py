@@ -10,8 +10,8 @@ from chaoslab.base.files import Unreadable, json_in, text_of
 from chaoslab.scenarios import located
 from chaoslab.scenarios.agent_tools import READS
 from chaoslab.surfaces.otel.masking import Personal
-from chaoslab.surfaces.schemas.operations import Api, Operation, by_verbs
-from chaoslab.surfaces.schemas.samples import NONE, Schemas, example_of
+from chaoslab.surfaces.schemas._operations import Api, Operation, by_verbs
+from chaoslab.surfaces.schemas._samples import NONE, Schemas, example_of
 
 METHODS = ("get", "put", "post", "delete", "patch", "head", "options")
 VALUES_MAX = 500_000

@@ -15,21 +15,21 @@ from urllib.parse import parse_qsl
 import httpx
 
 from chaoslab.seams.protocols import mcp
-from chaoslab.seams.services.app import Request
+from chaoslab.seams.services.app import AppRequest
 from chaoslab.seams.services.effects import EFFECT, SAFE
-from chaoslab.surfaces.schemas.operations import MADE, inner_of, list_in
-from chaoslab.surfaces.schemas.state import Refused, State, Tools, filled, sent_of
+from chaoslab.surfaces.schemas._operations import MADE, inner_of, list_in
+from chaoslab.surfaces.schemas._state import CallRefused, ServiceState, Tools, filled, sent_of
 
 _NO_METHOD = -32601
 Reply = tuple[int, Any, dict[str, str]]
 
 
-def as_http(service: State) -> Callable[[Request], Reply]:
+def as_http(service: ServiceState) -> Callable[[AppRequest], Reply]:
     data, operations = service.data, service.operations
     routes = [(re.compile(re.sub(r"\\{(.*?)\\}", "([^/]+)", re.escape(of["path"]))), name)
               for name, of in sorted(operations.items(), key=lambda pair: pair[1]["path"].count("{"))]  # fmt: skip
 
-    def app(request: Request) -> Reply:
+    def app(request: AppRequest) -> Reply:
         path = request.path.removeprefix(data["base"]).rstrip("/") or "/"
         found = [(name, match) for form, name in routes if (match := form.fullmatch(path))]
         function, match = next((each for each in found if operations[each[0]]["method"] == request.method), ("", None))
@@ -43,14 +43,14 @@ def as_http(service: State) -> Callable[[Request], Reply]:
         given = dict(zip(re.findall(r"\{(.*?)\}", of["path"]), match.groups(), strict=True))
         try:
             status, value = of["status"], service.done(function, {**places, "path": given, "body": body or {}})
-        except Refused as error:
+        except CallRefused as error:
             status, value = error.status, {"error": str(error)}
         return _json(status, value, effect=of["writes"] or request.method in SAFE)
 
     return app
 
 
-def as_mcp(service: State) -> Callable[[Request], Reply]:
+def as_mcp(service: ServiceState) -> Callable[[AppRequest], Reply]:
     by_tool = {of["tool"]: (name, of) for name, of in service.operations.items()}
     about = {"capabilities": {"tools": {}}, "serverInfo": {"name": service.data["name"], "version": "0"}}
 
@@ -59,10 +59,10 @@ def as_mcp(service: State) -> Callable[[Request], Reply]:
         own = {mine: arguments[its] for mine, (_, its) in of["places"].items() if its in arguments}
         try:
             return mcp.result(service.call(name, own), of["returns"])
-        except Refused as error:
+        except CallRefused as error:
             return mcp.refused(tool, str(error))
 
-    def app(request: Request) -> Reply:
+    def app(request: AppRequest) -> Reply:
         asked = request.json if request.method == "POST" else None
         if not isinstance(asked, dict):
             return _json(405, None)
@@ -142,7 +142,7 @@ def _tried(operations: Mapping[str, Any], name: str, given: Mapping[str, Any], t
         try:
             return tools[name](**given)
         except Exception as error:
-            refused = isinstance(error, Refused)
+            refused = isinstance(error, CallRefused)
             if refused and of["does"] == "remove" and attempt > 1:
                 return None  # the attempt before has done it
             if refused or attempt == TRIES:
@@ -167,7 +167,7 @@ def _asked_for(data: Mapping[str, Any], of: Mapping[str, Any], /, **given: Any) 
         asked = {"jsonrpc": "2.0", "id": 1, "method": mcp.CALL, "params": params}
         result = _asked("POST", f"{url}/mcp", json=asked)["result"]
         if result.get("isError"):
-            raise Refused(400, str(mcp.meaning(result)))
+            raise CallRefused(400, str(mcp.meaning(result)))
         return mcp.meaning(result)
     fields = {own: str(value) for own, value in sent["header"].items()}
     url += filled(of["path"], sent["path"])
@@ -177,12 +177,12 @@ def _asked_for(data: Mapping[str, Any], of: Mapping[str, Any], /, **given: Any) 
 def _asked(method: str, url: str, **more: Any) -> Any:
     reply = httpx.request(method, url, timeout=TIMEOUT_S, **more)
     if 400 <= reply.status_code < 500 and reply.status_code not in AGAIN:
-        raise Refused(reply.status_code, reply.text[:200])
+        raise CallRefused(reply.status_code, reply.text[:200])
     reply.raise_for_status()
     return reply.json() if reply.content else None
 
 
-class Service(State):
+class Service(ServiceState):
     """The stand-in. `begin` and `fresh` bring it into its first state, so a trial finds nothing of the one before."""
 
     def begin(self, scenario: str, agent: Callable[[str], Any] | None, tools: Tools | None) -> Callable[[str], Any]:

@@ -8,7 +8,7 @@ from typing import Any
 from chaoslab.scenarios.writing import text_of
 from chaoslab.surfaces.otel.masking import Personal
 from chaoslab.surfaces.projects import MODULE, Project, function, function_names, module, signature
-from chaoslab.surfaces.schemas.operations import MADE, ONE, Api, Operation, inner_of
+from chaoslab.surfaces.schemas._operations import MADE, ONE, Api, Operation, inner_of
 
 KNOWN, STEPS_MAX, OVER_HTTP = "service.json", 12, "over_http"
 FAULTS = ("server_error", "lost_reply", "rate_limit")
@@ -183,7 +183,7 @@ def _request(api: Api, of: Operation) -> str:
     return f"{of.method} {api.base}{re.sub(r'{.*?}', '*', of.path)}" if of.method else of.tool
 
 
-def told(api: Api) -> list[str]:
+def api_lines(api: Api) -> list[str]:
     """The count of what was found, in a line."""
     writes, keeps = sum(each.writes for each in api.operations), sum(each.does != "do" for each in api.operations)
     kept = f"{keeps} keep state in {len(api.holds)} collections"

@@ -17,9 +17,9 @@ from chaoslab.record import runs
 from chaoslab.record.held import is_written
 from chaoslab.record.steering import FILE as STEERING
 from chaoslab.reports import runs as lines
-from chaoslab.reports.contents.parts import told
+from chaoslab.reports.contents.parts import rate_text
 from chaoslab.reports.trials import counted
-from chaoslab.surfaces.ui.watched import Watched
+from chaoslab.surfaces.ui._watched import WatchedRun
 
 LOOK_S, LIST_S, KEPT_S = 0.1, 1.0, 60.0
 """Seconds between two looks at the logs, between two looks for new runs, and those that a run which nobody looks at is
@@ -35,7 +35,7 @@ Signature = tuple[tuple[str, int, int], ...]
 
 
 @dataclass
-class Listed:
+class ListedRun:
     """A run of the list. `version`: of the list when it changed last. `signature`: of its logs when they were read."""
 
     row: dict[str, Any]
@@ -49,10 +49,10 @@ class Reader:
     def __init__(self, logs: Path, *, clock: Clock = system) -> None:
         self.logs, self._clock = logs, clock
         self.version = 0
-        self.listed: dict[str, Listed] = {}
+        self.listed: dict[str, ListedRun] = {}
         self.left = 0
         """The runs of the list that are still to be read."""
-        self._watched: dict[str, Watched] = {}
+        self._watched: dict[str, WatchedRun] = {}
         self._lock, self._listing = threading.Lock(), threading.Lock()
         self._stopped, self._asked = False, threading.Event()
         """Set when the runs are to be looked at now."""
@@ -72,7 +72,7 @@ class Reader:
         self._held: Signature = ()
         self._looked_s = -LIST_S
 
-    def run(self, name: str) -> Watched:
+    def run(self, name: str) -> WatchedRun:
         """The run of this name: that of its folder, behind its campaign's and a colon if one made it. Raises
         LookupError: there is no such run."""
         with self._lock:
@@ -80,7 +80,7 @@ class Reader:
                 folder = self._folders.get(name) or folders_in(self.logs).get(name)
                 if folder is None:
                     raise LookupError(f"there is no run {line(name, NAME)} in {self.logs}")
-                self._watched[name] = Watched(folder, name, clock=self._clock)
+                self._watched[name] = WatchedRun(folder, name, clock=self._clock)
                 self._asked.set()
             found = self._watched[name]
             found.asked_s = self._clock.monotonic()
@@ -172,7 +172,9 @@ class Reader:
     def _put(self, name: str, row: dict[str, Any]) -> None:
         with self._listing:
             known = self.listed.get(name)
-            self.listed[name] = Listed(row, self.version + 1, known.signature if known and not row.get("going") else ())
+            self.listed[name] = ListedRun(
+                row, self.version + 1, known.signature if known and not row.get("going") else ()
+            )
             self.version += 1
 
     def _work(self, look: Callable[[], bool]) -> None:
@@ -245,7 +247,7 @@ def _row(name: str, run: lines.RunLine) -> dict[str, Any]:
         "seed": None if run.seed is None else str(run.seed),
         "level": run.level,
         "trials": run.prompts,
-        "well": told(run.well) if run.well else "",
+        "well": rate_text(run.well) if run.well else "",
         "share": run.well.value if run.well else None,
         "harmed": run.harmed,
         "faults": run.witnessed,
@@ -256,7 +258,7 @@ def _row(name: str, run: lines.RunLine) -> dict[str, Any]:
     }
 
 
-def _going(run: Watched) -> dict[str, Any]:
+def _going(run: WatchedRun) -> dict[str, Any]:
     """The row of a run that goes on."""
     state = run.state()
     judged = state["well"] + state["bad"]

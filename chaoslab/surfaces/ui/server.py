@@ -27,7 +27,7 @@ from chaoslab.base.jsonable import line
 from chaoslab.record.history import History
 from chaoslab.record.lines import log_files
 from chaoslab.record.rulings import Rulings
-from chaoslab.record.spoken import SAID, Kept
+from chaoslab.record.spoken import SAID, KeptReplies
 from chaoslab.reports import formats
 from chaoslab.reports.changes import Changes
 from chaoslab.reports.changes.formats import html as changes_page
@@ -38,12 +38,12 @@ from chaoslab.reports.formats import html
 from chaoslab.reports.formats.html.timelines import embedded, stories
 from chaoslab.reports.text import visible
 from chaoslab.surfaces.levers import of_gateway, steer
-from chaoslab.surfaces.ui.acts import Children, label
-from chaoslab.surfaces.ui.campaign import brief, state
+from chaoslab.surfaces.ui._acts import Children, label
+from chaoslab.surfaces.ui._campaign import brief, state
+from chaoslab.surfaces.ui._remembered import shown
+from chaoslab.surfaces.ui._unparsed import of_trial
+from chaoslab.surfaces.ui._watched import TrialLine
 from chaoslab.surfaces.ui.reader import LIST_S, Reader, campaigns_in
-from chaoslab.surfaces.ui.remembered import shown
-from chaoslab.surfaces.ui.unparsed import of_trial
-from chaoslab.surfaces.ui.watched import Row
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 COOKIE, HEADER = "chaoslab-ui", "x-chaoslab-ui"
@@ -70,10 +70,10 @@ SAFE = {
     "cross-origin-resource-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
 }
-COLUMNS = Row._fields
+COLUMNS = TrialLine._fields
 
 
-class Guard:
+class PageGuard:
     """Lets through what a page of this server asks for: by a name of loopback, from no other site, with the token."""
 
     def __init__(self, app: ASGIApp, *, token: str) -> None:
@@ -153,7 +153,7 @@ class Pages:
         ]
         said = {LookupError: _lost, KeyError: _lost, OSError: _unreadable, ValueError: _wrong, ImportError: _wrong}
         handlers: Any = {404: _nothing, 405: _nothing, **said}
-        return Guard(Starlette(routes=routes, exception_handlers=handlers), token=token)
+        return PageGuard(Starlette(routes=routes, exception_handlers=handlers), token=token)
 
     # The list.
 
@@ -169,7 +169,7 @@ class Pages:
         version = self._reader.version
         rows = self._reader.since(since)
         return {
-            "version": version, "left": self._reader.left, "rows": rows, "children": self._children.told(),
+            "version": version, "left": self._reader.left, "rows": rows, "children": self._children.listed(),
             "campaigns": [brief(each) for each in self._reader.campaigns], "scenarios": self._children.scenarios,
         }  # fmt: skip
 
@@ -344,7 +344,7 @@ def _story(folder: Path, trial: str) -> Contents:
     history = History(of_trial(folder, trial), rulings=rulings)
     if trial not in history.trials:
         raise LookupError(f"there is no trial {line(trial, 100)} in {folder.name}")
-    history.spoken = Kept.read(folder).spoken(history.run)
+    history.spoken = KeptReplies.read(folder).spoken(history.run)
     return Contents.of(history, where=str(folder))
 
 
@@ -367,7 +367,7 @@ def _tail(path: Path) -> list[str]:
     return [visible(text.decode("utf-8", "replace"), LINE) for text in whole[-TAIL - 1 :] if text]
 
 
-def _sorted(row: Row, by: str) -> tuple[Any, ...]:
+def _sorted(row: TrialLine, by: str) -> tuple[Any, ...]:
     value = getattr(row, by)
     if by == "outcome":
         return (SEVERITY.index(value),)

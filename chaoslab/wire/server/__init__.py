@@ -15,8 +15,8 @@ from chaoslab.base.dice import Dice
 from chaoslab.base.files import Unreadable, read
 
 if TYPE_CHECKING:
-    from chaoslab.wire.server.catalog import Catalog
-    from chaoslab.wire.server.listener import Listener
+    from chaoslab.wire.server._catalog import Catalog
+    from chaoslab.wire.server._listener import Listener
 
 REAP_S = 1.0
 """The time between two looks for lanes whose makers are gone, in seconds."""
@@ -37,8 +37,8 @@ async def serve(
         ValueError: the file does not hold what /populate takes.
     """
     # Here, so that naming this package does not load h11.
-    from chaoslab.wire.server.catalog import Catalog
-    from chaoslab.wire.server.http import Dates, Http
+    from chaoslab.wire.server._catalog import Catalog
+    from chaoslab.wire.server._http import Dates, Http
     from chaoslab.wire.server.rest import begin
 
     dice = Dice(secrets.randbits(64) if seed is None else seed, "toxiproxy")
@@ -69,8 +69,8 @@ async def serve(
 
 async def _listen(connection: Callable[[], asyncio.Protocol], host: str, port: int) -> list[Listener]:
     """A listener for each address of the host. These may use the files kept in reserve."""
-    from chaoslab.wire.server.address import PORT_MAX, listening
-    from chaoslab.wire.server.listener import Listener
+    from chaoslab.wire.server._address import PORT_MAX, listening
+    from chaoslab.wire.server._listener import Listener
 
     if not 0 <= port <= PORT_MAX:  # uvloop would take it modulo 65536
         raise ValueError(f"port {port} should be from 0 to {PORT_MAX}")
@@ -83,7 +83,7 @@ async def _listen(connection: Callable[[], asyncio.Protocol], host: str, port: i
 
 
 async def _configure(catalog: Catalog, config: Path) -> None:
-    from chaoslab.wire.server.catalog import PopulateError
+    from chaoslab.wire.server._catalog import PopulateError
 
     try:
         body = read(config)

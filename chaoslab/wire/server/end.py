@@ -11,7 +11,7 @@ from typing import Any, Protocol, cast
 
 from chaoslab.base.dice import Dice
 from chaoslab.core.pipe import ROOM_BYTES, Pipeline, Signal, Timed
-from chaoslab.wire.server.turns import TURN_PIECES, Alarm, Turns
+from chaoslab.wire.server.turns import TURN_PIECES, Alarm, WorkerTimer
 from chaoslab.wire.toxics import Toxic
 
 CHUNK_BYTES = 32 * 1024  # as Toxiproxy reads at once, and so lets go of at once when a toxic changes
@@ -52,17 +52,17 @@ class Whole(Protocol):
     rude: bool
 
     @property
-    def turns(self) -> Turns: ...
+    def turns(self) -> WorkerTimer: ...
 
-    def made(self, end: End) -> None: ...
+    def made(self, end: ProxyEnd) -> None: ...
 
-    def lost(self, end: End) -> None: ...
+    def lost(self, end: ProxyEnd) -> None: ...
 
 
-class End(asyncio.Protocol):
+class ProxyEnd(asyncio.Protocol):
     """One end of a connection, and the direction of data that arrives here: through the chain, on to the peer."""
 
-    peer: End
+    peer: ProxyEnd
 
     def __init__(self, link: Whole, direction: str) -> None:
         self.direction = direction

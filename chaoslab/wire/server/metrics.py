@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from chaoslab.base.clock import system
-from chaoslab.wire.server.spelling import sample
+from chaoslab.wire.server._spelling import sample
 
 if TYPE_CHECKING:
-    from chaoslab.wire.server.end import End
+    from chaoslab.wire.server.end import ProxyEnd
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
 ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
@@ -55,7 +55,7 @@ class Meters:
         self._received: dict[Labels, float] = defaultdict(float)
         self._sent: dict[Labels, float] = defaultdict(float)
 
-    def count(self, end: End, *, proxy: str, listener: str, upstream: str) -> asyncio.Protocol:
+    def count(self, end: ProxyEnd, *, proxy: str, listener: str, upstream: str) -> asyncio.Protocol:
         """The end of a connection with its bytes counted, which are added when it closes."""
 
         def labels(direction: str) -> Labels:
@@ -80,7 +80,7 @@ class Meters:
 class _Counted(asyncio.Protocol):
     """A protocol between a socket and an end that counts bytes."""
 
-    def __init__(self, end: End, closed: Callable[[int, int], None]) -> None:
+    def __init__(self, end: ProxyEnd, closed: Callable[[int, int], None]) -> None:
         self._end = end
         self._closed = closed
         self._received = 0

@@ -10,17 +10,17 @@ from typing import Any, Protocol
 
 from chaoslab.base.clock import system
 from chaoslab.base.dice import Dice
-from chaoslab.wire.server.address import bind, spell_address, split_address
-from chaoslab.wire.server.end import Attached, End
-from chaoslab.wire.server.listener import Dials, Listener
+from chaoslab.wire.server._address import bind, spell_address, split_address
+from chaoslab.wire.server._listener import Dials, Listener
+from chaoslab.wire.server.end import Attached, ProxyEnd
 from chaoslab.wire.server.metrics import Meters
-from chaoslab.wire.server.turns import SOON_S, Turns
+from chaoslab.wire.server.turns import SOON_S, WorkerTimer
 from chaoslab.wire.toxics import Toxic
 
 DIAL_TIMEOUT_S = 10.0
 
 
-class Owner(Protocol):
+class ConnectionOwner(Protocol):
     """A connection's interface to its proxy."""
 
     @property
@@ -30,7 +30,7 @@ class Owner(Protocol):
     def toxics(self) -> list[Attached]: ...
 
     @property
-    def turns(self) -> Turns: ...
+    def turns(self) -> WorkerTimer: ...
 
     @property
     def dials(self) -> Dials: ...
@@ -39,14 +39,14 @@ class Owner(Protocol):
 
     def closed(self, link: Link) -> None: ...
 
-    def metered(self, end: End) -> asyncio.Protocol: ...
+    def metered(self, end: ProxyEnd) -> asyncio.Protocol: ...
 
 
 class Link:
     """A connection through a proxy, from the accept until both ends are closed. `since`: the proxy's count of drops
     when the listener that accepted this one began."""
 
-    def __init__(self, owner: Owner, dice: Dice, *, since: int) -> None:
+    def __init__(self, owner: ConnectionOwner, dice: Dice, *, since: int) -> None:
         self._owner = owner
         self.since = since
         self.turns = owner.turns
@@ -56,11 +56,11 @@ class Link:
         self.open = False
         self.rude = False  # a toxic has reset it, so every end is closed with RST
         self._dropped = False
-        self.client = End(self, "upstream")
-        self.server = End(self, "downstream")
+        self.client = ProxyEnd(self, "upstream")
+        self.server = ProxyEnd(self, "downstream")
         self.client.peer, self.server.peer = self.server, self.client
 
-    def made(self, end: End) -> None:
+    def made(self, end: ProxyEnd) -> None:
         """Notes that an end is connected: the client's was accepted, the server's was dialled."""
         if end is self.client:
             self._owner.opened(self)
@@ -72,7 +72,7 @@ class Link:
         else:
             self._begin()
 
-    def lost(self, end: End) -> None:
+    def lost(self, end: ProxyEnd) -> None:
         if end is self.client and self._dial is not None:
             self._dial.cancel()
         if self.client.lost and (self.server.lost or self.server.transport is None):
@@ -116,7 +116,7 @@ class Link:
         self.client.start()
         self.server.start()
 
-    def _end(self, toxic: Attached) -> End:
+    def _end(self, toxic: Attached) -> ProxyEnd:
         return self.client if toxic.direction == "upstream" else self.server
 
     async def _dial_upstream(self) -> None:
@@ -133,15 +133,15 @@ class Link:
             self._owner.dials.count -= 1
 
 
-def real_turns() -> Turns:
+def real_turns() -> WorkerTimer:
     """Turns in the machine's own time. The time of uvloop's loop is only exact to a millisecond."""
-    return Turns(system.monotonic, soon_s=SOON_S)
+    return WorkerTimer(system.monotonic, soon_s=SOON_S)
 
 
 class Junction:
     """The toxics, in an order that may change, and the connections through them to one upstream."""
 
-    def __init__(self, dice: Dice, turns: Turns, *, dials: Dials | None = None) -> None:
+    def __init__(self, dice: Dice, turns: WorkerTimer, *, dials: Dials | None = None) -> None:
         self.toxics: list[Attached] = []
         self.turns = turns
         self.dials = dials or Dials()
@@ -183,7 +183,7 @@ class Junction:
     def closed(self, link: Link) -> None:
         self._links.discard(link)
 
-    def metered(self, end: End) -> asyncio.Protocol:
+    def metered(self, end: ProxyEnd) -> asyncio.Protocol:
         return end
 
     def _accepting(self) -> Callable[[], asyncio.Protocol]:
@@ -201,7 +201,7 @@ class Proxy(Junction):
     """A proxy, which accepts while it is enabled. All of it may change while connections are open."""
 
     def __init__(
-        self, name: str, *, listen: str, upstream: str, dice: Dice, turns: Turns | None = None,
+        self, name: str, *, listen: str, upstream: str, dice: Dice, turns: WorkerTimer | None = None,
         dials: Dials | None = None, meters: Meters | None = None,
     ) -> None:  # fmt: skip
         """Makes a disabled proxy. `turns` and `dials` are the server's, if it has several proxies. `meters` counts its
@@ -249,7 +249,7 @@ class Proxy(Junction):
             self._server = None
         self.drop()
 
-    def metered(self, end: End) -> asyncio.Protocol:
+    def metered(self, end: ProxyEnd) -> asyncio.Protocol:
         """The end itself, or one that counts its bytes if the proxy has meters."""
         if self.meters is None:
             return end

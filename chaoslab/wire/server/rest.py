@@ -13,9 +13,9 @@ from urllib.parse import quote, unquote
 
 from chaoslab.base.web_pages import refused
 from chaoslab.wire.server import metrics
-from chaoslab.wire.server.catalog import Catalog, PopulateError
-from chaoslab.wire.server.errors import ApiError, BadTarget
-from chaoslab.wire.server.spelling import dump
+from chaoslab.wire.server._catalog import Catalog, PopulateError
+from chaoslab.wire.server._errors import ApiError, BadTarget
+from chaoslab.wire.server._spelling import dump
 
 VERSION = "2.12.0"
 JSON = "application/json"
@@ -26,7 +26,7 @@ TIMEOUT_PAGE = b"<html><head><title>Timeout</title></head><body><h1>Timeout</h1>
 
 
 @dataclass(frozen=True)
-class Request:
+class RestRequest:
     """One request, as the routes see it."""
 
     method: str
@@ -53,7 +53,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Response:
+class RestResponse:
     """One answer. A body has a content type."""
 
     status: int
@@ -62,31 +62,31 @@ class Response:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-Handler = Callable[..., Coroutine[Any, Any, Response]]
+Handler = Callable[..., Coroutine[Any, Any, RestResponse]]
 
 
-async def answer(catalog: Catalog, request: Request, *, within_s: float = ANSWER_S) -> Response:
+async def answer(catalog: Catalog, request: RestRequest, *, within_s: float = ANSWER_S) -> RestResponse:
     """The server's answer to a request, also to a wrong one. Raises BadTarget: the request's target is malformed."""
     begun = begin(catalog, request, within_s=within_s)
-    return begun if isinstance(begun, Response) else await begun
+    return begun if isinstance(begun, RestResponse) else await begun
 
 
 def begin(
-    catalog: Catalog, request: Request, *, within_s: float = ANSWER_S
-) -> Response | Coroutine[Any, Any, Response]:
+    catalog: Catalog, request: RestRequest, *, within_s: float = ANSWER_S
+) -> RestResponse | Coroutine[Any, Any, RestResponse]:
     """The answer if it need not wait; else a coroutine of it, to be awaited in a task."""
     path = request.path
     if path == "*" and request.method == "OPTIONS":
-        return Response(200, headers={"Content-Length": "0"})
+        return RestResponse(200, headers={"Content-Length": "0"})
     if path != (clean := _clean(path)):
-        return Response(301, headers={"Location": request.moved(clean)})
+        return RestResponse(301, headers={"Location": request.moved(clean)})
     found = ({request.method: _metrics}, ()) if path == "/metrics" and catalog.shows_metrics else _match(path)
     if found is None:
         return _plain(404, "404 page not found\n")
     handlers, names = found
     handler = handlers.get(request.method)
     if handler is None:
-        return Response(405)
+        return RestResponse(405)
     if request.user_agent.startswith(BROWSER):
         return _numbered(_plain(403, "User agent not allowed\n"))
     if why := refused(request.host, request.origin):
@@ -101,24 +101,24 @@ def begin(
     return _finished(_Begun(handling, waits_for), within_s)
 
 
-async def _finished(handling: _Begun, within_s: float) -> Response:
+async def _finished(handling: _Begun, within_s: float) -> RestResponse:
     try:
         async with asyncio.timeout(within_s):
             response = await handling
     except ApiError as error:
         response = _refusal(error)
     except TimeoutError:
-        response = Response(503, TIMEOUT_PAGE, "text/html; charset=utf-8")
+        response = RestResponse(503, TIMEOUT_PAGE, "text/html; charset=utf-8")
     return _numbered(response)
 
 
 class _Begun:
     """A coroutine that has come to its first wait, as an awaitable of the rest."""
 
-    def __init__(self, coroutine: Coroutine[Any, Any, Response], waits_for: Any) -> None:
+    def __init__(self, coroutine: Coroutine[Any, Any, RestResponse], waits_for: Any) -> None:
         self._coroutine, self._waits_for = coroutine, waits_for
 
-    def __await__(self) -> Generator[Any, Any, Response]:
+    def __await__(self) -> Generator[Any, Any, RestResponse]:
         waits_for = self._waits_for
         try:
             while True:
@@ -129,66 +129,66 @@ class _Begun:
                 else:
                     waits_for = self._coroutine.send(told)
         except StopIteration as done:
-            response: Response = done.value
+            response: RestResponse = done.value
             return response
 
 
-def _refusal(error: ApiError) -> Response:
+def _refusal(error: ApiError) -> RestResponse:
     return _plain(error.status, dump({"error": error.message, "status": error.status}) + "\n")
 
 
-def _numbered(response: Response) -> Response:
+def _numbered(response: RestResponse) -> RestResponse:
     response.headers["X-Toxiproxy-Request-Id"] = secrets.token_hex(10)
     return response
 
 
-async def _version(catalog: Catalog, request: Request) -> Response:  # noqa: ARG001
-    return Response(200, b'{"version": "%s"}\n' % VERSION.encode(), f"{JSON};charset=utf-8")
+async def _version(catalog: Catalog, request: RestRequest) -> RestResponse:  # noqa: ARG001
+    return RestResponse(200, b'{"version": "%s"}\n' % VERSION.encode(), f"{JSON};charset=utf-8")
 
 
-async def _list(catalog: Catalog, request: Request) -> Response:  # noqa: ARG001
+async def _list(catalog: Catalog, request: RestRequest) -> RestResponse:  # noqa: ARG001
     return _json(200, catalog.to_json())
 
 
-async def _create(catalog: Catalog, request: Request) -> Response:
+async def _create(catalog: Catalog, request: RestRequest) -> RestResponse:
     return _json(201, (await catalog.create(request.body)).to_json())
 
 
-async def _show(catalog: Catalog, request: Request, proxy: str) -> Response:  # noqa: ARG001
+async def _show(catalog: Catalog, request: RestRequest, proxy: str) -> RestResponse:  # noqa: ARG001
     return _json(200, catalog.get(proxy).to_json())
 
 
-async def _update(catalog: Catalog, request: Request, proxy: str) -> Response:
+async def _update(catalog: Catalog, request: RestRequest, proxy: str) -> RestResponse:
     return _json(200, (await catalog.update(proxy, request.body)).to_json())
 
 
-async def _delete(catalog: Catalog, request: Request, proxy: str) -> Response:  # noqa: ARG001
+async def _delete(catalog: Catalog, request: RestRequest, proxy: str) -> RestResponse:  # noqa: ARG001
     await catalog.delete(proxy)
-    return Response(204)
+    return RestResponse(204)
 
 
-async def _toxics(catalog: Catalog, request: Request, proxy: str) -> Response:  # noqa: ARG001
+async def _toxics(catalog: Catalog, request: RestRequest, proxy: str) -> RestResponse:  # noqa: ARG001
     return _json(200, catalog.get(proxy).toxics_json())
 
 
-async def _add_toxic(catalog: Catalog, request: Request, proxy: str) -> Response:
+async def _add_toxic(catalog: Catalog, request: RestRequest, proxy: str) -> RestResponse:
     return _json(200, catalog.add_toxic(proxy, request.body).to_json())
 
 
-async def _show_toxic(catalog: Catalog, request: Request, proxy: str, toxic: str) -> Response:  # noqa: ARG001
+async def _show_toxic(catalog: Catalog, request: RestRequest, proxy: str, toxic: str) -> RestResponse:  # noqa: ARG001
     return _json(200, catalog.toxic(proxy, toxic).to_json())
 
 
-async def _update_toxic(catalog: Catalog, request: Request, proxy: str, toxic: str) -> Response:
+async def _update_toxic(catalog: Catalog, request: RestRequest, proxy: str, toxic: str) -> RestResponse:
     return _json(200, catalog.update_toxic(proxy, toxic, request.body).to_json())
 
 
-async def _delete_toxic(catalog: Catalog, request: Request, proxy: str, toxic: str) -> Response:  # noqa: ARG001
+async def _delete_toxic(catalog: Catalog, request: RestRequest, proxy: str, toxic: str) -> RestResponse:  # noqa: ARG001
     catalog.delete_toxic(proxy, toxic)
-    return Response(204)
+    return RestResponse(204)
 
 
-async def _populate(catalog: Catalog, request: Request) -> Response:
+async def _populate(catalog: Catalog, request: RestRequest) -> RestResponse:
     try:
         made = await catalog.populate(request.body)
     except PopulateError as error:
@@ -197,13 +197,13 @@ async def _populate(catalog: Catalog, request: Request) -> Response:
     return _json(201, {"proxies": [proxy.to_json() for proxy in made] or None})
 
 
-async def _reset(catalog: Catalog, request: Request) -> Response:  # noqa: ARG001
+async def _reset(catalog: Catalog, request: RestRequest) -> RestResponse:  # noqa: ARG001
     await catalog.reset()
-    return Response(204)
+    return RestResponse(204)
 
 
-async def _metrics(catalog: Catalog, request: Request) -> Response:  # noqa: ARG001
-    return Response(200, catalog.metrics().encode(), metrics.CONTENT_TYPE)
+async def _metrics(catalog: Catalog, request: RestRequest) -> RestResponse:  # noqa: ARG001
+    return RestResponse(200, catalog.metrics().encode(), metrics.CONTENT_TYPE)
 
 
 NAME = "([^/]+)"
@@ -237,9 +237,9 @@ def _clean(path: str) -> str:
     return clean + "/" if path.endswith("/") and clean != "/" else clean
 
 
-def _json(status: int, value: Any) -> Response:
-    return Response(status, dump(value).encode(), JSON)
+def _json(status: int, value: Any) -> RestResponse:
+    return RestResponse(status, dump(value).encode(), JSON)
 
 
-def _plain(status: int, text: str) -> Response:
-    return Response(status, text.encode(), "text/plain; charset=utf-8", {"X-Content-Type-Options": "nosniff"})
+def _plain(status: int, text: str) -> RestResponse:
+    return RestResponse(status, text.encode(), "text/plain; charset=utf-8", {"X-Content-Type-Options": "nosniff"})

@@ -49,7 +49,7 @@ class Alarm:
         return (self.when, self.number) < (other.when, other.number)
 
 
-class Turns:
+class WorkerTimer:
     """One timer for many workers, and a queue of those that have work. All calls come from the loop's own thread.
     `now_s` gives the time, on the loop's axis. Nothing is done before it is due, though a timer may fire before that.
     `soon_s`: seconds within which precise work is too near for a timer, and is waited for turn by turn."""

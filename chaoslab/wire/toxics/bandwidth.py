@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.pipe import Line, Pipe, Signal, Timed
+from chaoslab.core.pipe import Pipe, ServedLine, Signal, Timed
 from chaoslab.wire.toxics import Toxic
 
 PIECE_S = 0.1  # the most seconds that a piece of a chunk takes, so that a slow line trickles and does not burst
@@ -22,7 +22,7 @@ class Bandwidth(Toxic):
     rate: int = 0
 
     def pipe(self, dice: Dice, now: float, *, before: Pipe | None = None) -> Pipe:  # noqa: ARG002
-        return Line(self._law, since=now)
+        return ServedLine(self._law, since=now)
 
     def _law(self, timed: Timed, start: float) -> Iterable[Timed]:
         if isinstance(timed.item, Signal):

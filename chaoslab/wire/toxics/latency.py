@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.pipe import Line, Pipe, Signal, Timed
+from chaoslab.core.pipe import Pipe, ServedLine, Signal, Timed
 from chaoslab.wire.toxics import Toxic
 
 ROOM_BYTES = 32 * 1024 * 1024
@@ -37,7 +37,7 @@ class Latency(Toxic):
                 due += walk.at(at, idle=at >= start - EARLY_S)
             return (Timed(due if due > start else start, item),)
 
-        return Line(law, since=now, straight=self.latency <= 0 and not jitters, room_bytes=ROOM_BYTES)
+        return ServedLine(law, since=now, straight=self.latency <= 0 and not jitters, room_bytes=ROOM_BYTES)
 
 
 class _Walk:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.pipe import Line, Pipe, Signal, Timed
+from chaoslab.core.pipe import Pipe, ServedLine, Signal, Timed
 from chaoslab.wire.toxics import Toxic
 
 
@@ -20,7 +20,7 @@ class LimitData(Toxic):
         return _Counter(self.bytes, now, passed=before.passed if isinstance(before, _Counter) else 0)
 
 
-class _Counter(Line):
+class _Counter(ServedLine):
     """A line that counts the bytes passed."""
 
     def __init__(self, limit: int, now: float, *, passed: int) -> None:

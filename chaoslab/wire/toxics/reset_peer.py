@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.pipe import Line, Pipe, Signal, Timed
+from chaoslab.core.pipe import Pipe, ServedLine, Signal, Timed
 from chaoslab.wire.toxics import Toxic
 
 
@@ -19,7 +19,7 @@ class ResetPeer(Toxic):
     timeout: int = 0
 
     def pipe(self, dice: Dice, now: float, *, before: Pipe | None = None) -> Pipe:  # noqa: ARG002
-        return Line(self._law, since=now)
+        return ServedLine(self._law, since=now)
 
     def _law(self, timed: Timed, start: float) -> Iterable[Timed]:  # noqa: ARG002
         return (Timed(start + max(0, self.timeout) / 1000, Signal.RESET),)

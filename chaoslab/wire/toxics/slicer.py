@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.pipe import Line, Pipe, Signal, Timed
+from chaoslab.core.pipe import Pipe, ServedLine, Signal, Timed
 from chaoslab.wire.toxics import Toxic
 
 
@@ -39,7 +39,7 @@ class Slicer(Toxic):
                     start += pause_s
                 yield Timed(start, b"")
 
-        return Line(law, since=now, straight=self.average_size <= 0 and not pause_s, pause_s=pause_s)
+        return ServedLine(law, since=now, straight=self.average_size <= 0 and not pause_s, pause_s=pause_s)
 
     def _sizes(self, total: int, dice: Dice) -> Iterator[int]:
         """The sizes of the pieces, from first to last, each at least one byte."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.pipe import Line, Pipe, Signal, Timed
+from chaoslab.core.pipe import Pipe, ServedLine, Signal, Timed
 from chaoslab.wire.toxics import Toxic
 
 
@@ -19,7 +19,7 @@ class SlowClose(Toxic):
     delay: int = 0
 
     def pipe(self, dice: Dice, now: float, *, before: Pipe | None = None) -> Pipe:  # noqa: ARG002
-        return Line(self._law, since=now, straight=True)
+        return ServedLine(self._law, since=now, straight=True)
 
     def _law(self, timed: Timed, start: float) -> Iterable[Timed]:
         late_s = max(0, self.delay) / 1000 if isinstance(timed.item, Signal) else 0.0

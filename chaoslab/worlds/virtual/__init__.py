@@ -2,14 +2,14 @@
 
 From the bottom:
 
-`machine.py`, `standstill.py`: the clock, a heap of what is due, threads as greenlets that take turns; `Hung`; loops
+`machine.py`, `_standstill.py`: the clock, a heap of what is due, threads as greenlets that take turns; `Hung`; loops
 that take no time.
-`loop.py`, `locks.py`: asyncio's own loop but for where it waits; locks that the machine sees.
-`network.py`, `transport.py`, `sockets.py`, `tls.py`: listeners and connections, for any client, who believe in their
+`_loop.py`, `_locks.py`: asyncio's own loop but for where it waits; locks that the machine sees.
+`network.py`, `_transport.py`, `sockets.py`, `_tls.py`: listeners and connections, for any client, who believe in their
 TLS.
-`serving.py`, `server_side.py`, `plain.py`, `app_answers.py`, `wsgi.py`, `asgi.py`: applications at addresses;
+`serving.py`, `_server_side.py`, `_plain.py`, `_app_answers.py`, `_wsgi.py`, `asgi.py`: applications at addresses;
 `elsewhere.py`: hosts that are none.
-`client_side.py` watches what a service's client takes, which witnesses its faults; `in_process_transport.py` hands
+`_client_side.py` watches what a service's client takes, which witnesses its faults; `in_process_transport.py` hands
 whole requests over clean lanes.
 `lanes.py`: lanes as connections of the embedded proxy (`wire/server/proxy.py`) with its own toxics, on a loop of the
 machine.

@@ -18,7 +18,7 @@ from chaoslab.seams.services.app import LEFT, RAW, Wsgi, kind_of, of_function
 from chaoslab.worlds.virtual.machine import Waiter
 
 if TYPE_CHECKING:
-    from chaoslab.worlds.virtual.loop import VirtualLoop
+    from chaoslab.worlds.virtual._loop import VirtualLoop
     from chaoslab.worlds.virtual.world import World
 
 Asgi = Callable[[dict[str, Any], Callable[[], Awaitable[Any]], Callable[[Any], Awaitable[None]]], Awaitable[None]]

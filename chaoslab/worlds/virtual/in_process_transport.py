@@ -18,9 +18,9 @@ from chaoslab.core.exchange import Failure, Reply
 from chaoslab.wire import sending
 from chaoslab.wire.body import unpacked
 from chaoslab.wire.sending import Address, Headers, by_name, failure_of, is_stream, reply_of, text_of
-from chaoslab.worlds.virtual.app_answers import Answered, Broken, answered_to
+from chaoslab.worlds.virtual._app_answers import Answered, Broken, answered_to
+from chaoslab.worlds.virtual._loop import VirtualLoop, settle
 from chaoslab.worlds.virtual.context import world
-from chaoslab.worlds.virtual.loop import VirtualLoop, settle
 from chaoslab.worlds.virtual.machine import Machine, Waiter
 from chaoslab.worlds.virtual.network import TRIP_S, WINDOW_BYTES
 
@@ -30,7 +30,7 @@ _Error = httpx.TransportError | Failure
 class InProcessTransports:
     """The in-process counterpart of `wire/sending.py`."""
 
-    _bytes = sending.Sockets()
+    _bytes = sending.SocketFactory()
 
     def kept(self, tls: ssl.SSLContext) -> sending.Transport:  # noqa: ARG002 - there is no wire
         return _Whole()

@@ -21,14 +21,14 @@ from chaoslab.core.plan import Plan
 from chaoslab.record.log import Log
 from chaoslab.wire import fault_lifecycle, toxics
 from chaoslab.wire.client import ToxicInfo
-from chaoslab.wire.control import FIRST, Answer
+from chaoslab.wire.control import FIRST, ManagerAnswer
 from chaoslab.wire.lanes import Health, LabDown
 from chaoslab.wire.server.end import Attached
 from chaoslab.wire.server.proxy import Junction
-from chaoslab.wire.server.turns import Turns
+from chaoslab.wire.server.turns import WorkerTimer
+from chaoslab.worlds.virtual._loop import VirtualLoop
 from chaoslab.worlds.virtual.context import world
-from chaoslab.worlds.virtual.loop import VirtualLoop
-from chaoslab.worlds.virtual.network import Address, End, Network
+from chaoslab.worlds.virtual.network import Address, Network, NetworkEnd
 
 LOOPBACK = "127.0.0.1"
 NOBODY: Address = (LOOPBACK, 1)
@@ -39,7 +39,7 @@ class Lane(Junction):
     """An address on the virtual network whose connections run to one upstream, on the given loop."""
 
     def __init__(self, network: Network, loop: VirtualLoop, *, upstream: Address, dice: Dice) -> None:
-        super().__init__(dice, Turns(loop.time, soon_s=0.0))  # timers are never late here
+        super().__init__(dice, WorkerTimer(loop.time, soon_s=0.0))  # timers are never late here
         self._network, self._loop, self._upstream = network, loop, upstream
         self._accepts = self._accepting()
         self.address = network.listen(LOOPBACK, 0, self._knocked)
@@ -48,7 +48,7 @@ class Lane(Junction):
     def upstream_address(self) -> Address:
         return self._upstream
 
-    def _knocked(self, end: End) -> None:
+    def _knocked(self, end: NetworkEnd) -> None:
         self._loop.tell(self._loop.accept, self._accepts, end)
 
     def take_down(self) -> None:
@@ -89,14 +89,14 @@ class VirtualLanes:
         *,
         deadline_s: float,  # noqa: ARG002 - no lane is late
         occasion: Mapping[str, Any] = FIRST,
-    ) -> tuple[int, Answer]:
+    ) -> tuple[int, ManagerAnswer]:
         """The number of this call, from 1, and the address to use."""
         self._rows += 1
         row = self._rows
         asked = Occasion.from_json(self._plan.seed, call, occasion)
         active, rolled = self._plan.hits_on_the_wire(call, asked, self._guard)
         if not active:
-            return row, Answer("clear", rolled=rolled)
+            return row, ManagerAnswer("clear", rolled=rolled)
         for each in active:
             self._write(each.scheduled(call), call)
         began_s = self._clock.monotonic()
@@ -113,7 +113,7 @@ class VirtualLanes:
         took_s = self._clock.monotonic() - began_s
         for event in fault_lifecycle.armed(active, call, lane=name, took_s=took_s):
             self._write(event, call)
-        return row, Answer("armed", *(lane.address if lane else NOBODY), rolled, stands=bool(key))
+        return row, ManagerAnswer("armed", *(lane.address if lane else NOBODY), rolled, stands=bool(key))
 
     def _lane(self, active: Sequence[ActiveFault], call: Call) -> tuple[str, Lane]:
         self._lanes += 1
@@ -139,7 +139,7 @@ class VirtualLanes:
     def _write(self, event: Event, call: Call) -> None:
         self._log.write(event, trial=call.trial)
 
-    async def cut(self, answer: Answer) -> bool:  # noqa: ARG002
+    async def cut(self, answer: ManagerAnswer) -> bool:  # noqa: ARG002
         """Always False: nothing here disappears during a call."""
         return False
 

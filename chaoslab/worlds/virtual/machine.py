@@ -24,10 +24,10 @@ from typing import Any, NoReturn, Protocol
 from greenlet import GreenletExit, getcurrent, greenlet
 
 from chaoslab.seams.functions.seam import CALLS_MAX
+from chaoslab.worlds.virtual._standstill import Steps, due_in_loop
+from chaoslab.worlds.virtual._thread_local import ThreadLocals
+from chaoslab.worlds.virtual._wait_report import stands
 from chaoslab.worlds.virtual.context import Unsupported
-from chaoslab.worlds.virtual.standstill import Steps, due_in_loop
-from chaoslab.worlds.virtual.thread_local import ThreadLocals
-from chaoslab.worlds.virtual.wait_report import stands
 
 STARTS_S = 100_000.0
 """The monotonic clock's value at the start: like a machine that has been up for a day, so that nobody takes the time

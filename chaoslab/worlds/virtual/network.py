@@ -51,7 +51,7 @@ class Watcher(Protocol):
         """The connection is over for the program: reset, closed (by the peer), or left (by itself)."""
 
 
-class End:
+class NetworkEnd:
     """One end of a connection."""
 
     __slots__ = (
@@ -61,7 +61,7 @@ class End:
 
     def __init__(self, machine: Machine, address: Address, peer_address: Address) -> None:
         self.machine, self.address, self.peer_address = machine, address, peer_address
-        self.peer: End
+        self.peer: NetworkEnd
         self.receiver: Receiver | None = None
         self.watcher: Watcher | None = None
         self.error: OSError | None = None
@@ -216,7 +216,7 @@ def _broken() -> OSError:
     return BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
-Accept = Callable[[End], object]
+Accept = Callable[[NetworkEnd], object]
 Gate = Callable[[Literal["lookup", "connection", "handshake"]], Callable[[], None] | None]
 """A decision on a step of making a connection: None, or it fails, and the function is called when the client is
 told."""
@@ -291,11 +291,11 @@ class Network:
         """The address as text, as in "search:5000"."""
         return f"{self.name_of(str(address[0]))}:{address[1]}"
 
-    def dial(self, address: Address, done: Callable[[End | OSError], None]) -> None:
+    def dial(self, address: Address, done: Callable[[NetworkEnd | OSError], None]) -> None:
         """Connects; calls `done` with this side's end, or with the error."""
         self.machine.after(TRIP_S, self._knock, address, done)
 
-    def _knock(self, address: Address, done: Callable[[End | OSError], None]) -> None:
+    def _knock(self, address: Address, done: Callable[[NetworkEnd | OSError], None]) -> None:
         accept, gate = self._listeners.get(address), self.gates.get(address)
         refused = gate("connection") if accept is not None and gate is not None else None
         if accept is None or refused is not None:
@@ -307,7 +307,7 @@ class Network:
             )
             return
         ours = ("127.0.0.1", next(self._ports))
-        client, server = End(self.machine, ours, address), End(self.machine, address, ours)
+        client, server = NetworkEnd(self.machine, ours, address), NetworkEnd(self.machine, address, ours)
         client.peer, server.peer = server, client
         self.machine.after(TRIP_S, done, client)
         accept(server)

@@ -8,10 +8,10 @@ from typing import Any
 
 from chaoslab.seams.services.app import Wsgi as Wsgi
 from chaoslab.seams.services.seam import ServiceSeam
-from chaoslab.worlds.virtual.app_answers import Opened
-from chaoslab.worlds.virtual.client_side import ClientSide, gate
-from chaoslab.worlds.virtual.network import End, Network
-from chaoslab.worlds.virtual.server_side import ServerSide, by_https
+from chaoslab.worlds.virtual._app_answers import OpenedAnswer
+from chaoslab.worlds.virtual._client_side import ClientSide, gate
+from chaoslab.worlds.virtual._server_side import ServerSide, by_https
+from chaoslab.worlds.virtual.network import Network, NetworkEnd
 
 
 def serve(
@@ -30,14 +30,20 @@ def serve(
         network.gates[address] = gate(seam, name)
 
 
-def _accept(app: Wsgi, name: str, seam: ServiceSeam | None, host: str, end: End) -> None:
+def _accept(app: Wsgi, name: str, seam: ServiceSeam | None, host: str, end: NetworkEnd) -> None:
     opened = partial(_opened, end, app, name)
     client = ClientSide(end, seam, host, opened) if seam is not None else None
     ServerSide(app, end, name, client).arrived()
 
 
 def _opened(
-    end: End, app: Wsgi, name: str, method: str, target: bytes, headers: Iterable[tuple[bytes, bytes]], body: bytes
-) -> Opened:
+    end: NetworkEnd,
+    app: Wsgi,
+    name: str,
+    method: str,
+    target: bytes,
+    headers: Iterable[tuple[bytes, bytes]],
+    body: bytes,
+) -> OpenedAnswer:
     connection: Any = end.receiver
-    return Opened(app, name, method, target, headers, body, https=by_https(end), left=connection.left)
+    return OpenedAnswer(app, name, method, target, headers, body, https=by_https(end), left=connection.left)

@@ -17,15 +17,15 @@ from greenlet import getcurrent
 from chaoslab.base.clock import skew
 from chaoslab.base.dice import Dice
 from chaoslab.seams.functions.seam import CALLS_MAX
+from chaoslab.worlds.virtual._loop import VirtualLoop
+from chaoslab.worlds.virtual._loop import settle as resolve
+from chaoslab.worlds.virtual._sockets import Sockets
+from chaoslab.worlds.virtual._turns import Turns
 from chaoslab.worlds.virtual.context import ProcessEnded, Unsupported, within
 from chaoslab.worlds.virtual.elsewhere import Elsewhere
-from chaoslab.worlds.virtual.loop import VirtualLoop
-from chaoslab.worlds.virtual.loop import settle as resolve
 from chaoslab.worlds.virtual.machine import STARTS_S, Hung, Machine, Waiter
 from chaoslab.worlds.virtual.network import TRIP_S, Address, Network
 from chaoslab.worlds.virtual.patches import kept_locks
-from chaoslab.worlds.virtual.sockets import Sockets
-from chaoslab.worlds.virtual.turns import Turns
 
 T = TypeVar("T")
 DEADLINE_S = 3600.0

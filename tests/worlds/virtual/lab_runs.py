@@ -13,8 +13,8 @@ from chaoslab.config.settings import Settings
 from chaoslab.execution.pipeline import written as run_written
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.execution.workers import InProcess, Processes
+from chaoslab.lab._virtual_lab import LabResult, LabSpec
 from chaoslab.lab.launch import spec_of
-from chaoslab.lab.virtual_lab import LabResult, LabSpec
 from chaoslab.record.log import BufferedEvent
 from chaoslab.record.runs import Run
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from chaoslab.core.fault import BrokenFault
-from chaoslab.seams.services.line import Seen
-from chaoslab.worlds.virtual import client_side
-from chaoslab.worlds.virtual.client_side import ClientSide
+from chaoslab.seams.services.line import ClientEnd
+from chaoslab.worlds.virtual import _client_side as client_side
+from chaoslab.worlds.virtual._client_side import ClientSide
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 CHUNKS = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n1\r\n!\r\n0\r\n\r\n"
@@ -22,7 +22,7 @@ class Program:
     """A program's end of a connection, with requests under way; `seen` is what is told of each."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *methods: str) -> None:
-        self.seen: list[tuple[int, Seen]] = []
+        self.seen: list[tuple[int, ClientEnd]] = []
         self.machine = SimpleNamespace(now=1.0, lapsed_at=-1.0, soon=lambda _, error: self.raised.append(error))
         self.raised: list[Any] = []
         self.closed: list[str] = []
@@ -43,7 +43,7 @@ class Program:
     def _attempt(self, request: Any) -> Any:
         number = self.count = getattr(self, "count", 0) + 1
 
-        def ended(seen: Seen) -> None:
+        def ended(seen: ClientEnd) -> None:
             self.seen.append((number, seen))
             if request.target == "/broken":
                 raise BrokenFault("it fails")

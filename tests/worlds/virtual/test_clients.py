@@ -20,11 +20,11 @@ import pytest
 import requests
 import urllib3
 
+from chaoslab.worlds.virtual._sockets import Poll, select
 from chaoslab.worlds.virtual.context import Unsupported
-from chaoslab.worlds.virtual.network import TRIP_S, End
+from chaoslab.worlds.virtual.network import TRIP_S, NetworkEnd
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.serving import serve
-from chaoslab.worlds.virtual.sockets import Poll, select
 from chaoslab.worlds.virtual.world import World
 from tests.worlds.virtual.machine_parts import a_world, answers, now, since
 from tests.worlds.virtual.patch_parts import in_place
@@ -38,16 +38,16 @@ Fetch = Callable[[str, bytes | None], bytes]
 class _Rude:
     """Begins an answer and breaks the connection off a second later; with `silent`, says nothing at all."""
 
-    def __init__(self, end: End, *, silent: bool) -> None:
+    def __init__(self, end: NetworkEnd, *, silent: bool) -> None:
         self._end, self._silent = end, silent
         end.receiver = self
 
     @classmethod
-    def begin(cls, end: End) -> None:
+    def begin(cls, end: NetworkEnd) -> None:
         cls(end, silent=False)
 
     @classmethod
-    def be_silent(cls, end: End) -> None:
+    def be_silent(cls, end: NetworkEnd) -> None:
         cls(end, silent=True)
 
     def arrived(self) -> None:
@@ -246,13 +246,13 @@ def test_a_connection_is_kept_and_the_next_call_needs_none() -> None:
 
 
 def test_a_kept_connection_that_the_other_side_has_closed_is_not_used_again() -> None:
-    ends: list[End] = []
+    ends: list[NetworkEnd] = []
 
     def story() -> list[int]:
         world = _world_of_here()
         accept = world.network._listeners[world.network.address_of("tools") or "", 80]
 
-        def noted(end: End) -> None:
+        def noted(end: NetworkEnd) -> None:
             ends.append(end)
             accept(end)
 

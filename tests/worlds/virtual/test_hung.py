@@ -18,7 +18,7 @@ import pytest
 import requests
 
 from chaoslab.worlds.virtual.machine import Hung
-from chaoslab.worlds.virtual.network import End
+from chaoslab.worlds.virtual.network import NetworkEnd
 from chaoslab.worlds.virtual.patches import Patches
 from tests.worlds.virtual.machine_parts import a_world
 from tests.worlds.virtual.patch_parts import in_place
@@ -31,7 +31,7 @@ FOR_EVER = "nothing is ready and nothing is due: it would wait for ever"
 class _Silent:
     """A service that hears and never answers."""
 
-    def __init__(self, end: End) -> None:
+    def __init__(self, end: NetworkEnd) -> None:
         end.receiver = self
 
     def arrived(self) -> None:
@@ -44,7 +44,7 @@ class _Silent:
         pass
 
 
-def _begin(end: End) -> None:
+def _begin(end: NetworkEnd) -> None:
     _Silent(end)
 
 
@@ -239,7 +239,7 @@ def test_who_asks_again_and_again_without_waiting_is_given_what_is_to_come() -> 
 
 
 def test_a_loop_that_turns_as_often_while_time_passes_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chaoslab.worlds.virtual.standstill.TURNS_MAX", 100)
+    monkeypatch.setattr("chaoslab.worlds.virtual._standstill.TURNS_MAX", 100)
 
     async def story() -> str:
         for _ in range(500):

@@ -11,10 +11,10 @@ import httpx
 import pytest
 
 from chaoslab.core.exchange import Failure, Reply
-from chaoslab.wire.sending import Sockets, TransportFactory, send
+from chaoslab.wire.sending import SocketFactory, TransportFactory, send
 from chaoslab.worlds.virtual import in_process_transport as virtual_ways
 from chaoslab.worlds.virtual import serving
-from chaoslab.worlds.virtual.app_answers import Broken
+from chaoslab.worlds.virtual._app_answers import Broken
 from chaoslab.worlds.virtual.machine import STARTS_S, Machine
 from chaoslab.worlds.virtual.network import TRIP_S
 from chaoslab.worlds.virtual.patches import Patches
@@ -103,7 +103,9 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_whole_or_in_bytes_it_comes_to_the_same(case: str) -> None:
     answer, request = CASES[case]
-    whole, in_bytes = (sent(ways, app(answer), request)[0] for ways in (virtual_ways.InProcessTransports(), Sockets()))
+    whole, in_bytes = (
+        sent(ways, app(answer), request)[0] for ways in (virtual_ways.InProcessTransports(), SocketFactory())
+    )
     if isinstance(whole, Reply) and isinstance(in_bytes, Reply):
         whole, in_bytes = bare(whole), bare(in_bytes)
     assert whole == in_bytes
@@ -152,7 +154,7 @@ def test_a_kept_connection_takes_as_long_as_a_request_handed_over_whole() -> Non
     answer, request = CASES["a POST with a body"]
     _, seconds = sent(virtual_ways.InProcessTransports(), app(answer), request)
     assert seconds == pytest.approx(2 * TRIP_S)
-    _, with_its_opening = sent(Sockets(), app(answer), request)
+    _, with_its_opening = sent(SocketFactory(), app(answer), request)
     assert with_its_opening == pytest.approx(4 * TRIP_S, rel=0.5)
 
 
@@ -163,7 +165,7 @@ def test_a_slow_service_is_given_up_at_the_deadline() -> None:
         time.sleep(60)
         return echo(environ, body)
 
-    for ways in (virtual_ways.InProcessTransports(), Sockets()):
+    for ways in (virtual_ways.InProcessTransports(), SocketFactory()):
         outcome, seconds = sent(ways, app(slow), httpx.Request("GET", "http://weather/"), within_s=2.0)
         assert outcome == "timed_out"
         assert seconds == pytest.approx(2.0, abs=0.001)
@@ -171,7 +173,7 @@ def test_a_slow_service_is_given_up_at_the_deadline() -> None:
 
 def test_nobody_there_is_a_refusal() -> None:
     request = httpx.Request("GET", "http://127.0.0.1:9/")
-    assert [sent(ways, app(echo), request)[0] for ways in (virtual_ways.InProcessTransports(), Sockets())] == [
+    assert [sent(ways, app(echo), request)[0] for ways in (virtual_ways.InProcessTransports(), SocketFactory())] == [
         "refused",
         "refused",
     ]
@@ -179,4 +181,4 @@ def test_nobody_there_is_a_refusal() -> None:
 
 def test_a_poisoned_lane_carries_bytes() -> None:
     asked = (TLS, httpx.Request("GET", "http://weather/"), ("127.0.0.1", 1))
-    assert type(virtual_ways.InProcessTransports().fresh(*asked)) is type(Sockets().fresh(*asked))
+    assert type(virtual_ways.InProcessTransports().fresh(*asked)) is type(SocketFactory().fresh(*asked))

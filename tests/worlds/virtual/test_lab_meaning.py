@@ -10,7 +10,7 @@ import pytest
 
 from chaoslab.base.registry import family
 from chaoslab.core.plan import Choice, Injection, Plan
-from chaoslab.lab.virtual_lab import LabResult
+from chaoslab.lab._virtual_lab import LabResult
 from tests.worlds.virtual import lab_runs
 
 TOOLS = ("search", "weather", "movies", "calendar", "calculator", "messaging", "translator")

@@ -13,7 +13,7 @@ import pytest
 
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.execution.workers import InProcess, Processes
-from chaoslab.lab.virtual_lab import LabResult, LabSpec
+from chaoslab.lab._virtual_lab import LabResult, LabSpec
 from tests.cli_parts import environment
 from tests.worlds.virtual import lab_runs
 

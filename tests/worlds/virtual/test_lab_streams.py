@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from chaoslab.lab.virtual_lab import LabResult
+from chaoslab.lab._virtual_lab import LabResult
 from tests.worlds.virtual import lab_runs
 
 CALM = {"TOXIC_PROB": "0", "ERROR_PROB": "0"}

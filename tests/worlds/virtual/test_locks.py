@@ -17,9 +17,10 @@ from typing import Any
 import pytest
 from greenlet import GreenletExit
 
-from chaoslab.worlds.virtual import locks, standstill
+from chaoslab.worlds.virtual import _locks as locks
+from chaoslab.worlds.virtual import _standstill as standstill
+from chaoslab.worlds.virtual._locks import Lock, ReLock
 from chaoslab.worlds.virtual.context import Unsupported
-from chaoslab.worlds.virtual.locks import Lock, ReLock
 from chaoslab.worlds.virtual.machine import Hung
 from tests.worlds.virtual.machine_parts import a_world, now
 from tests.worlds.virtual.patch_parts import in_place

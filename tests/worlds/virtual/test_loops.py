@@ -16,8 +16,8 @@ import anyio.to_thread
 import pytest
 import tenacity
 
+from chaoslab.worlds.virtual._loop import VirtualLoop
 from chaoslab.worlds.virtual.context import Unsupported
-from chaoslab.worlds.virtual.loop import VirtualLoop
 from chaoslab.worlds.virtual.patches import Patches
 from tests.worlds.virtual.machine_parts import a_world, now, told
 from tests.worlds.virtual.patch_parts import in_place

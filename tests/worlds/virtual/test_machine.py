@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from greenlet import GreenletExit, getcurrent, greenlet
 
-from chaoslab.worlds.virtual import standstill
+from chaoslab.worlds.virtual import _standstill as standstill
 from chaoslab.worlds.virtual.context import Unsupported
 from chaoslab.worlds.virtual.machine import STARTS_S, Hung, Machine, Waiter
 

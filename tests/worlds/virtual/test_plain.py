@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chaoslab.wire.http1 import Malformed
-from chaoslab.worlds.virtual.plain import (
+from chaoslab.worlds.virtual._plain import (
     BODY_MAX,
     HEAD_KEPT_MAX,
     Chunks,

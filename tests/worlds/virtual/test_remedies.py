@@ -480,7 +480,7 @@ def test_all_that_these_stories_leave_alone_is_told_elsewhere() -> None:
         "getdefaulttimeout",
     }  # test_clients: without them, names would be asked for, and the process's timeout be set
     known = {name for _, remedy in REMEDIES for name in remedy.split()} | elsewhere
-    from chaoslab.worlds.virtual import locks
+    from chaoslab.worlds.virtual import _locks as locks
     from chaoslab.worlds.virtual.patches import set_order, sockets
     from chaoslab.worlds.virtual.patches import threads as of_threads
 

@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
-from chaoslab.worlds.virtual.network import End
+from chaoslab.worlds.virtual.network import NetworkEnd
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.serving import serve
 from chaoslab.worlds.virtual.world import World
@@ -185,7 +185,7 @@ def test_a_server_of_the_programs_own_may_have_tls() -> None:
 def test_a_reset_is_one_under_tls_too() -> None:
     world = a_world()
 
-    def accept(end: End) -> None:
+    def accept(end: NetworkEnd) -> None:
         end.machine.after(1, end.reset)
 
     world.network.listen("tools", 443, accept)

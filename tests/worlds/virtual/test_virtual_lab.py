@@ -17,7 +17,7 @@ from chaoslab.base.garbage import PYTHONS_OWN
 from chaoslab.core.events import CallFinished, PromptStarted
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.execution.workers import InProcess
-from chaoslab.lab.virtual_lab import Lab, LabSpec
+from chaoslab.lab._virtual_lab import Lab, LabSpec
 from chaoslab.record.history import History
 from chaoslab.worlds.virtual.context import Unsupported, here
 from chaoslab.worlds.virtual.machine import Hung

@@ -24,7 +24,7 @@ from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.seams.http.seam import HttpSeam
 from chaoslab.seams.http.tags import EXTENSION, RequestTag, Target, TrialState
-from chaoslab.wire.control import Answer
+from chaoslab.wire.control import ManagerAnswer
 from chaoslab.wire.lanes import Health, LabDown
 from chaoslab.worlds.virtual.context import world
 from chaoslab.worlds.virtual.lanes import VirtualLanes
@@ -312,7 +312,7 @@ def reckoned_s(fault: events.FaultScheduled | None) -> float:
 
 def test_lanes_are_well_until_somebody_gives_them_up(tmp_path: Path) -> None:
     async def story(lanes: VirtualLanes) -> None:
-        answer = Answer("clear")
+        answer = ManagerAnswer("clear")
         assert await lanes.check() == Health()
         assert not await lanes.cut(answer)
         with pytest.raises(LabDown, match="its disk is full"):

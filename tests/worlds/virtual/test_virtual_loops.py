@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from chaoslab.worlds.virtual._loop import Future, Task, settle
 from chaoslab.worlds.virtual.context import Unsupported
-from chaoslab.worlds.virtual.loop import Future, Task, settle
-from chaoslab.worlds.virtual.network import End
+from chaoslab.worlds.virtual.network import NetworkEnd
 from chaoslab.worlds.virtual.world import World
 from tests.worlds.virtual.patch_parts import in_place, named
 
@@ -52,7 +52,7 @@ def test_a_generator_that_is_left_is_ended_by_the_loop_it_began_in() -> None:
 def test_what_still_comes_for_a_loop_that_is_closed_is_lost_on_it_and_disturbs_nobody() -> None:
     """As after `asyncio.run` of a program that left a connection open, a thread at work and a call under way."""
     world = World(1, now=datetime(2026, 6, 1, tzinfo=UTC))
-    accepted: list[End] = []
+    accepted: list[NetworkEnd] = []
 
     def first() -> list[bool]:
         address = world.network.listen("127.0.0.1", 0, accepted.append)
@@ -174,7 +174,7 @@ def test_a_loop_does_the_rest_as_asyncio_does() -> None:
 
 
 def test_a_connection_that_its_caller_gave_up_while_it_was_made_is_closed() -> None:
-    world, accepted = World(1, now=datetime(2026, 6, 1, tzinfo=UTC)), list[End]()
+    world, accepted = World(1, now=datetime(2026, 6, 1, tzinfo=UTC)), list[NetworkEnd]()
 
     async def main() -> list[bool]:
         address = world.network.listen("127.0.0.1", 0, accepted.append)

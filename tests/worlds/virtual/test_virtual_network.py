@@ -14,11 +14,11 @@ from typing import Any, Protocol
 
 import pytest
 
-from chaoslab.worlds.virtual import sockets
+from chaoslab.worlds.virtual import _sockets as sockets
+from chaoslab.worlds.virtual._sockets import VirtualSocket
 from chaoslab.worlds.virtual.context import Unsupported
 from chaoslab.worlds.virtual.machine import STARTS_S
-from chaoslab.worlds.virtual.network import TRIP_S, WINDOW_BYTES, End, Network
-from chaoslab.worlds.virtual.sockets import VirtualSocket
+from chaoslab.worlds.virtual.network import TRIP_S, WINDOW_BYTES, Network, NetworkEnd
 from chaoslab.worlds.virtual.world import World
 from tests.worlds.virtual.patch_parts import in_place
 
@@ -38,7 +38,7 @@ class Other(Protocol):
     def reset(self) -> None: ...
 
 
-def nobody(end: End) -> None:
+def nobody(end: NetworkEnd) -> None:
     """Says nothing to who comes."""
 
 
@@ -61,7 +61,7 @@ class Real:
 
 
 class Virtual:
-    def __init__(self, end: End) -> None:
+    def __init__(self, end: NetworkEnd) -> None:
         self.say, self.end, self.close, self.reset = end.write, end.end, end.close, end.reset
 
 
@@ -217,7 +217,7 @@ def virtually(story: Story) -> list[str]:
     world = new_world()
 
     def first() -> list[str]:
-        accepted: list[End] = []
+        accepted: list[NetworkEnd] = []
         with VirtualSocket() as sock:
             sock.connect(world.network.listen("127.0.0.1", 0, accepted.append))
             return met(story(sock, Virtual(accepted[0]), lambda: world.machine.sleep(SOON_S)))
@@ -282,7 +282,7 @@ def test_a_connection_that_nobody_waits_for_comes_about_on_either_network() -> N
 
 
 def test_a_connection_that_is_still_on_its_way_is_neither_made_twice_nor_left_open() -> None:
-    world, accepted = new_world(), list[End]()
+    world, accepted = new_world(), list[NetworkEnd]()
 
     def first() -> list[Any]:
         there = world.network.listen("127.0.0.1", 0, accepted.append)
@@ -395,7 +395,7 @@ def test_a_writer_waits_when_the_window_is_full_and_goes_on_a_trip_after_there_i
     world = new_world()
 
     def first() -> tuple[int, float]:
-        accepted: list[End] = []
+        accepted: list[NetworkEnd] = []
         sock = VirtualSocket()
         sock.connect(world.network.listen("127.0.0.1", 0, accepted.append))
         (reader,) = accepted
@@ -416,7 +416,7 @@ def test_bytes_and_their_end_keep_their_order_and_take_one_trip() -> None:
     heard: list[tuple[float, bytes | str]] = []
 
     class Ear:
-        def __init__(self, end: End) -> None:
+        def __init__(self, end: NetworkEnd) -> None:
             self.end, end.receiver = end, self
 
         def arrived(self) -> None:
@@ -496,7 +496,7 @@ def test_who_has_left_is_known_by_name_and_listens_no_more() -> None:
 class Diary:
     """The events that an end tells of, and their times: in trips since the world began."""
 
-    def __init__(self, world: World, end: End) -> None:
+    def __init__(self, world: World, end: NetworkEnd) -> None:
         self.world, self.end, self.told = world, end, list[tuple[str, float]]()
         end.receiver = self
 
@@ -513,10 +513,10 @@ class Diary:
         self._tell("drained")
 
 
-def connected(world: World) -> tuple[End, End]:
+def connected(world: World) -> tuple[NetworkEnd, NetworkEnd]:
     """Both ends of a connection, the caller's first; two trips and a half after it was dialled."""
     ends: list[Any] = []
-    accepted: list[End] = []
+    accepted: list[NetworkEnd] = []
     world.network.dial(world.network.listen("127.0.0.1", 0, accepted.append), ends.append)
     world.machine.sleep(2.5 * TRIP_S)
     return ends[0], accepted[0]
@@ -625,7 +625,7 @@ def test_a_reset_is_heard_once_by_the_other_end_alone() -> None:
 def test_an_end_that_is_left_behind_is_over_for_whoever_holds_it() -> None:
     world = new_world()
 
-    def first() -> End:
+    def first() -> NetworkEnd:
         ours, theirs = connected(world)
         ours.write(b"unread")
         world.machine.sleep(2.5 * TRIP_S)

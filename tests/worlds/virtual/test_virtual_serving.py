@@ -19,9 +19,9 @@ from waitress.server import create_server
 
 import chaoslab as lab
 from chaoslab.core.events import CallFinished
-from chaoslab.worlds.virtual.app_answers import answered_to
+from chaoslab.worlds.virtual._app_answers import answered_to
+from chaoslab.worlds.virtual._sockets import VirtualSocket
 from chaoslab.worlds.virtual.serving import serve
-from chaoslab.worlds.virtual.sockets import VirtualSocket
 from chaoslab.worlds.virtual.world import World
 
 SILENCE_S = 0.4

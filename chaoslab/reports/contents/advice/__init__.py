@@ -13,12 +13,12 @@ from typing import NamedTuple
 from chaoslab.analysis.measures.intervals import Rate, rate
 from chaoslab.analysis.measures.noticed import Noticed
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.analysis.measures.trials import Trial
+from chaoslab.analysis.measures.trials import TrialFigures
 from chaoslab.analysis.verdict.guard import guarded
-from chaoslab.analysis.verdict.ledger import Kind
+from chaoslab.analysis.verdict.ledger import FindingKind
 from chaoslab.analysis.verdict.standing import Standing
 from chaoslab.analysis.verdict.table import Outcome, Said
-from chaoslab.reports.contents.rows import PROMPT
+from chaoslab.reports.contents._rows import PROMPT
 from chaoslab.reports.page import count
 from chaoslab.reports.text import visible
 
@@ -70,11 +70,17 @@ class Case(NamedTuple):
     @property
     def amiss(self) -> bool:
         """True if something is missing or has another value, in the answer, an effect or the end state."""
-        return not {Kind.ALTERED, Kind.STATE, Kind.LOST, Kind.FACT, Kind.VALUE}.isdisjoint(self.kinds)
+        return not {
+            FindingKind.ALTERED,
+            FindingKind.STATE,
+            FindingKind.LOST,
+            FindingKind.FACT,
+            FindingKind.VALUE,
+        }.isdisjoint(self.kinds)
 
 
 @dataclass(frozen=True)
-class Seen:
+class RuleEvidence:
     """The evidence that rules read. `order`: that of the trials in the report."""
 
     report: RunReport
@@ -86,7 +92,7 @@ class Seen:
         found: dict[Case, list[int]] = {}
         figures = self.report.figures.value.by_key
         for number, trial in enumerate(self.order):
-            verdict, of = self.report.verdicts[trial], figures.get(trial, Trial())
+            verdict, of = self.report.verdicts[trial], figures.get(trial, TrialFigures())
             case = Case(
                 verdict.outcome, self.report.standings[trial], verdict.said, bool(verdict.harm),
                 tuple((finding.kind, finding.text) for finding in verdict.evidence),
@@ -148,7 +154,7 @@ def advice(report: RunReport, order: Sequence[str]) -> tuple[Advice, ...]:
     """All advice that the run gives: first on the agent, then on the run. First comes what would have prevented harm,
     then that whose trials did harm most often beyond the share of all trials, then that whose trials ended badly so,
     then the most frequent. A rule that fails gives none. `order`: that of the trials in the report."""
-    seen = Seen(report, order)
+    seen = RuleEvidence(report, order)
     harmed = {trial for trial in order if report.verdicts[trial].harm}
     bad = {trial for trial in order if report.standings[trial] is Standing.BAD}
     found: list[Advice] = []
@@ -165,9 +171,9 @@ def advice(report: RunReport, order: Sequence[str]) -> tuple[Advice, ...]:
 
 
 @cache
-def rules() -> dict[str, Callable[[Seen], list[Advice]]]:
+def rules() -> dict[str, Callable[[RuleEvidence], list[Advice]]]:
     """The rules by name."""
-    found: dict[str, Callable[[Seen], list[Advice]]] = {}
+    found: dict[str, Callable[[RuleEvidence], list[Advice]]] = {}
     for file in pkgutil.iter_modules(__path__, f"{__name__}."):
         public = {name: each for name, each in vars(import_module(file.name)).items() if not name.startswith("_")}
         found |= {name: each for name, each in public.items() if getattr(each, "__module__", "") == file.name}

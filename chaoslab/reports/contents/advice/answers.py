@@ -1,12 +1,12 @@
 """Rules on the agent's answer: each public function is one."""
 
-from chaoslab.analysis.verdict.ledger import Kind
+from chaoslab.analysis.verdict.ledger import FindingKind
 from chaoslab.analysis.verdict.table import Outcome, Said
 from chaoslab.analysis.verdict.traits import layer, leaves
-from chaoslab.reports.contents.advice import Advice, Case, Seen
+from chaoslab.reports.contents.advice import Advice, Case, RuleEvidence
 
 
-def cut_stream(seen: Seen) -> list[Advice]:
+def cut_stream(seen: RuleEvidence) -> list[Advice]:
     """An answer was made of a reply that had been cut off."""
     return seen.beside_faults(
         lambda case: case.misled and case.amiss and not case.noticed.silent,
@@ -21,7 +21,7 @@ def _cuts(fault: str) -> bool:
     return leaves(fault) == "part"
 
 
-def empty_answer(seen: Seen) -> list[Advice]:
+def empty_answer(seen: RuleEvidence) -> list[Advice]:
     """The agent ended well and said nothing."""
     return seen.beside_faults(
         lambda case: case.noticed.ended_ok and case.noticed.silent,
@@ -30,7 +30,7 @@ def empty_answer(seen: Seen) -> list[Advice]:
     )
 
 
-def empty_reply(seen: Seen) -> list[Advice]:
+def empty_reply(seen: RuleEvidence) -> list[Advice]:
     """An empty reply of a tool or a model was taken for a result. An agent that gave an attempt up as empty has noticed
     it."""
     return seen.beside_faults(
@@ -46,17 +46,17 @@ def _empties(fault: str) -> bool:
     return leaves(fault) == "nothing"
 
 
-def false_denial(seen: Seen) -> list[Advice]:
+def false_denial(seen: RuleEvidence) -> list[Advice]:
     """The answer says that something was not done, and it was."""
     return seen.beside_faults(
-        lambda case: Kind.DENIAL in case.kinds,
+        lambda case: FindingKind.DENIAL in case.kinds,
         "Read back whether a write took place when its reply is lost or says no: a user who is told no does it again.",
         "The answer denied what had been done in {size} that met {fault}.",
         there=lambda case, fault: fault in case.noticed.failed,
     )
 
 
-def lost_context(seen: Seen) -> list[Advice]:
+def lost_context(seen: RuleEvidence) -> list[Advice]:
     """A disturbed conversation made the agent forget its work. A trial that met a fault of another kind too has two
     causes, so it does not count."""
     return seen.beside_faults(
@@ -73,7 +73,7 @@ def _of_context(fault: str) -> bool:
     return layer(fault) == "context"
 
 
-def trusted_value(seen: Seen) -> list[Advice]:
+def trusted_value(seen: RuleEvidence) -> list[Advice]:
     """A trial that met a changed reply ended with a wrong value in its answer, in an effect or in the end state."""
     return seen.beside_faults(
         lambda case: case.misled and _wrong(case),
@@ -92,14 +92,14 @@ def _wrong(case: Case) -> bool:
     """True if a value took the place of the right one. One that is only missing was not passed on; an answer that lacks
     a stated fact is wrong only if it has a value of its own."""
     return any(
-        kind in (Kind.ALTERED, Kind.STATE)
-        or (kind == Kind.VALUE and " instead of " in text)
-        or (kind == Kind.FACT and case.said is Said.WRONG)
+        kind in (FindingKind.ALTERED, FindingKind.STATE)
+        or (kind == FindingKind.VALUE and " instead of " in text)
+        or (kind == FindingKind.FACT and case.said is Said.WRONG)
         for kind, text in case.evidence
     )
 
 
-def unsaid_gap(seen: Seen) -> list[Advice]:
+def unsaid_gap(seen: RuleEvidence) -> list[Advice]:
     """The answer was incomplete or wrong, and did not say so."""
     return seen.beside_faults(
         lambda case: case.outcome is Outcome.WRONG and _silent(case.kinds),
@@ -112,15 +112,15 @@ def unsaid_gap(seen: Seen) -> list[Advice]:
 def _silent(found: set[str]) -> bool:
     """True if the answer lacks or alters something and admits nothing. A denial speaks of a failure, and one that also
     has another value has a finding on its admission."""
-    if Kind.DENIAL in found or {Kind.VALUE, Kind.ADMISSION} <= found:
+    if FindingKind.DENIAL in found or {FindingKind.VALUE, FindingKind.ADMISSION} <= found:
         return False
-    return bool({Kind.FACT, Kind.VALUE} & found)
+    return bool({FindingKind.FACT, FindingKind.VALUE} & found)
 
 
-def unsaid_loss(seen: Seen) -> list[Advice]:
+def unsaid_loss(seen: RuleEvidence) -> list[Advice]:
     """Something was left undone, and the answer did not say so."""
     return seen.beside_faults(
-        lambda case: Kind.LOST in case.kinds and case.said in (Said.RIGHT, Said.WRONG, Said.PASSES_OVER),
+        lambda case: FindingKind.LOST in case.kinds and case.said in (Said.RIGHT, Said.WRONG, Said.PASSES_OVER),
         "Have the agent check a tool's reply before it reports success, and name in the answer what was not done.",
         "What was asked for was not done, and the answer did not say so, in {size} that met {fault}.",
     )

@@ -4,13 +4,13 @@ from chaoslab.analysis.measures.intervals import rate
 from chaoslab.analysis.measures.noticed import LONG_S
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.analysis.verdict.traits import leaves
-from chaoslab.reports.contents.advice import Advice, Case, Seen
+from chaoslab.reports.contents.advice import Advice, Case, RuleEvidence
 
 TIMES, LEAST = 3, 4
 """The factor from which on the calls are many, and the fewest additional calls."""
 
 
-def costly_fault(seen: Seen) -> list[Advice]:
+def costly_fault(seen: RuleEvidence) -> list[Advice]:
     """A trial that met a fault made several times the calls of the same trial without one."""
     return seen.beside_faults(
         lambda case: (own := case.calm_calls) is not None and case.calls >= own * TIMES and case.calls - own >= LEAST,
@@ -19,7 +19,7 @@ def costly_fault(seen: Seen) -> list[Advice]:
     )
 
 
-def hung(seen: Seen) -> list[Advice]:
+def hung(seen: RuleEvidence) -> list[Advice]:
     """A trial would never have ended."""
     return seen.beside_faults(
         lambda case: case.outcome is Outcome.HUNG,
@@ -28,7 +28,7 @@ def hung(seen: Seen) -> list[Advice]:
     )
 
 
-def ignored_retry_after(seen: Seen) -> list[Advice]:
+def ignored_retry_after(seen: RuleEvidence) -> list[Advice]:
     """The service said how long to wait, and the next attempt came earlier."""
     return seen.beside_faults(
         lambda case: bool(case.noticed.early),
@@ -42,7 +42,7 @@ MANY = 6
 """The attempts at one request from which on they are many. Those that the agent gave up do not count."""
 
 
-def many_attempts(seen: Seen) -> list[Advice]:
+def many_attempts(seen: RuleEvidence) -> list[Advice]:
     """One request was attempted so often that the retries would add to an outage."""
     cases = [case for case in seen.cases if case.noticed.attempts >= MANY]
     size = rate(seen.number(cases), len(seen.order))
@@ -54,7 +54,7 @@ def many_attempts(seen: Seen) -> list[Advice]:
     return [Advice(text, remedy, size, seen.trials(cases))]
 
 
-def no_backoff(seen: Seen) -> list[Advice]:
+def no_backoff(seen: RuleEvidence) -> list[Advice]:
     """A call that failed at once was tried again at once. A timeout has itself waited, so it does not count."""
     return seen.beside_faults(
         lambda case: bool(case.noticed.at_once),
@@ -64,7 +64,7 @@ def no_backoff(seen: Seen) -> list[Advice]:
     )
 
 
-def no_second_try(seen: Seen) -> list[Advice]:
+def no_second_try(seen: RuleEvidence) -> list[Advice]:
     """A call failed in a way that may pass, was not tried again, and the trial did not end as it should have."""
     return seen.beside_faults(
         lambda case: case.short and bool(case.noticed.untried),
@@ -76,7 +76,7 @@ def no_second_try(seen: Seen) -> list[Advice]:
     )
 
 
-def retried_refusal(seen: Seen) -> list[Advice]:
+def retried_refusal(seen: RuleEvidence) -> list[Advice]:
     """A call that the service refuses for good was sent again."""
     return seen.beside_faults(
         lambda case: bool(case.noticed.refused),
@@ -86,7 +86,7 @@ def retried_refusal(seen: Seen) -> list[Advice]:
     )
 
 
-def slow_timeout(seen: Seen) -> list[Advice]:
+def slow_timeout(seen: RuleEvidence) -> list[Advice]:
     """A call waited longer for nothing than a user would."""
     return seen.beside_faults(
         lambda case: bool(case.noticed.waited),
@@ -96,7 +96,7 @@ def slow_timeout(seen: Seen) -> list[Advice]:
     )
 
 
-def uncaught(seen: Seen) -> list[Advice]:
+def uncaught(seen: RuleEvidence) -> list[Advice]:
     """The failure of a call ended the agent."""
 
     def ended(case: Case) -> bool:

@@ -3,14 +3,14 @@
 from chaoslab.analysis.measures.faults import NOTHING
 from chaoslab.analysis.measures.intervals import rate
 from chaoslab.analysis.verdict.standing import Standing
-from chaoslab.reports.contents.advice import Advice, Case, Seen
+from chaoslab.reports.contents.advice import Advice, Case, RuleEvidence
 from chaoslab.reports.text import visible
 
 NAME, NAMED = 60, 8
 """The most characters of a fault's name, and the most faults that are named."""
 
 
-def never_called(seen: Seen) -> list[Advice]:
+def never_called(seen: RuleEvidence) -> list[Advice]:
     """An injection whose dice were rolled for no call."""
     if not seen.report.knows_faults:
         return []
@@ -31,7 +31,7 @@ def never_called(seen: Seen) -> list[Advice]:
     ]
 
 
-def never_witnessed(seen: Seen) -> list[Advice]:
+def never_witnessed(seen: RuleEvidence) -> list[Advice]:
     """Faults were drawn and never met."""
     if not seen.report.knows_faults:
         return []
@@ -59,7 +59,7 @@ POSSIBLE = 0.1
 """The share of bad ends that the trials should exclude at 95 %. That takes 35 of them."""
 
 
-def too_few(seen: Seen) -> list[Advice]:
+def too_few(seen: RuleEvidence) -> list[Advice]:
     """No trial that met a fault ended badly, and the trials are too few to rely on that."""
     found = []
     for name in sorted({fault for case in seen.judged for fault, _ in case.met}):
@@ -77,7 +77,7 @@ def too_few(seen: Seen) -> list[Advice]:
 _REMEDY = "Run more trials of it before you rely on this: 35 clean ones leave 10% possible, 381 leave 1%."
 
 
-def unreached(seen: Seen) -> list[Advice]:
+def unreached(seen: RuleEvidence) -> list[Advice]:
     """A fault was planned for a numbered request that the agent did not make."""
     made: dict[tuple[str, str, int], dict[Case, int]] = {}
     for case in seen.cases:

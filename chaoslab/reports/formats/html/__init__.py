@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from chaoslab.analysis.verdict.standing import Standing
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.reports.contents import EXAMPLES, Contents
-from chaoslab.reports.contents.matrix import State
+from chaoslab.reports.contents._matrix import CellState
 from chaoslab.reports.contents.outcomes import color, glyph, ink_on, word
 from chaoslab.reports.formats.html.timelines import embedded, stories
 from chaoslab.reports.page import count, percent, percents, share
@@ -32,7 +32,7 @@ def files(contents: Contents) -> dict[str, str]:
         "page.html", it=contents, script=script, script_hash=_digest(script), data=embedded(stories(contents)),
         outcomes=[outcome for outcome in Outcome if str(outcome) in contents.report.success.value.by_outcome],
         counts=contents.report.success.value.by_outcome,
-        places=sorted({place for row in contents.rows for place in row.met}), State=State,
+        places=sorted({place for row in contents.rows for place in row.met}), State=CellState,
         pictures=pictures(contents.report), examples=EXAMPLES, Standing=Standing, word=word, glyph=glyph, share=share,
         count=count, percents=percents, percent=percent,
     )  # fmt: skip

@@ -24,11 +24,11 @@ from chaoslab.core.events import (
 )
 from chaoslab.record.history import Place
 from chaoslab.record.lines import Record
-from chaoslab.record.rulings import State
+from chaoslab.record.rulings import RulingState
+from chaoslab.reports._faults import MetFault
 from chaoslab.reports.contents import Contents
+from chaoslab.reports.contents._rows import TrialRow
 from chaoslab.reports.contents.outcomes import glyph, word
-from chaoslab.reports.contents.rows import Row
-from chaoslab.reports.faults import Met
 from chaoslab.reports.show import event_text
 from chaoslab.reports.text import visible
 
@@ -79,7 +79,7 @@ def stories(contents: Contents) -> dict[str, Any]:
     return {"unit": contents.unit, "words": list(words.numbers), "trials": told, "leftOut": left_out}
 
 
-def _trial(contents: Contents, row: Row, words: _Words) -> dict[str, Any]:
+def _trial(contents: Contents, row: TrialRow, words: _Words) -> dict[str, Any]:
     evidence = [
         [words.of(one.kind), words.of(one.text), [[words.of(line.file), line.line] for line in one.lines]]
         for one in row.evidence
@@ -99,25 +99,26 @@ def _trial(contents: Contents, row: Row, words: _Words) -> dict[str, Any]:
     }
 
 
-def _ruled(row: Row) -> str:
+def _ruled(row: TrialRow) -> str:
     """The scenario's ruling in words; empty without one."""
     if row.ruling is None:
         return ""
     why = f": {'; '.join(row.ruling.reasons)}" if row.ruling.reasons else ""
-    return f"By the scenario it {row.ruling.state if row.ruling.state is not State.INVALID else 'proves nothing'}{why}"
+    state = row.ruling.state
+    return f"By the scenario it {state if state is not RulingState.INVALID else 'proves nothing'}{why}"
 
 
 def _events(records: Sequence[Record], words: _Words, *, foreign: bool, gone: Set[Place]) -> Iterator[list[Any]]:
     """The events of one trial in time order; a fault is one event, where it was met. `gone`: the attempts that were
     given up."""
-    met = Met.by_place(records)
+    met = MetFault.by_place(records)
     began_t = records[0].t if records else 0.0
     for number, record in enumerate(records[:EVENTS_MAX]):
         event = record.event
         fault = met.get(number) if isinstance(event, Stage) else None
         if isinstance(event, Usage) or (isinstance(event, Stage) and fault is None):
             continue
-        text = f"fault    {fault.told()}" if fault else event_text(event)
+        text = f"fault    {fault.in_words()}" if fault else event_text(event)
         if not text:
             continue
         file = -1 if foreign else words.of(f"{visible(record.writer, TEXT)}.log")
@@ -143,7 +144,7 @@ def _lasted(event: Event) -> float:
     return 0.0 if math.isnan(lasted) else round(lasted, 6)
 
 
-def _tone(record: Record, fault: Met | None, gone: Set[Place]) -> int:
+def _tone(record: Record, fault: MetFault | None, gone: Set[Place]) -> int:
     match event := record.event:
         case CallFinished():
             given_up = (record.trial, event.target, event.request, event.attempt) in gone

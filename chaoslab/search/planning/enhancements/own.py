@@ -7,13 +7,13 @@ from typing import Any
 
 from chaoslab.base.durations import duration
 from chaoslab.search.planning.cells import ONCE, Cell, dose_of
-from chaoslab.search.planning.design import Design, Known, every
+from chaoslab.search.planning.design import Design, DesignQuestion, every
 
 
 class Dose:
     """The informative edge: between the largest known safe dose and the smallest known unsafe one."""
 
-    def of(self, design: Design, known: Known) -> Iterator[tuple[str, Any, str]]:
+    def of(self, design: Design, known: DesignQuestion) -> Iterator[tuple[str, Any, str]]:
         name = dose_of(design.fault)
         if not name or name in design.params or design.params.get("preset"):
             return
@@ -30,7 +30,7 @@ LEAST_S = 1.0
 class Duration:
     """The mean of the past trials at the target, and three standard deviations and the fault's own time more."""
 
-    def of(self, design: Design, known: Known) -> Iterator[tuple[str, Any, str]]:
+    def of(self, design: Design, known: DesignQuestion) -> Iterator[tuple[str, Any, str]]:
         rows = [*every(known.evidence, known.subject, design.target)]
         count = sum(each.timed for each in rows)
         if count < 2:
@@ -46,7 +46,7 @@ class Duration:
 class Monitoring:
     """The calls of the target and its effects, and the targets whose calls failed with it before."""
 
-    def of(self, design: Design, known: Known) -> Iterator[tuple[str, Any, str]]:
+    def of(self, design: Design, known: DesignQuestion) -> Iterator[tuple[str, Any, str]]:
         failed, seen = Counter[str](), Counter[str]()
         for each in every(known.evidence, known.subject, design.target):
             for other, (lost, all_) in each.affected.items():
@@ -62,7 +62,7 @@ class Monitoring:
 class Pattern:
     """A fault that was survived when it came once is tried again as one that stays; else once is enough."""
 
-    def of(self, design: Design, known: Known) -> Iterator[tuple[str, Any, str]]:
+    def of(self, design: Design, known: DesignQuestion) -> Iterator[tuple[str, Any, str]]:
         once = known.evidence.cells.get((known.subject, Cell.of(design.target, design.fault, design.params).key))
         if once is not None and once.weight and not once.bad:
             yield "how", "always", f"once was survived {once.weight:.0f} times, so a retry may be what saves it"
@@ -79,7 +79,7 @@ RISKY = 0.3
 class Safety:
     """At most a tenth of the traffic and one fault at a time where the risk is high; an end with the first harm."""
 
-    def of(self, design: Design, known: Known) -> Iterator[tuple[str, Any, str]]:  # noqa: ARG002
+    def of(self, design: Design, known: DesignQuestion) -> Iterator[tuple[str, Any, str]]:  # noqa: ARG002
         if known.risk.value >= RISKY:
             yield "limits", {"share": 0.1, "at_once": 1}, f"the risk is {known.risk.value:.2f}, {RISKY} or more"
         yield "stop", ("harm > 0",), f"the chance of harm is {known.risk.harm:.0%}"

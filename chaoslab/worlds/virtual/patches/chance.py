@@ -27,7 +27,7 @@ real_urandom, real_seed = os.urandom, random.Random.seed
 real_candidate_names: Callable[[], Any] = tempfile._get_candidate_names  # type: ignore[attr-defined]
 
 
-class Chance:
+class WorldChance:
     """The chance of one world. `numbers` and `entropy` are separate, so that an additional id changes no jitter."""
 
     def __init__(self, world: World) -> None:
@@ -52,11 +52,11 @@ class Chance:
         return tempfile._RandomNameSequence()  # type: ignore[attr-defined]
 
 
-def of(world: World) -> Chance:
+def of(world: World) -> WorldChance:
     found = world.kept.get("chance")
     if found is None:
-        found = world.kept["chance"] = Chance(world)
-    return cast(Chance, found)
+        found = world.kept["chance"] = WorldChance(world)
+    return cast(WorldChance, found)
 
 
 def urandom(size: int, /) -> bytes:
@@ -77,7 +77,7 @@ def candidate_names() -> Any:
     return real_candidate_names() if world is None else of(world).names
 
 
-def _drawn(real: Callable[..., Any], stream: Callable[[Chance], Any]) -> Callable[..., Any]:
+def _drawn(real: Callable[..., Any], stream: Callable[[WorldChance], Any]) -> Callable[..., Any]:
     """A function that calls the same method of the world's own generator, or the real one outside."""
     name = real.__name__
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from greenlet import GreenletExit
 
+from chaoslab.worlds.virtual._locks import Lock, SimpleQueue
 from chaoslab.worlds.virtual.context import here
-from chaoslab.worlds.virtual.locks import Lock, SimpleQueue
 from chaoslab.worlds.virtual.machine import Machine
 from chaoslab.worlds.virtual.patches import Patch
 

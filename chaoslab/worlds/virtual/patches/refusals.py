@@ -23,7 +23,7 @@ from chaoslab.worlds.virtual.patches import Patch
 
 
 @dataclass(frozen=True)
-class Refusal:
+class RefusedNames:
     """A refusal. `names`: attributes of `module`, or `Class.method` in it. Names that this Python or platform lacks are
     skipped."""
 
@@ -48,20 +48,20 @@ _LEFT = "leave the loop to asyncio.run"
 _CPU = "process_time process_time_ns thread_time thread_time_ns"
 
 LOADED = (
-    Refusal("subprocess", "Popen.__init__", "a subprocess", _AS_FUNCTION),
-    Refusal("_posixsubprocess", "fork_exec", "a subprocess", _AS_FUNCTION),
-    Refusal("os", "system posix_spawn posix_spawnp startfile", "a program run by os.{}", _AS_FUNCTION),
-    Refusal("os", "fork forkpty", "a process of its own (os.{})", _IN_THREADS),
-    Refusal("os", "times", "the clock os.{} of the processor", _ASK),
-    Refusal("time", _CPU, "the clock time.{} of the processor", _ASK),
-    Refusal("resource", "getrusage", "the clock resource.{} of the processor", _ASK),
-    Refusal("signal", "alarm setitimer sigwait sigwaitinfo sigtimedwait pause", "a wait with signal.{}", _AWAIT),
-    Refusal("select", "epoll kqueue devpoll", "waiting for files with select.{}", _NO_EPOLL),
-    Refusal("asyncio.events", "set_event_loop_policy", "a policy of event loops", _LEFT),
-    Refusal("uvloop", "Loop new_event_loop run install EventLoopPolicy", "uvloop.{}", _LEFT),
-    Refusal("_socket", "socket getaddrinfo socketpair", "a real socket by _socket.{}", "use the module socket"),
-    Refusal("socket", "fromfd", "a real socket made with socket.{}", "connect to a service"),
-    Refusal("socket", "create_server", "a socket that listens", "serve it with services={…}"),
+    RefusedNames("subprocess", "Popen.__init__", "a subprocess", _AS_FUNCTION),
+    RefusedNames("_posixsubprocess", "fork_exec", "a subprocess", _AS_FUNCTION),
+    RefusedNames("os", "system posix_spawn posix_spawnp startfile", "a program run by os.{}", _AS_FUNCTION),
+    RefusedNames("os", "fork forkpty", "a process of its own (os.{})", _IN_THREADS),
+    RefusedNames("os", "times", "the clock os.{} of the processor", _ASK),
+    RefusedNames("time", _CPU, "the clock time.{} of the processor", _ASK),
+    RefusedNames("resource", "getrusage", "the clock resource.{} of the processor", _ASK),
+    RefusedNames("signal", "alarm setitimer sigwait sigwaitinfo sigtimedwait pause", "a wait with signal.{}", _AWAIT),
+    RefusedNames("select", "epoll kqueue devpoll", "waiting for files with select.{}", _NO_EPOLL),
+    RefusedNames("asyncio.events", "set_event_loop_policy", "a policy of event loops", _LEFT),
+    RefusedNames("uvloop", "Loop new_event_loop run install EventLoopPolicy", "uvloop.{}", _LEFT),
+    RefusedNames("_socket", "socket getaddrinfo socketpair", "a real socket by _socket.{}", "use the module socket"),
+    RefusedNames("socket", "fromfd", "a real socket made with socket.{}", "connect to a service"),
+    RefusedNames("socket", "create_server", "a socket that listens", "serve it with services={…}"),
 )
 """Patched at the start; a module that is not loaded is imported, since it is small."""
 
@@ -76,9 +76,9 @@ ENDS: tuple[tuple[str, str, Callable[..., str]], ...] = (
 ends it; empty if nothing does."""
 
 WHEN_LOADED = (
-    Refusal("multiprocessing.process", "BaseProcess.start", "a process of multiprocessing", _IN_THREADS),
-    Refusal("concurrent.futures.process", "ProcessPoolExecutor.__init__", "a pool of processes", _IN_THREADS),
-    Refusal("grpc._cython.cygrpc", "Channel AioChannel", "a gRPC channel", "reach the service over HTTP"),
+    RefusedNames("multiprocessing.process", "BaseProcess.start", "a process of multiprocessing", _IN_THREADS),
+    RefusedNames("concurrent.futures.process", "ProcessPoolExecutor.__init__", "a pool of processes", _IN_THREADS),
+    RefusedNames("grpc._cython.cygrpc", "Channel AioChannel", "a gRPC channel", "reach the service over HTTP"),
 )
 """Patched once a program has imported the module."""
 
@@ -99,7 +99,7 @@ def patches() -> Iterable[Patch]:
             yield from _refused(module, refusal)
 
 
-def _refused(module: Any, refusal: Refusal) -> Iterator[Patch]:
+def _refused(module: Any, refusal: RefusedNames) -> Iterator[Patch]:
     for dotted in refusal.names.split():
         inner, _, name = dotted.rpartition(".")
         holder = getattr(module, inner, None) if inner else module

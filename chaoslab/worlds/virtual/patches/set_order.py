@@ -16,7 +16,7 @@ from typing import Any
 
 from anyio._backends._asyncio import CancelScope
 
-from chaoslab.worlds.virtual import loop
+from chaoslab.worlds.virtual import _loop as loop
 from chaoslab.worlds.virtual.context import here
 from chaoslab.worlds.virtual.patches import Patch
 

@@ -9,9 +9,10 @@ import ssl
 from collections.abc import Iterable
 from typing import Any
 
-from chaoslab.worlds.virtual import sockets, tls
+from chaoslab.worlds.virtual import _sockets as sockets
+from chaoslab.worlds.virtual import _tls as tls
+from chaoslab.worlds.virtual._loop import VirtualLoop
 from chaoslab.worlds.virtual.context import Unsupported, here
-from chaoslab.worlds.virtual.loop import VirtualLoop
 from chaoslab.worlds.virtual.patches import Patch
 
 real_socket, real_getaddrinfo = socket.socket, socket.getaddrinfo

@@ -1,0 +1,129 @@
+"""The number of attempts, of those that failed and of those given up, and of those ended in each interval of time."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from chaoslab.core.events import CallFinished, Fallback, PromptFinished, PromptStarted
+from chaoslab.record.history import History, Place
+
+WIDTHS_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 600.0, 3600.0, 21600.0, 86400.0, 604800.0, 2592000.0)
+STRETCHES = 40
+
+
+@dataclass(frozen=True)
+class Throughput:
+    """Ends per interval of `width_s`; the first begins with the first prompt. `lasted_s`: the time from there to the
+    last end."""
+
+    width_s: float
+    prompts: tuple[int, ...]
+    calls: tuple[int, ...]
+    lasted_s: float
+
+
+@dataclass
+class Ends:
+    """Collects the moments at which prompts and calls of batches ended, in their order."""
+
+    began_t: float | None = None
+    prompts: array[float] = field(default_factory=lambda: array("d"))
+    calls: array[float] = field(default_factory=lambda: array("d"))
+
+    def take(self, history: History) -> None:
+        if self.began_t is None:
+            self.began_t = next((record.t for record, _ in history.of(PromptStarted)), None)
+        self.prompts.extend([record.t for record, _ in history.of(PromptFinished)])
+        self.calls.extend([record.t for record, _ in history.of(CallFinished)])
+
+    def result(self) -> Throughput | None:
+        return _throughput(self.began_t or 0.0, self.prompts, self.calls)
+
+
+def throughput(history: History) -> Throughput | None:
+    """Counts per interval of a round width, at most 40 intervals. None if nothing ended."""
+    found = Ends()
+    found.take(history)
+    return found.result()
+
+
+def _throughput(began_t: float, prompts: Sequence[float], calls: Sequence[float]) -> Throughput | None:
+    ended = [max(moments) for moments in (prompts, calls) if moments]
+    if not ended:
+        return None
+    lasted_s = max(ended) - began_t
+    whole_hours = math.ceil(lasted_s / WIDTHS_S[-1] / STRETCHES) * WIDTHS_S[-1]
+    width_s = next((width for width in WIDTHS_S if lasted_s <= width * STRETCHES), whole_hours)
+    stretches = int(max(lasted_s, 0.0) / width_s) + 1
+
+    def stretch(moment: float) -> int:
+        return int(max(moment - began_t, 0.0) / width_s)
+
+    def binned(moments: Sequence[float]) -> tuple[int, ...]:
+        ends = [bisect_right(moments, n, key=stretch) for n in range(stretches)]
+        return tuple(end - begin for begin, end in pairwise([0, *ends]))
+
+    return Throughput(width_s, binned(prompts), binned(calls), lasted_s)
+
+
+@dataclass(frozen=True)
+class CallCounts:
+    """Counts of attempts: `made` in all, `to_model`, `failed`, `given_up`, `retries`, and `fallbacks`: those that the
+    lab's agent made around the proxy."""
+
+    made: int
+    to_model: int
+    failed: int
+    given_up: int
+    retries: int
+    fallbacks: int
+
+
+@dataclass
+class CallCount:
+    """Counts the attempts of batches."""
+
+    made: int = 0
+    to_model: int = 0
+    failed: int = 0
+    given_up: int = 0
+    retries: int = 0
+    fallbacks: int = 0
+
+    def take(self, history: History) -> None:
+        self.made += len(history.made)
+        self.to_model += sum([target == "model" for _, target, _, _ in history.made])
+        gone = len(history.given_up)
+        self.given_up += gone
+        self.failed += sum([not event.ok for _, event, _ in history.failed]) - gone
+        self.retries += len(retries(history))
+        self.fallbacks += sum(1 for _ in history.of(Fallback))
+
+    def result(self) -> CallCounts:
+        return CallCounts(self.made, self.to_model, self.failed, self.given_up, self.retries, self.fallbacks)
+
+
+def retries(history: History) -> list[Place]:
+    """The attempts at a request after its first, by the SDK, the tool, the agent or a new plan; without fallbacks, and
+    without those that were given up or came after nothing else. Recovery takes the same ones for retries, and
+    another request for the same thing (`incidents`)."""
+    around, gone = {at for _, _, at in history.placed(Fallback)}, history.given_up
+    again = [at for at in history.made if at[3] > 1 and at not in around]
+    if not gone:
+        return again
+    first: dict[tuple[str | None, str, int], int] = {}
+    for at in history.made - gone:
+        first[at[:3]] = min(at[3], first.get(at[:3], at[3]))
+    return [at for at in again if at not in gone and at[3] > first[at[:3]]]
+
+
+def calls(history: History) -> CallCounts:
+    """The counts over a run."""
+    found = CallCount()
+    found.take(history)
+    return found.result()

@@ -1,0 +1,198 @@
+"""The measures of a run, as they take its events: in the order of time, in batches of whole trials."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass, field, replace
+from sys import intern
+from typing import Any, Generic, Protocol, TypeVar
+
+from chaoslab.analysis.measures._calls import CallCount, Ends
+from chaoslab.analysis.measures._coverage import Reached
+from chaoslab.analysis.measures._spells import Spells
+from chaoslab.analysis.measures._usage import Bill, LimitsPassed
+from chaoslab.analysis.measures.amplification import RequestCounts
+from chaoslab.analysis.measures.errors import Failed
+from chaoslab.analysis.measures.faults import Disturbances, FaultStages, NotWitnessed, Uninjected
+from chaoslab.analysis.measures.latency import Attempts
+from chaoslab.analysis.measures.mttr import IncidentTimes
+from chaoslab.analysis.measures.recovery_quality import Recovered
+from chaoslab.analysis.measures.section import Section
+from chaoslab.analysis.measures.trials import TrialTable
+from chaoslab.analysis.verdict.guard import guarded
+from chaoslab.analysis.verdict.judge import verdicts
+from chaoslab.analysis.verdict.table import Verdict
+from chaoslab.core.events import (
+    CallFinished,
+    ChanceSet,
+    Event,
+    FaultsOff,
+    FaultWitnessed,
+    LabWarning,
+    PromptStarted,
+    RunFinished,
+    RunStarted,
+    StoryLeftOut,
+)
+from chaoslab.record.held import MAIN
+from chaoslab.record.history import IN_PROCESS, UNSEEN, History, of_functions
+
+SHOWN_MAX = 10_000
+"""The verdicts that are kept with the lines which show them."""
+
+
+class Takes(Protocol):
+    """A measure that takes batches: the history of each, and for some what was found out about it."""
+
+    def take(self, *given: Any, **more: Any) -> None: ...
+
+
+M = TypeVar("M", bound=Takes)
+T = TypeVar("T")
+
+
+class Taking(Generic[M]):
+    """A guard around a measure. Once it raises, it takes no more, and its sections are unknown."""
+
+    def __init__(self, measure: M) -> None:
+        self.measure, self.unknown = measure, ""
+
+    def take(self, history: History, *more: Any) -> None:
+        if not self.unknown:
+            self.unknown = guarded(lambda: self._take(history, *more), str)
+
+    def _take(self, history: History, *more: Any) -> str:
+        self.measure.take(history, *more)
+        return ""
+
+    def section(self, result: Callable[[M], T]) -> Section[T]:
+        """The result for what was taken."""
+        return Section(None, self.unknown) if self.unknown else Section.of(lambda: result(self.measure))
+
+
+@dataclass
+class Findings:
+    """The measures, and the facts about the run beside them. `unknown`: the kinds that its log has no place for."""
+
+    unknown: frozenset[type[Event]] = frozenset()
+    name: str = ""
+    started: RunStarted | None = None
+    finished: RunFinished | None = None
+    began_t: float | None = None
+    stated: bool = False
+    trials: list[str] = field(default_factory=list)
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    warnings: list[tuple[str, str]] = field(default_factory=list)
+    met: dict[str, frozenset[tuple[str, str]]] = field(default_factory=dict)
+    """The faults that were witnessed in each trial, with their targets."""
+    left_out: int = 0
+    """The trials whose stories were not kept."""
+
+    def __post_init__(self) -> None:
+        self.kinds: set[type[Event]] = set()
+        self.in_process = False
+        self._alike: dict[frozenset[tuple[str, str]], frozenset[tuple[str, str]]] = {}
+        self._told: dict[Verdict, Verdict] = {}
+        self._off: dict[str, list[str]] = {}
+        self.rows = Taking(TrialTable())
+        self.delivery = Taking(FaultStages())
+        self.coverage = Taking(Reached(self.delivery.measure))
+        self.not_met = Taking(NotWitnessed())
+        self.disturbances = Taking(Disturbances())
+        self.uninjected = Taking(Uninjected())
+        self.recovery = Taking(IncidentTimes())
+        self.calls = Taking(CallCount())
+        self.attempts = Taking(Attempts())
+        self.spells = Taking(Spells())
+        self.usage = Taking(Bill())
+        self.budgets = Taking(LimitsPassed())
+        self.throughput = Taking(Ends())
+        self.errors = Taking(Failed())
+        self.amplification = Taking(RequestCounts())
+        self.quality = Taking(Recovered())
+        self._alone: tuple[Taking[Any], ...] = (
+            self.delivery, self.coverage, self.not_met, self.disturbances, self.uninjected, self.recovery, self.calls,
+            self.attempts, self.spells, self.usage, self.budgets, self.throughput, self.errors,
+            self.amplification,
+        )  # fmt: skip
+
+    def spare(self, *measures: Taking[Any]) -> None:
+        """Has these take nothing."""
+        self._alone = tuple(each for each in self._alone if each not in measures)
+
+    def end(self) -> None:
+        """To be called after the last batch. Where stories were left out, those that are there are no fair sample, and
+        what is told from stories is not known."""
+        for name, trials in self._off.items():
+            where = f"{len(trials)} trials, from {trials[0]} to {trials[-1]}" if trials[1:] else trials[0]
+            self.warnings.append((MAIN, f"'{name}' was switched off while the run went on, in {where}"))
+        if self.left_out:
+            for measure in (
+                self.delivery, self.coverage, self.not_met, self.disturbances, self.uninjected, self.recovery,
+                self.calls, self.attempts, self.spells, self.throughput, self.errors, self.amplification,
+            ):  # fmt: skip
+                measure.unknown = f"{self.left_out} stories of trials that ended well were left out (keep='failed')"
+
+    def take(self, history: History, judged: Mapping[str, Verdict] | None = None) -> None:
+        """Adds a batch, or a whole run. `judged`: the verdicts on its trials, if they are known."""
+        if not self.name:
+            self.name = history.run
+        self.started = self.started or history.first(RunStarted)
+        self.finished = self.finished or history.first(RunFinished)
+        self.running = history.running and self.finished is None
+        self.kinds |= history.kinds
+        self.in_process = self.in_process or any(e.via in IN_PROCESS for _, e in history.of(CallFinished))
+        if self.began_t is None:
+            self.began_t = next((record.t for record, _ in history.of(PromptStarted)), None)
+        self.stated = self.stated or any(event.stated for _, event in history.of(PromptStarted))
+        self.trials += history.trials
+        self.warnings += [(record.writer, event.message) for record, event in history.of(LabWarning)]
+        self.warnings += [
+            (record.writer, f"{event.said}, from {record.trial} on") for record, event in history.of(ChanceSet)
+        ]
+        for record, off in history.of(FaultsOff):
+            for name in off.injections:
+                self._off.setdefault(name, []).append(record.trial or "")
+        for record, event in history.of(FaultWitnessed):
+            if record.trial is not None:
+                self.meet(record.trial, {(event.fault, event.target)})
+        for record, left_out in history.of(StoryLeftOut):
+            self.left_out += 1
+            if record.trial is not None and left_out.met:
+                self.meet(record.trial, {(fault, at) for fault, by in left_out.met.items() for at in by})
+        judged = verdicts(history) if judged is None else judged
+        self.verdicts |= {trial: self.thin(verdict) for trial, verdict in judged.items()}
+        self.rows.take(history, {trial: verdict.outcome.value for trial, verdict in judged.items()})
+        self.quality.take(history, judged)
+        for measure in self._alone:
+            measure.take(history)
+
+    def meet(self, trial: str, faults: Set[tuple[str, str]]) -> None:
+        """Adds faults to those that a trial met. Most trials that met any met the same, which are kept once."""
+        found = self.met.get(trial, frozenset()) | faults
+        self.met[intern(trial)] = self._alike.setdefault(found, found)
+
+    def thin(self, verdict: Verdict) -> Verdict:
+        """The verdict, without the lines that show it where there are too many: equal ones are kept once then."""
+        if verdict.evidence and self.told_all:
+            verdict = replace(verdict, evidence=tuple(replace(each, lines=()) for each in verdict.evidence))
+        return self._told.setdefault(verdict, verdict)
+
+    @property
+    def told_all(self) -> bool:
+        """True if the lines that show a further verdict are not kept."""
+        return len(self._told) >= SHOWN_MAX
+
+    @property
+    def damaged(self) -> set[str]:
+        """The trials that were hit by what nobody injected."""
+        return {*self.uninjected.measure.damage.trials, *self.disturbances.measure.hit}
+
+    @property
+    def of_functions(self) -> bool:
+        """As `History.of_functions`."""
+        return self.in_process if self.started is None else of_functions(self.started)
+
+    def has(self, kind: type[Event]) -> bool:
+        """As `History.has`."""
+        return kind not in self.unknown and (kind not in UNSEEN or not self.of_functions or kind in self.kinds)

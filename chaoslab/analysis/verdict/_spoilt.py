@@ -1,0 +1,125 @@
+"""Reasons why a trial allows no conclusion: a fault that nobody met, or the lab itself in the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from operator import attrgetter
+from typing import Any
+
+from chaoslab.analysis.verdict import traits
+from chaoslab.analysis.verdict.ledger import Finding, FindingKind
+from chaoslab.analysis.verdict.seen import TrialEvents, line
+from chaoslab.core.events import (
+    OPEN,
+    AttemptRef,
+    CallDisturbed,
+    CallFinished,
+    FaultArmed,
+    FaultHealed,
+    FaultHeldBack,
+    FaultInjected,
+    FaultUnreached,
+    FaultWitnessed,
+)
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record
+
+_at = attrgetter("turn", "target", "request", "attempt", "request_id")
+"""The fields by which two attempts of a trial are the same: those that an `AttemptRef` is compared by."""
+_whose = attrgetter("injection", "turn", "target", "request", "attempt", "request_id")
+"""The same, and the injection."""
+
+
+def disturbed(seen: TrialEvents) -> Finding | None:
+    """A call that was hit by something that nobody injected."""
+    for record, event in seen.of(CallDisturbed):
+        text = f"{event.target} {event.request}.{event.attempt} was hit by what nobody injected: {event.why}"
+        return Finding(FindingKind.DISTURBED, text, (line(record),))
+    return None
+
+
+def failed_in_outages(history: History, trial: str) -> set[AttemptRef]:
+    """The attempts that failed since the process of their service was stopped: no fault of a lane can show on them."""
+    return _in_outages(history.of(FaultWitnessed, trial=trial), history.of(CallFinished, trial=trial))
+
+
+def _in_outages(
+    met: Iterable[tuple[Record, FaultWitnessed]], calls: Iterable[tuple[Record, CallFinished]]
+) -> set[AttemptRef]:
+    struck = {event.at for _, event in met if traits.of_process(event.fault)}
+    return {event.at for _, event in calls if not event.ok and event.at in struck} if struck else struck
+
+
+def armed_in_vain(seen: TrialEvents) -> Finding | None:
+    """A fault that was armed, and that no caller met."""
+    if not seen.of(FaultArmed):
+        return None
+
+    def where(event: FaultArmed | FaultWitnessed | FaultHealed) -> tuple[str, str, str, int, int]:
+        return event.fault, event.injection, event.target, event.request, event.attempt
+
+    met = {where(event) for _, event in seen.of(FaultWitnessed)}
+    met |= {where(event) for _, event in seen.of(FaultHealed) if event.masked_by or event.idle}
+    ended = None
+    for record, event in seen.of(FaultArmed):
+        if where(event) in met or event.at in _in_outages(seen.of(FaultWitnessed), seen.of(CallFinished)):
+            continue
+        ended = ended or {_at(end): end for _, end in seen.calls()}
+        if _goes_on(event, ended):
+            continue
+        text = f"{event.fault} was armed on {event.target} {event.request}.{event.attempt} and not witnessed"
+        return Finding(FindingKind.NOT_MET, text, (line(record),))
+    return None
+
+
+def unseen(seen: TrialEvents) -> Finding | None:
+    """A fault that was injected into a call, and that its caller did not meet: it was gone before, or saw nothing of
+    it. A call that met another fault shows no more than that one, if it ended, or if that one held it to its end. A
+    call that goes on has not missed its fault."""
+    if not seen.of(FaultInjected):
+        return None
+    owners = [_whose(event) for _, event in seen.of(FaultWitnessed)]
+    if owners == [_whose(event) for _, event in seen.of(FaultInjected)]:
+        return None  # most trials: each was witnessed, one after the other
+    own = set(owners)
+    explained = own | {_whose(event) for _, event in seen.of(FaultHealed) if event.masked_by}
+    missed = [pair for pair in seen.of(FaultInjected) if _whose(pair[1]) not in explained]
+    if not missed:
+        return None
+    ended = {_at(event): event for _, event in seen.calls()}
+    met = {at[1:] for at in own}
+    for record, event in missed:
+        end = ended.get(_at(event))
+        if end is None or _goes_on(event, ended):
+            continue
+        gone = end.cancelled
+        if gone or _at(event) not in met:
+            where = f"{event.target} {event.request}.{event.attempt}"
+            why = "the call was over before its caller met it" if gone else "its caller saw nothing of it"
+            return Finding(FindingKind.NOT_MET, f"{event.fault} was injected on {where}, and {why}", (line(record),))
+    return None
+
+
+def _goes_on(fault: FaultInjected | FaultArmed, ended: Mapping[tuple[Any, ...], CallFinished]) -> bool:
+    """True if the call was open at the trial's end, or if its caller gave up a call that the fault held back and asked
+    again: then the fault has acted, whatever the first call would have shown."""
+    at = _at(fault)
+    end = ended.get(at)
+    if end is not None and end.error == OPEN:
+        return True
+    if end is not None and end.cancelled and traits.delays(fault.fault):
+        return any(each[:3] == at[:3] and each[3] > at[3] for each in ended)
+    return False
+
+
+def unreached(seen: TrialEvents) -> Finding | None:
+    """A fault for a numbered request that never came up, or was held back."""
+    held = {(event.injection, event.target, event.request): event.limit for _, event in seen.of(FaultHeldBack)}
+    for record, event in seen.of(FaultUnreached):
+        never = event.request > event.made
+        why = f"and there were {event.made}" if never else "which another fault took first"
+        if limit := held.get((event.injection, event.target, event.request)):
+            why = f"where it was held back: {limit}"
+        text = f"'{event.injection}' is for request {event.request} of {event.target}, {why}"
+        return Finding(FindingKind.NOT_MET, text, (line(record),))
+    return None

@@ -1,0 +1,77 @@
+"""A step as a process of its own, so that whatever it does, the campaign goes on to take it back."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+from chaoslab.base.clock import system
+from chaoslab.campaigns.load import RoundUnit
+from chaoslab.config.settings import inherited
+
+GRACE_S = 5.0
+"""The time that a step has to end by itself once it was asked to."""
+LOOK_S = 0.05
+
+
+_libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+PDEATHSIG = 1
+"""The request of `prctl` for a signal when the parent is gone."""
+
+
+def _end_with_parent() -> None:
+    """Has the kernel end this process when the campaign's is killed. Elsewhere than on Linux its lease alone does."""
+    if _libc is not None:
+        _libc.prctl(PDEATHSIG, signal.SIGTERM)
+
+
+class StepUnderWay(Protocol):
+    """A step under way."""
+
+    def poll(self) -> int | None:
+        """Its exit code; None while it runs."""
+
+    def end(self) -> int:
+        """Ends it, and returns its exit code."""
+
+
+class Process:
+    """A program and its own children. What it prints is appended to `output`. Raises OSError: it cannot be run."""
+
+    def __init__(self, words: Sequence[str], *, folder: Path, variables: dict[str, str], output: Path) -> None:
+        with output.open("ab") as file:
+            self._made = subprocess.Popen(
+                words, cwd=folder, env={**inherited(), **variables}, stdin=subprocess.DEVNULL, stdout=file,
+                stderr=file, start_new_session=True, preexec_fn=_end_with_parent if _libc is not None else None,
+            )  # fmt: skip
+
+    def poll(self) -> int | None:
+        return self._made.poll()
+
+    def end(self) -> int:
+        until_s = system.monotonic() + GRACE_S
+        self._signal(signal.SIGINT)
+        while self.poll() is None and system.monotonic() < until_s:
+            system.sleep(LOOK_S)
+        self._signal(signal.SIGKILL)  # for its children too, since those in the background hear no Ctrl-C
+        return self._made.wait()
+
+    def _signal(self, number: int) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self._made.pid, number)
+
+
+def words_of(unit: RoundUnit, *, logs: Path, trials: int | None) -> list[str]:
+    """The program of a unit. A command's own `chaoslab` is the one that runs."""
+    own = [sys.executable, "-m", "chaoslab"]
+    step = unit.spec
+    if step.command is not None:
+        return [*own, *step.command[1:]] if step.command[0] == "chaoslab" else list(step.command)
+    level = ["--chaos-level", f"{unit.level:g}"] if unit.level is not None else []
+    number = ["--trials", str(trials)] if trials is not None else []
+    return [*own, "test", str(step.scenario), *level, *number, "--logs", str(logs), "--quiet"]

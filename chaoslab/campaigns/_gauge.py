@@ -1,0 +1,124 @@
+"""The measures of a campaign while its steps run: it follows the logs of every run in its folder."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from chaoslab.analysis.verdict.table import Outcome
+from chaoslab.core.events import CallFinished, FaultWitnessed, Usage
+from chaoslab.record.follow import Follower
+from chaoslab.record.lines import Record
+from chaoslab.record.rulings import Rulings, RulingState
+
+if TYPE_CHECKING:
+    from chaoslab.campaigns._spec import ObjectiveSpec
+
+RATED_MIN = 10
+"""The fewest calls that have a rate."""
+HARM = f"{Outcome.HARM}:"
+
+
+class Gauge:
+    """The measures of all runs that begin in `logs` after it is made. `over_s`: the longest time that a rate is taken
+    over."""
+
+    def __init__(self, logs: Path, *, slo: ObjectiveSpec | None = None, over_s: float = 0.0) -> None:
+        self._logs, self._slo, self._over_s = logs, slo, over_s
+        self._old = set(self._there())
+        self._follows: dict[Path, Follower] = {}
+        self._calls: deque[tuple[float, bool, bool, float]] = deque()
+        self._sums: list[float] = [0, 0, 0, 0.0]
+        self._base_s = self._now_s = 0.0
+        self.cost = 0.0
+        self.faults = 0
+        self._ruled: dict[Path, tuple[int, int, int]] = {}
+
+    def _there(self) -> Iterable[Path]:
+        with suppress(FileNotFoundError):
+            yield from (each for each in self._logs.iterdir() if each.is_dir() and not each.is_symlink())
+
+    def look(self) -> None:
+        """Takes what was written since the last look."""
+        for folder in sorted({*self._there()} - self._old):
+            if folder not in self._follows:
+                self._follows[folder], self._base_s = Follower(folder), self._now_s
+            follower = self._follows[folder]
+            with suppress(OSError):  # a run that somebody deletes meanwhile tells no more
+                for record in follower.new():
+                    self.take(record)
+                rulings = Rulings.read(folder)
+                self._ruled[folder] = _counted(rulings)
+                if follower.ended and (rulings is None or rulings.state is not None):  # no ruling is to come
+                    follower.close()
+                    self._old.add(folder)
+
+    def take(self, record: Record) -> None:
+        """Takes one event of a run."""
+        event = record.event
+        self._now_s = max(self._now_s, self._base_s + record.t)
+        if isinstance(event, CallFinished):
+            late = self._slo is not None and event.duration_s > self._slo.within
+            each = (self._base_s + record.t, not event.ok, not event.ok or late, event.duration_s)
+            for n, more in enumerate((1, *each[1:])):
+                self._sums[n] += more
+            if self._over_s:
+                self._calls.append(each)
+                while self._calls[0][0] < self._now_s - self._over_s:
+                    self._calls.popleft()
+        elif isinstance(event, Usage):
+            self.cost += event.cost_usd or 0.0
+        elif isinstance(event, FaultWitnessed):
+            self.faults += 1
+
+    @property
+    def trials(self) -> int:
+        """The trials that were ruled on."""
+        return sum(each[0] for each in self._ruled.values())
+
+    @property
+    def failed(self) -> int:
+        return sum(each[1] for each in self._ruled.values())
+
+    @property
+    def harm(self) -> int:
+        return sum(each[2] for each in self._ruled.values())
+
+    @property
+    def calls(self) -> int:
+        return int(self._sums[0])
+
+    @property
+    def failed_calls(self) -> int:
+        return int(self._sums[1])
+
+    def value(self, measure: str, over_s: float | None = None) -> float | None:
+        """The value of a measure; None if there is too little for a rate."""
+        if measure in ("harm", "failed", "faults", "cost"):
+            return float(getattr(self, measure))
+        of = self._sums
+        if over_s is not None:
+            calls = [call for call in self._calls if call[0] >= self._now_s - over_s]
+            of = [len(calls), *(sum(call[n] for call in calls) for n in (1, 2, 3))]
+        if of[0] < RATED_MIN:
+            return None
+        if measure == "slo_burn":
+            assert self._slo is not None
+            return float(of[2] / of[0] / (1 - self._slo.share))
+        return float(of[1 if measure == "error_rate" else 3] / of[0])
+
+    def close(self) -> None:
+        for each in self._follows.values():
+            each.close()
+
+
+def _counted(rulings: Rulings | None) -> tuple[int, int, int]:
+    """The trials of a run that were ruled on, failed, and ended in harm."""
+    if rulings is None:
+        return 0, 0, 0
+    ruled = rulings.by_trial.values()
+    harmed = (any(why.startswith(HARM) for why in each.reasons) for each in ruled)
+    return len(ruled), sum(each.state is RulingState.FAILED for each in ruled), sum(harmed)

@@ -1,0 +1,92 @@
+"""Probes of the steady state: a look at a service, a database, a command or a measure, against a bound."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from chaoslab.base.clock import Clock, system
+from chaoslab.base.jsonable import line
+from chaoslab.campaigns.bounds import Bound
+
+if TYPE_CHECKING:
+    from chaoslab.campaigns._spec import ProbeSpec
+
+WHY = 200
+_NUMBER = re.compile(rb"-?\d+(?:\.\d+)?")
+
+
+class Unreached(Exception):
+    """A probe has no value. The message is the reason, in one line."""
+
+
+def looked_at(
+    probe: ProbeSpec, bound: Bound, *, folder: Path, measured: Callable[[str], float | None], clock: Clock = system
+) -> tuple[float | None, str]:
+    """The value of a probe if it has one, and the reason for which it does not hold, in one line; empty if it does.
+    `measured`: the campaign's measures; one that has no value yet holds. Paths and commands are of `folder`."""
+    try:
+        value = _value(probe, folder, measured, clock)
+    except Unreached as error:
+        return None, f"{probe.name}: {error}"
+    if value is None or bound.holds(value):
+        return value, ""
+    return value, f"{probe.name}: {value:g}, should be {bound}"
+
+
+def _value(probe: ProbeSpec, folder: Path, measured: Callable[[str], float | None], clock: Clock) -> float | None:
+    if probe.measure is not None:
+        return measured(probe.measure)
+    if probe.http is not None:
+        return _http(probe, probe.http, clock)
+    if probe.sql is not None:
+        return _sql(probe, folder / probe.sql)
+    return _command(probe, folder)
+
+
+def _http(probe: ProbeSpec, address: str, clock: Clock) -> float:
+    import httpx
+
+    began_s = clock.monotonic()
+    try:
+        reply = httpx.get(address, timeout=probe.within)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise Unreached(f"{address} cannot be reached: {line(str(error) or type(error).__name__, WHY)}") from None
+    return clock.monotonic() - began_s if probe.of == "seconds" else float(reply.status_code)
+
+
+def _sql(probe: ProbeSpec, file: Path) -> float:
+    try:
+        database = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=probe.within)
+        try:
+            row = database.execute(str(probe.query)).fetchone()
+        finally:
+            database.close()
+    except (sqlite3.Error, sqlite3.Warning) as error:
+        raise Unreached(f"{file} cannot be asked: {line(str(error), WHY)}") from None
+    try:
+        return float(row[0])
+    except (TypeError, ValueError, IndexError):
+        raise Unreached(f"the query gives {line(str(row), WHY)}, and no number") from None
+
+
+def _command(probe: ProbeSpec, folder: Path) -> float:
+    words = probe.command or []
+    try:
+        done = subprocess.run(
+            words, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=probe.within, check=False
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise Unreached(f"{words[0]} did not end within {probe.within:g} s") from None
+    except OSError as error:
+        raise Unreached(f"{words[0]} cannot be run: {error.strerror}") from None
+    if probe.of != "output":
+        return float(done.returncode)
+    found = _NUMBER.search(done.stdout)
+    if done.returncode or found is None:
+        raise Unreached(f"{words[0]} gives no number (exit code {done.returncode})")
+    return float(found[0])

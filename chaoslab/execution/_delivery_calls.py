@@ -1,0 +1,271 @@
+"""The callers in the check of faults: a function is called, a service and a model are asked over HTTP. Each makes as
+many calls as a cell says, in a trial of its own."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import cache, partial
+from typing import Any
+
+from chaoslab.analysis.measures.delivery import DeliveryCell
+from chaoslab.base.clock import system
+from chaoslab.base.parsers import SECONDS_MAX
+from chaoslab.core.fault import load, trait
+from chaoslab.core.plan import Injection
+from chaoslab.execution.options import RunArguments
+from chaoslab.execution.trial import Trial, numbered
+from chaoslab.model.app import Answered
+from chaoslab.model.formats.common import Format
+from chaoslab.model.offline import OfflineModel
+
+TIMEOUT_S = 2.0
+STEP_S = 0.1
+QUESTIONS = {False: "Order 17 teas.", True: "Thanks."}
+"""Streamed or not → a request that the offline model answers in few words, and in a whole answer with a number."""
+WHOLE_OF_STREAMED = 7
+"""The whole answers for each streamed one, which takes twice as long, of a fault that is met in both."""
+ANSWERS_MAX = 1_000
+"""The most answers of the model that a trial remembers: some faults make each request another."""
+SHOP, MODEL = "shop.test", "api.openai.com"
+ORDER = {
+    "order": 17, "name": "Tea", "amount": 12.5, "due": "2026-06-01", "paid": True, "customer": "ann@shop.test",
+    "lines": [{"item": "tea", "count": 2, "price": 4.0}, {"item": "cup", "count": 1, "price": 4.5}], "total": 12.5,
+}  # fmt: skip
+LIST = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'
+LISTED = b'{"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "price", "description": "Price"}]}}'
+"""A request for the list of tools in MCP, and the answer."""
+CALLERS: Mapping[str, int] = {"concurrency_limit": 2}
+"""The callers at once, each in a thread of its own, of a fault that a caller alone never meets."""
+BUSY_S = 0.01
+"""The seconds of a call that has to overlap with others."""
+TIMED = frozenset({"clock_skew"})
+"""The faults that only a target meets that asks for the time."""
+
+
+def _trial(agent: Callable[[str], str], cell: DeliveryCell, fault: Injection, **world: Any) -> Trial:
+    asked = RunArguments(
+        agent, "check", faults=[fault], seed=cell.seed, twin=False, timeout_s=TIMEOUT_S, deadline_s=SECONDS_MAX,
+        calls_max=10**9, model_calls_max=10**9, settle_s=0, **world,
+    )  # fmt: skip
+    (trial,) = numbered(asked, range(1))
+    return trial
+
+
+def _function(cell: DeliveryCell, fault: Injection) -> Trial:
+    at_work = _at_work(cell)
+
+    def get_order(order: int) -> dict[str, Any]:
+        at_work()
+        return {**ORDER, "order": order}
+
+    def calling(calls: int) -> None:
+        for number in range(calls):
+            _pass_time(number)
+            with suppress(Exception):
+                get_order(number % 7)
+
+    return _trial(_agent(cell, calling), cell, fault, reads=[get_order])
+
+
+def _service(cell: DeliveryCell, fault: Injection) -> Trial:
+    at_work = _at_work(cell)
+
+    def shop(environ: Any, start_response: Any) -> list[bytes]:
+        at_work()
+        body = _order(environ["PATH_INFO"])
+        start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
+        return [body]
+
+    def telling(_: Any, start_response: Any) -> list[bytes]:
+        start_response("200 OK", [("Content-Type", "text/event-stream")])
+        return [f"data: {json.dumps(line)}\n\n".encode() for line in ORDER.items()]
+
+    def listing(_: Any, start_response: Any) -> list[bytes]:
+        start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(LISTED)))])
+        return [LISTED]
+
+    def asking(calls: int) -> None:
+        wanted = ("POST", "/mcp", LIST) if lists else None
+        _ask(SHOP, calls, lambda number: wanted or ("GET", f"/orders/{number % 7}", None), tls=_in_handshake(cell))
+
+    lists = trait(load(cell.fault), "of_listing")
+    streams = load(cell.fault).layer == "stream"
+    return _trial(
+        _agent(cell, asking), cell, fault, services={SHOP: listing if lists else telling if streams else shop}
+    )
+
+
+@cache
+def _order(path: str) -> bytes:
+    """The shop's answer, which is spelt once: the check asks for the same few orders for ever."""
+    return json.dumps({**ORDER, "order": int(path.rpartition("/")[2])}).encode()
+
+
+def _model(cell: DeliveryCell, fault: Injection) -> Trial:
+    def asking(calls: int) -> None:
+        def request(number: int) -> tuple[str, str, bytes | None]:
+            return "POST", "/v1/chat/completions", bodies[number % len(bodies)]
+
+        _ask(MODEL, calls, request, tls=_in_handshake(cell))
+
+    fault_class = load(cell.fault)
+    whole = fault_class.layer != "stream"
+    streams = not whole or trait(fault_class, "of_model")
+    ways = [False] * WHOLE_OF_STREAMED * whole + [True] * streams
+    long = fault_class.layer == "context"
+    bodies = [_chat(stream=stream, tools=tools, long=long) for stream in ways for tools in (True, False)]
+    return _trial(_agent(cell, asking), cell, fault, services={MODEL: _RememberingModel(_at_work(cell))})
+
+
+def _agent(cell: DeliveryCell, calling: Callable[[int], None]) -> Callable[[str], str]:
+    """An agent that makes the calls of a cell, by as many callers as its fault needs."""
+    callers = CALLERS.get(cell.fault, 1)
+
+    def agent(_: str) -> str:
+        others = [threading.Thread(target=calling, args=(cell.calls // callers,)) for _ in range(callers - 1)]
+        for other in others:
+            other.start()
+        calling(cell.calls - len(others) * (cell.calls // callers))
+        for other in others:
+            other.join()
+        return "done"
+
+    return agent
+
+
+def _at_work(cell: DeliveryCell) -> Callable[[], object]:
+    """The function that a target calls at each call: nothing but what the fault needs."""
+    if cell.fault in CALLERS:
+        return partial(system.sleep, BUSY_S)
+    return system.utc if cell.fault in TIMED else lambda: None
+
+
+def _in_handshake(cell: DeliveryCell) -> bool:
+    """True if the fault is met in the handshake of TLS, which takes a client of https."""
+    return bool(trait(load(cell.fault), "refuses_at") == "handshake")
+
+
+class _RememberingModel(OfflineModel):
+    """The offline model, which works out the answer to each request once: the check sends the same few for ever."""
+
+    def __init__(self, at_work: Callable[[], object]) -> None:
+        super().__init__()
+        self._at_work = at_work
+        self._answers: dict[tuple[str, bytes], Answered] = {}
+
+    def _answer(self, shape: Format, method: str, environ: Mapping[str, Any], body: bytes) -> Answered:
+        self._at_work()
+        key = environ["PATH_INFO"], body
+        known = self._answers.get(key)
+        if known is None:
+            status, fields, parts = super()._answer(shape, method, environ, body)
+            known = status, fields, tuple(parts)
+            if len(self._answers) < ANSWERS_MAX:
+                self._answers[key] = known
+        return known
+
+
+SEAMS: Mapping[str, tuple[Callable[[DeliveryCell, Injection], Trial], str]] = {
+    "function": (_function, "get_order"), "service": (_service, SHOP), "model": (_model, MODEL),
+}  # fmt: skip
+"""The seams, and the target in each."""
+
+
+def _pass_time(number: int) -> None:
+    """Lets time pass now and then, which some faults count."""
+    if number % 10 == 0:
+        system.sleep(STEP_S)
+
+
+def _ask(host: str, calls: int, request: Callable[[int], tuple[str, str, bytes | None]], *, tls: bool) -> None:
+    """Sends so many requests over one connection, or the next if one is lost."""
+    context = ssl.create_default_context() if tls else None
+    connection: socket.socket | None = None
+    for number in range(calls):
+        _pass_time(number)
+        try:
+            if connection is None:
+                connection = socket.create_connection((host, 443 if tls else 80), timeout=TIMEOUT_S)
+                if context is not None:
+                    connection = context.wrap_socket(connection, server_hostname=host)
+            connection.sendall(_spelt(host, *request(number)))
+            kept = _answered(connection)
+        except OSError:  # whatever it was, the fault's witness says if it was the fault
+            kept = False
+        if connection is not None and not kept:
+            connection.close()
+            connection = None
+
+
+_LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)")
+
+
+@cache
+def _spelt(host: str, method: str, path: str, body: bytes | None) -> bytes:
+    """A request as bytes."""
+    lines = [f"{method} {path} HTTP/1.1", f"Host: {host}", "Accept: */*"]
+    if body is not None:
+        lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
+    return "\r\n".join([*lines, "", ""]).encode() + (body or b"")
+
+
+def _answered(connection: socket.socket) -> bool:
+    """Reads an answer to its end; True if the connection may be asked again. A client of the standard library takes as
+    long for its headers as all of the lab does for the call. Raises OSError: the connection failed, or nothing came in
+    time."""
+    data = b""
+    while b"\r\n\r\n" not in data:
+        if not (part := connection.recv(65536)):
+            return False
+        data += part
+    head, _, body = data.partition(b"\r\n\r\n")
+    fields = head.lower() + b"\r\n"
+    length = _LENGTH.search(fields)
+    if length is None and b"\r\ntransfer-encoding: chunked" not in fields:
+        while connection.recv(65536):
+            pass
+        return False
+    while len(body) < int(length[1]) if length else not body.endswith(b"0\r\n\r\n"):
+        if not (part := connection.recv(65536)):
+            return False
+        body += part
+    return b"\r\nconnection: close" not in fields
+
+
+def _chat(*, stream: bool, tools: bool, long: bool) -> bytes:
+    """A request to a model. With `tools`, it is to make a call. A long conversation holds two results of a tool."""
+    parameters = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    tool = {"type": "function", "function": {"name": "current_weather", "parameters": parameters}}
+
+    def asked_for(call: str, warmth: float) -> list[dict[str, Any]]:
+        function = {"name": "current_weather", "arguments": '{"city": "Oslo"}'}
+        return [
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": call, "type": "function", "function": function}],
+            },
+            {"role": "tool", "tool_call_id": call, "content": json.dumps({"temp": warmth})},
+        ]
+
+    system = {"role": "system", "content": "You are a helpful assistant."}
+    asked = {"role": "user", "content": "How warm is it in Paris?" if tools else QUESTIONS[stream]}
+    before: list[dict[str, Any]] = [
+        {"role": "user", "content": "Is Zürich a city?"},
+        {"role": "assistant", "content": "Zürich is a city in Switzerland."},
+        {"role": "user", "content": "How warm is it in Oslo, and now?"},
+        *asked_for("c1", 21.5),
+        *asked_for("c2", 19.0),
+        {"role": "assistant", "content": "21.5 degrees in Oslo, and 19 now."},
+    ]
+    messages = [system, *(before if long else ()), asked]
+    offered = {"tools": [tool]} if tools else {}
+    return json.dumps(
+        {"model": "gpt-5", "messages": messages, "stream": stream, **offered}, ensure_ascii=False
+    ).encode()

@@ -1,0 +1,109 @@
+"""The place of a user's trial: a world of virtual time, or this process in real time."""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio import _get_running_loop, _set_running_loop
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Protocol
+
+from chaoslab.base.clock import system
+from chaoslab.base.dice import Dice
+from chaoslab.seams.functions.seam import Turns
+from chaoslab.worlds.virtual.context import own_line
+
+LOOK_S = 0.01
+"""The time between two looks at what is under way, in real time."""
+
+
+class TrialPlace(Protocol):
+    """A place in which one trial runs."""
+
+    @property
+    def warnings(self) -> list[str]:
+        """Warnings about what the program asked of it."""
+
+    def entered(self) -> AbstractContextManager[None]: ...
+    def run(self, work: Callable[[], Any], *, over: Callable[[], object]) -> Any:
+        """Runs the work, then calls `over`: later events, from threads that outlive the work, are no part of the
+        trial."""
+
+    def run_async(self, work: Callable[[], Coroutine[Any, Any, Any]], *, over: Callable[[], object]) -> Any: ...
+
+    def settle(self, within_s: float, busy: Callable[[], Sequence[str]]) -> None:
+        """Lets what is under way go on after the answer, for at most so long; to be called by the work. `busy`:
+        the calls under way, for a world that sees nothing else."""
+
+    async def settle_async(self, within_s: float, busy: Callable[[], Sequence[str]]) -> None: ...
+
+    def pending(self, busy: Callable[[], Sequence[str]]) -> list[str]:
+        """Lines about what was under way still when the time to settle was over. `busy`: the calls; if
+        there are none, threads that only turn, such as for a pulse, are left out."""
+
+    def aside(self, work: Callable[[], None]) -> None:
+        """Runs the work in this world, before the trial or after it. It takes none of the trial's time."""
+
+    def turns(self, order: Dice | Mapping[int, Sequence[str]], told: Callable[[Sequence[str]], object]) -> Turns | None:
+        """The turns of calls that begin at the same moment; None in real time. `order`, `told`: as in
+        `Turns`."""
+
+    def pace(self, function: str) -> int:
+        """Counts this call of the function, and returns the number of calls until it must be asked again, this one
+        included. Ends an endless trial."""
+
+
+class Here:
+    """This process, in real time. The first call after the deadline raises SystemExit, and `late` describes it. Agents
+    do not take SystemExit for a failure, event loops stop at it, and threads end by it silently."""
+
+    def __init__(self, deadline_s: float) -> None:
+        self.deadline_s, self.deadline, self.late = deadline_s, system.monotonic() + deadline_s, ""
+
+    @property
+    def warnings(self) -> list[str]:
+        return []
+
+    def turns(self, order: Dice | Mapping[int, Sequence[str]], told: Callable[[Sequence[str]], object]) -> None:
+        """None: nothing happens at the same moment."""
+
+    def pace(self, function: str) -> int:
+        if system.monotonic() <= self.deadline and not self.late:
+            return 1
+        self.late = self.late or f"{own_line()} calls {function} after the deadline of {self.deadline_s:g} s"
+        raise SystemExit(self.late)
+
+    def runaway(self, why: str) -> None:
+        """Ends an endless trial at its next call of a function."""
+        self.late = self.late or why
+
+    def entered(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def settle(self, within_s: float, busy: Callable[[], Sequence[str]]) -> None:
+        until_s = system.monotonic() + within_s
+        while busy() and system.monotonic() < until_s:
+            system.sleep(LOOK_S)
+
+    async def settle_async(self, within_s: float, busy: Callable[[], Sequence[str]]) -> None:
+        until_s = system.monotonic() + within_s
+        while busy() and system.monotonic() < until_s:
+            await system.asleep(LOOK_S)
+
+    def pending(self, busy: Callable[[], Sequence[str]]) -> list[str]:
+        return [*busy()]
+
+    def aside(self, work: Callable[[], None]) -> None:
+        work()
+
+    def run(self, work: Callable[[], Any], *, over: Callable[[], object]) -> Any:
+        outer = _get_running_loop()
+        _set_running_loop(None)  # in a notebook, for example: its loop rests while the trial's loop runs
+        try:
+            return work()
+        finally:
+            over()
+            _set_running_loop(outer)
+
+    def run_async(self, work: Callable[[], Coroutine[Any, Any, Any]], *, over: Callable[[], object]) -> Any:
+        return self.run(lambda: asyncio.run(work()), over=over)

@@ -1,0 +1,143 @@
+"""Calls a user's agent: in its own event loop if it gives awaitables, and until its streamed answer is whole."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import inspect
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from chaoslab.base.boundary import let_through
+from chaoslab.base.clock import system
+from chaoslab.base.jsonable import describe_error, to_jsonable
+from chaoslab.execution._place import TrialPlace
+from chaoslab.seams import adapters
+
+
+class Loop:
+    """The event loop of a trial whose agent gives awaitables, one for all turns, made when the first one comes."""
+
+    def __init__(self) -> None:
+        self._runner: asyncio.Runner | None = None
+
+    def fetched(self, answer: Any) -> Any:
+        """The awaited answer if it is an awaitable, the whole one if it is a generator."""
+        if type(answer) is str:
+            return answer
+        if inspect.isawaitable(answer) or inspect.isasyncgen(answer):
+            self._runner = self._runner or asyncio.Runner()
+            return self._runner.run(awaited(answer))
+        return _run(answer)
+
+    def sleep(self, delay_s: float) -> None:
+        """Waits; tasks that a turn has left in the loop go on meanwhile."""
+        if self._runner is None:
+            system.sleep(delay_s)
+        else:
+            self._runner.run(system.asleep(delay_s))
+
+    def settle(self, place: TrialPlace, within_s: float, busy: Callable[[], Sequence[str]]) -> None:
+        """Lets what the agent has left go on (`TrialPlace.settle`), also the tasks in the loop."""
+        if self._runner is None:
+            place.settle(within_s, busy)
+        else:
+            self._runner.run(place.settle_async(within_s, busy))
+
+    def close(self) -> None:
+        """Cancels what is left in the loop and closes it, like `asyncio.run`."""
+        if self._runner is not None:
+            self._runner.close()
+
+
+async def awaited(answer: Any) -> Any:
+    """The answer, awaited if it is an awaitable, whole if it is a generator."""
+    if inspect.isawaitable(answer):
+        answer = await answer
+    return _whole([part async for part in answer]) if inspect.isasyncgen(answer) else _run(answer)
+
+
+def _run(answer: Any) -> Any:
+    """The whole answer of an agent that gave a generator; any other answer as it is."""
+    if not inspect.isgenerator(answer):
+        return answer
+    parts: list[Any] = []
+    while True:
+        try:
+            parts.append(next(answer))
+        except StopIteration as end:
+            return _whole(parts) if end.value is None else end.value
+
+
+def _whole(parts: list[Any]) -> Any:
+    """The text that a streamed answer is, or its parts if they are no texts."""
+    return "".join(parts) if all(isinstance(part, str) for part in parts) else parts
+
+
+class Start:
+    """The start of a trial's agent. `agent`: the one that was made for this trial, if each has its own. `loop`: where
+    its awaitables are awaited."""
+
+    def __init__(self, ready: Callable[[], None]) -> None:
+        self._ready: Callable[[], None] | None = ready
+        self.agent: Any = None
+        self.loop = Loop()
+
+    def ready(self) -> None:
+        """Tells that the agent begins; called once a turn, heard once."""
+        if self._ready is not None:
+            self._ready()
+        self._ready = None
+
+
+Ask = Callable[[Any, Start], Any]
+"""An agent: called with the prompt and with the start, which it tells before it begins."""
+
+
+def after(agent: Callable[[Any], Any]) -> Ask:
+    """The agent as one that tells its start."""
+
+    def ask(prompt: Any, start: Start) -> Any:
+        start.ready()
+        return agent(prompt)
+
+    return ask
+
+
+def text_of(answer: Any) -> str:
+    """The answer as text, for the judge and the log. For a conversation (`{"messages": […]}`) it is the last
+    message."""
+    if type(answer) is str:
+        return answer
+    found = _content(adapters.answer_of(answer))
+    return found if isinstance(found, str) else json.dumps(to_jsonable(found), ensure_ascii=False)
+
+
+def readable(answer: Any) -> bool:
+    """False for None, and for an object of which nothing is known but its type: such answers are all alike."""
+    found = _content(adapters.answer_of(answer))
+    return found is not None and not _is_named(found)
+
+
+def _content(answer: Any) -> Any:
+    """The content of an object that is no JSON value: its public attributes, else its own text."""
+    if dataclasses.is_dataclass(answer) and not isinstance(answer, type):  # a framework's result has private fields too
+        return {each.name: getattr(answer, each.name) for each in dataclasses.fields(answer) if each.name[0] != "_"}
+    if not _is_named(answer):
+        return answer
+    if isinstance(answer, BaseException):
+        return describe_error(answer)
+    if public := {name: value for name, value in getattr(answer, "__dict__", {}).items() if not name.startswith("_")}:
+        return public
+    if any("__str__" in vars(each) for each in type(answer).__mro__[:-1]):
+        try:
+            return str(answer)
+        except BaseException as error:  # noqa: BLE001 - the user's own code
+            let_through(error)
+    return answer
+
+
+def _is_named(answer: Any) -> bool:
+    """True if only the answer's type would be written down."""
+    return bool(to_jsonable(answer) == f"a {type(answer).__module__}.{type(answer).__qualname__}")

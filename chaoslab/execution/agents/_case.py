@@ -1,0 +1,217 @@
+"""The question to a user's agent, its tools, the right result as far as it is known, and the result of a trial."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self
+
+from chaoslab.analysis.verdict.judge import judge
+from chaoslab.analysis.verdict.table import Outcome, Verdict
+from chaoslab.analysis.verdict.twin import Twin
+from chaoslab.base.identity import nth
+from chaoslab.base.jsonable import describe_error
+from chaoslab.core import events
+from chaoslab.core.conversation import Conversation
+from chaoslab.core.plan import Plan
+from chaoslab.execution.agents.functions import name_of
+from chaoslab.execution.drawn import Drawn
+from chaoslab.execution.options import RunOptions
+from chaoslab.execution.spec import TrialSpec
+from chaoslab.execution.workers import portable
+from chaoslab.record.history import History
+from chaoslab.record.log import BufferedEvent
+from chaoslab.record.trial_log import TrialLog
+from chaoslab.seams.gateway.routes import GatewayRoute
+
+SETTLE_S = {"virtual": 60.0, "local": 30.0}
+"""The time for what is under way at the answer, by default, in the world's seconds."""
+
+
+@dataclass
+class AgentResult:
+    """The result of one trial; see `TrialResult`. `book`: its events. `warnings`: warnings about it. `called`: the
+    names of the functions and services that were called. `pending`: a warning about what was under way still when the
+    trial ended. `spent_usd`: the run's spending for models at the end of the trial, in dollars."""
+
+    book: TrialLog
+    answer: Any = None
+    error: BaseException | None = None
+    hung: str = ""
+    pending: str = ""
+    seconds: float = 0.0
+    warnings: tuple[str, ...] = ()
+    called: frozenset[str] = frozenset()
+    spent_usd: float = 0.0
+    verdict: Verdict | None = None
+    """Its verdict by its events alone; None if it was not judged where it ran."""
+    met: tuple[str, ...] | None = None
+    """The injection of each fault that was witnessed, in order; None likewise."""
+    _kept: list[BufferedEvent] | None = None
+    wanted: bool = False
+    off: tuple[str, ...] = ()
+    """The injections of the plan that somebody had switched off."""
+    shown: Any = None
+    """The content of its events for a search, read where it ran (`exploring.Shown`); None likewise."""
+
+    sums: bytes | None = None
+    """The sums of this trial and those before it, where they were run in one place (`_judged.py`)."""
+
+    def judged(self, *, lines: bool) -> AgentResult:
+        """The result with all that is asked of every trial, so that another process need not read its events. `lines`:
+        those of the run's log too."""
+        self.verdict = judge(self.history, self.book.key)
+        self.met = tuple(event.injection for _, event in self.history.of(events.FaultWitnessed))
+        if lines:
+            kept = self.kept
+            if self.book.plain:
+                self.book.spelt = kept
+            else:
+                self._kept = kept
+        return self
+
+    @property
+    def ok(self) -> bool:
+        return self.error is None and not self.hung
+
+    @property
+    def outcome(self) -> Outcome:
+        return (self.verdict or judge(self.history, self.book.key)).outcome
+
+    @property
+    def witnessed(self) -> int:
+        return sum(1 for _ in self.history.of(events.FaultWitnessed)) if self.met is None else len(self.met)
+
+    @property
+    def history(self) -> History:
+        return self.book.history
+
+    @property
+    def kept(self) -> list[BufferedEvent]:
+        return self.book.kept if self._kept is None else self._kept
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Replaces an error that cannot be rebuilt in another process by its name and message."""
+        error = self.error
+        return {**vars(self), "error": error and portable(error, describe_error(error))}
+
+
+@dataclass(frozen=True)
+class AgentCase:
+    """The trials of a user's agent as a value.
+
+    `tools` have effects, `reads` have none. `effects` and `facts` describe the right result; `effects` is None if not
+    stated. `stated`: something about the result is known, stated or from the twin. `twin`: the run to compare with;
+    `incomparable`: the reason if there is none. `now`: the wall clock's time at the start of a virtual trial.
+    """
+
+    agent: Any
+    prompt: Any
+    tools: Sequence[Any]
+    reads: Sequence[Any]
+    plan: Plan
+    name: str
+    now: str
+    deadline_s: float
+    services: Mapping[str, Any]
+    effects: Sequence[Mapping[str, Any]] | None = None
+    facts: Sequence[Sequence[str]] = ()
+    stated: bool = False
+    twin: Twin | None = None
+    incomparable: str = ""
+    notes: tuple[str, ...] = field(default=())
+    """Warnings that hold for each of its trials."""
+    options: RunOptions = field(default_factory=RunOptions)
+    """The options that have no form of their own here."""
+    models: tuple[str, ...] = ()
+    """The services that speak a model's API."""
+    called: frozenset[str] | None = None
+    """The names of the functions that the twin called, if there is a twin."""
+    ignore: frozenset[str] = frozenset()
+    """Parameters that are no arguments of a request."""
+    upstreams: Mapping[str, GatewayRoute] = field(default_factory=dict)
+    """Services behind a gateway, in the local world."""
+    drawn: Mapping[str, Any] = field(default_factory=dict)
+    """The values that were drawn for the only trial, by name."""
+    twin_says: Mapping[str, Any] | None = None
+    """The values that `says` reads in the twin's answer; None if there are none."""
+    mitigation: str = ""
+    """The mitigation that is tried around its functions; see `seams.functions.mitigations`."""
+    right_state: Any = None
+    """The end state of the twin; None: nothing to compare with."""
+
+    @cached_property
+    def callable_names(self) -> tuple[str, ...]:
+        """The names of its functions, and of the services that faults are aimed at."""
+        hit = [injection for injection in self.plan.injections if injection.may_hit]
+        aimed_at = [name for name in (*self.services, *self.upstreams) if any(each.covers(name) for each in hit)]
+        return (*map(name_of, (*self.tools, *self.reads)), *aimed_at)
+
+    @cached_property
+    def opening(self) -> tuple[events.Event, ...]:
+        """The events with which each of its trials begins."""
+        twin, options = self.twin, self.options
+        started = events.PromptStarted(
+            prompt_index=1,
+            prompt=str(self.prompt),
+            facts=[list(fact) for fact in self.facts],
+            effects=None if self.effects is None else [dict(effect) for effect in self.effects],
+            stated=self.stated,
+            incomparable=self.incomparable,
+            state=self.right_state,
+            undoes=dict(options.undoes) if options.undoes else None,
+            idempotent=list(options.idempotent) if options.idempotent else None,
+            ordered=options.ordered or None,
+            twin=None if twin is None else twin.answer,
+            twin_s=None if twin is None else twin.seconds,
+            twin_calls=None if twin is None else twin.calls,
+        )
+        return (started, events.ValuesDrawn(values=dict(self.drawn))) if self.drawn else (started,)
+
+    @property
+    def settle_s(self) -> float:
+        """The longest time that what is under way at the answer may go on, in the world's seconds."""
+        asked = self.options.settle_s
+        return SETTLE_S[self.options.world] if asked is None else asked
+
+    def with_drawn(self, drawn: Drawn) -> Self:
+        """The same run with the plan of one trial. Where its waits are its own, the twin's duration says nothing."""
+        run = replace(self, plan=drawn.within(self.plan), drawn=drawn.values)
+        if drawn.order is not None:
+            run = replace(run, options=replace(run.options, order=drawn.order))
+        if not drawn.waits or not isinstance(self.prompt, Conversation):
+            return run
+        prompt = self.prompt.waiting(drawn.waits)
+        return replace(
+            run,
+            prompt=prompt,
+            deadline_s=self.deadline_s + prompt.waits_s - self.prompt.waits_s,
+            twin=self.twin and replace(self.twin, seconds=None),
+        )
+
+    def without(self, off: Collection[str]) -> Self:
+        """The same run with these injections switched off."""
+        return replace(self, plan=self.plan.without(off)) if off else self
+
+    def named(self, spec: TrialSpec) -> str:
+        """The trial's key, as in the logs."""
+        return nth(self.name, spec.number, 1).key
+
+    @property
+    def limit_s(self) -> float:
+        """The most seconds of real time for a trial."""
+        return self.options.real_limit_s + (self.deadline_s if self.options.world == "local" else 0.0)
+
+    @property
+    def sequential(self) -> bool:
+        """True if a budget in dollars counts over the whole run."""
+        return any(choice.params.get("cost_usd") for i in self.plan.injections for choice in i.choices)
+
+    def started(self, trials: int) -> events.RunStarted:
+        """The first event of the run. The log does not hold the agent's program, so the run cannot be replayed."""
+        return events.RunStarted(
+            seed=self.plan.seed, settings={"TOOL_TIMEOUT_S": self.options.timeout_s, "DEADLINE_S": self.deadline_s},
+            plan=self.plan.to_json(), prompts=trials, now=self.now, model=name_of(self.agent),
+            world=self.options.world, code={"log": str(events.VERSION)},
+        )  # fmt: skip

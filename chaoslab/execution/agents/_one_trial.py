@@ -1,0 +1,250 @@
+"""One trial of a user's agent: it is asked in its place, turn by turn, and what came of it is written down."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from chaoslab.base.boundary import let_through
+from chaoslab.base.clock import system
+from chaoslab.base.dice import Dice
+from chaoslab.base.identity import nth
+from chaoslab.base.jsonable import describe_error, to_jsonable
+from chaoslab.core import events
+from chaoslab.core.conversation import Conversation, Talk
+from chaoslab.execution._place import Here, TrialPlace
+from chaoslab.execution.agents._calling import Ask, Loop, Start, awaited, text_of
+from chaoslab.execution.agents._case import AgentCase, AgentResult
+from chaoslab.execution.agents._trial_record import STOPPED, UNHELD, close, unasked, uncalled
+from chaoslab.execution.spec import TrialSpec
+from chaoslab.model.app import ModelApp
+from chaoslab.record.trial_log import TrialLog
+from chaoslab.seams.functions.seam import FunctionSeam
+from chaoslab.seams.services.seam import ServiceSeam
+
+AGAIN = "again and again"
+"""The words of a world about a loop that takes no time."""
+WAITS_MAX = 3
+"""The most waits that a warning shows."""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The parts that all trials of a run share in this process. `new`: makes the place of a trial. `hung`: the
+    exceptions by which the place ends an endless trial. `of_coroutine`: the agent is async. `unheld`: the functions to
+    which no reference was found."""
+
+    functions: FunctionSeam
+    services: ServiceSeam
+    new: Callable[[ServiceSeam], TrialPlace]
+    hung: tuple[type[Exception], ...]
+    ask: Ask
+    of_coroutine: bool
+    unheld: Sequence[str]
+
+
+def run_trial(case: AgentCase, spec: TrialSpec, ready: Ready) -> AgentResult:
+    """Runs a trial in a place of its own."""
+    seam, services = ready.functions, ready.services
+    place = ready.new(services)
+    with place.entered():
+        now = system.utc()
+        book = TrialLog(nth(case.name, spec.number, 1), began=now)
+        off = tuple(each.name for each in case.plan.injections if each.name in spec.off)
+        for event in (*case.opening, *([events.FaultsOff(injections=[*off])] if off else ())):
+            book.note(event)
+    result = AgentResult(book, warnings=(*case.notes, *(UNHELD.format(name) for name in ready.unheld)), off=off)
+    states = _States(case.options.state, seam, services)
+    if (asked := case.options.order) != "asked":
+        order = asked if isinstance(asked, Mapping) else Dice(case.plan.seed, book.key, "order")
+        seam.turns = services.turns = place.turns(
+            order, lambda calls: book.note(events.CallsOrdered(calls=list(calls)))
+        )
+    else:
+        seam.turns = services.turns = None
+    seam.begin(book)
+    services.begin(book, seam.memory, spent_usd=spec.spent_usd)
+    warned: list[str] = []
+    for name in case.models:
+        if isinstance(app := case.services.get(name), ModelApp):
+            app.begin(name, book.key, warned.append)
+    seam.pace, seam.left = place.pace, 0
+    if spec.stopped:
+        result.hung = spec.stopped
+        result.warnings += (STOPPED,)
+    else:
+        _ask(case, ready, place, result, states)
+    if result.hung:
+        result.answer = result.error = None
+    result.called = book.called() | services.asked_of
+    result.spent_usd = services.spent.cost_usd
+    result.warnings += tuple(dict.fromkeys(warned))
+    result.warnings += tuple(place.warnings)
+    if not spec.stopped:
+        result.warnings += (*uncalled(case, result.called, ready.unheld), *unasked(case, result))
+    with place.entered():
+        state = None if case.options.state is None or spec.stopped else states.event()
+        close(case, result, now, state, told=not spec.stopped)
+    result.warnings += (result.pending,) if result.pending else ()
+    return result
+
+
+def _ask(case: AgentCase, ready: Ready, place: TrialPlace, result: AgentResult, states: _States) -> None:
+    """Asks the agent, each turn of a conversation after the other, and fills in the result."""
+    ask, hung, book, prompt = ready.ask, ready.hung, result.book, case.prompt
+    start = Start(lambda: states.before(book))
+    talk: Talk | None = None
+    if isinstance(prompt, Conversation):
+        talk = Talk(prompt, book.note, book.requests, ready.functions.memory, system)
+
+    async def whole_async() -> Any:
+        if talk is None:
+            return await awaited(ask(prompt, start))
+        while (words := talk.next()) is not None:
+            await system.asleep(talk.wait_s)
+            talk.begin(words)
+            talk.answered(text_of(await awaited(ask(words, start))))
+        return talk.whole
+
+    def whole(loop: Loop) -> Any:
+        if talk is None:
+            return loop.fetched(ask(prompt, start))
+        while (words := talk.next()) is not None:
+            loop.sleep(talk.wait_s)
+            talk.begin(words)
+            talk.answered(text_of(loop.fetched(ask(words, start))))
+        return talk.whole
+
+    def busy() -> list[str]:
+        return [*book.under_way(), *ready.services.acting()]
+
+    silent: list[str] = []
+
+    def ended() -> None:
+        result.seconds = round(system.monotonic() - book.origin, 6)
+        if isinstance(place, Here):
+            result.hung = place.late  # even if the agent swallowed the exit
+
+    def settling_s() -> float:
+        """Notes that the agent has ended; returns the time that what it has left may take: none if its world ends."""
+        if book.over:
+            return 0.0
+        book.mark()
+        ended()
+        return case.settle_s
+
+    async def work_async() -> None:
+        with _caught(result, hung):
+            result.answer = await whole_async()
+        within_s = settling_s()
+        with suppress(*_ERRORS):  # of what the agent has left
+            await place.settle_async(within_s, busy)
+        book.over = True
+
+    def work() -> None:
+        with closing(start.loop) as loop:
+            with _caught(result, hung):
+                result.answer = whole(loop)
+            within_s = settling_s()
+            with suppress(*_ERRORS):
+                loop.settle(place, within_s, busy)
+            book.over = True
+
+    def over() -> None:
+        book.over = True
+        if not book.answered:
+            ended()
+            silent.extend(ready.services.silent())
+        if book.answered:
+            result.pending = _still(case.settle_s, place.pending(busy))
+        ready.functions.book = None
+        ready.services.end()
+        if case.options.state is not None:
+            place.aside(states.after)
+
+    try:
+        with _caught(result, hung):  # a task or thread may have ended everything by raising
+            if ready.of_coroutine:
+                place.run_async(work_async, over=over)
+            else:
+                place.run(work, over=over)
+    except hung as error:
+        if book.answered:
+            result.pending = f"after the answer: {str(error).splitlines()[0]}"
+        else:
+            why, *waits = str(error).splitlines()
+            if AGAIN in why:  # a loop waits for nobody
+                silent.clear()
+            waits = [each for each in waits if not silent or " waits in Queue.get" not in each]
+            result.hung = "\n".join([why, *silent, *waits])
+
+
+def _still(settle_s: float, waits: Sequence[str]) -> str:
+    """The warning about what went on when the time to settle was over; empty if nothing did."""
+    more = f" and {len(waits) - WAITS_MAX} more" if len(waits) > WAITS_MAX else ""
+    said = f"still under way {settle_s:g} s after the answer, so its end is not known: "
+    return f"{said}{'; '.join(waits[:WAITS_MAX])}{more}" if waits else ""
+
+
+_ERRORS = (Exception, SystemExit, asyncio.CancelledError)
+"""The exceptions by which an agent fails."""
+
+
+@contextmanager
+def _caught(result: AgentResult, hung: tuple[type[Exception], ...]) -> Iterator[None]:
+    """Records an exception of the agent as the trial's error, so that it does not end the caller."""
+    try:
+        yield
+    except hung:
+        raise
+    except asyncio.CancelledError as error:
+        result.error = error
+    except BaseException as error:  # noqa: BLE001 - the agent's own, whatever it is
+        let_through(error)
+        result.error = error
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A state as a JSON value, or the reason why it could not be read."""
+
+    value: Any = None
+    error: str = ""
+
+
+class _States:
+    """The user's state before and after a trial, if there is a function that reads it."""
+
+    def __init__(self, read: Callable[[], Any] | None, functions: FunctionSeam, services: ServiceSeam) -> None:
+        self._state, self._functions, self._services = read, functions, services
+        self._before: _Read | None = None
+        self._after: _Read | None = None
+
+    def before(self, book: TrialLog) -> None:
+        """Reads the state, unwatched: these calls are not the agent's."""
+        if self._state is not None:
+            self._functions.book = self._services.book = None
+            self._before = self._read()
+            self._functions.book = self._services.book = book
+
+    def after(self) -> None:
+        self._after = self._read()
+
+    def _read(self) -> _Read:
+        assert self._state is not None
+        try:
+            return _Read(to_jsonable(self._state()))
+        except BaseException as error:  # noqa: BLE001 - of the user's function
+            let_through(error)
+            return _Read(error=f"state raised {describe_error(error)}")
+
+    def event(self) -> events.EndState:
+        """The event; without a value if one of the two could not be read."""
+        before = self._before or _Read(error="it was not read before the trial")
+        after = self._after or _Read(error="it was not read after the trial")
+        if before.error or after.error:
+            return events.EndState(error=before.error or after.error)
+        return events.EndState(before=before.value, after=after.value)

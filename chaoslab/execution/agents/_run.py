@@ -1,0 +1,258 @@
+"""A run of a user's agent: its world, the stand-ins for its functions, and a function that runs its trials. This module
+chooses the place of a trial; the trial itself is the same in both worlds."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from chaoslab.base.phrases import a
+from chaoslab.config.settings import name_secrets
+from chaoslab.core.plan import Plan
+from chaoslab.execution._place import Here, TrialPlace
+from chaoslab.execution.agents._calling import Ask, Start, after
+from chaoslab.execution.agents._case import AgentCase, AgentResult
+from chaoslab.execution.agents._one_trial import Ready, run_trial
+from chaoslab.execution.agents.functions import Fresh, bare, innermost, name_of, stand_in
+from chaoslab.execution.drawn import Drawn
+from chaoslab.execution.forked import in_child
+from chaoslab.execution.spec import TrialSpec
+from chaoslab.model import formats
+from chaoslab.model.app import ModelApp
+from chaoslab.model.prices import cost_usd
+from chaoslab.model.script import Scripted
+from chaoslab.seams import adapters
+from chaoslab.seams.adapters.mcp import read_by_clients
+from chaoslab.seams.functions import code_swap, native_errors
+from chaoslab.seams.functions.mitigations import KINDS
+from chaoslab.seams.functions.references import References
+from chaoslab.seams.functions.seam import FunctionSeam, Wrapping
+from chaoslab.seams.functions.wrapped import WrappedFunction
+from chaoslab.seams.services.app import address_of
+from chaoslab.seams.services.model import ModelHost
+from chaoslab.seams.services.seam import ServiceSeam
+
+WORLDS = ("virtual", "local")
+Hangs = tuple[type[Exception], ...]
+"""The exceptions by which a world ends an endless trial."""
+Pairs = list[tuple[Any, Any]]
+"""Real objects, each with its stand-in."""
+_alone = threading.Lock()
+
+
+@dataclass(frozen=True)
+class AgentSpec(AgentCase):
+    """A run of a user's agent, as a value that any process can carry out."""
+
+    @contextmanager
+    def prepared(self) -> Iterator[None]:
+        """A context that keeps the world ready, so that `opened` need not make it again, and reserves this process for
+        the run. Raises RuntimeError: another trial is under way in this process."""
+        if not _alone.acquire(blocking=False):
+            raise RuntimeError(
+                "another trial is under way in this process, and its functions are swapped: one after the other, or "
+                "in processes"
+            )
+        try:
+            with {"virtual": self._virtual, "local": self._local}[self.options.world]():
+                yield
+        finally:
+            _alone.release()
+
+    @contextmanager
+    def opened(self) -> Iterator[Callable[[TrialSpec], AgentResult]]:
+        """A context that gives a function which runs one of the trials in this process."""
+        with ExitStack() as stack:
+            ready = stack.enter_context(self._ready(ordered=self.options.order != "asked"))
+            stack.enter_context(self._gateway(ready.services))
+
+            def do(spec: TrialSpec) -> AgentResult:
+                # checks that there are services to break: an agent that meets none is at most degraded, which proves
+                # nothing. Raises LookupError: one cannot be reached.
+                if self.upstreams:
+                    from chaoslab.seams.gateway.routes import check_reached
+
+                    for route in self.upstreams.values():
+                        check_reached(route)
+                case = self.without(spec.off)
+                if case.plan is not ready.services.plan:
+                    ready.functions.plan = case.plan
+                    ready.services.change(case.plan)
+                return run_trial(case, spec, ready)
+
+            yield (
+                in_child(do, self.named, self.limit_s, memory_mb=self.options.memory_mb) if self.options.isolate else do
+            )
+
+    @contextmanager
+    def varied(self) -> Iterator[Callable[[Drawn, TrialSpec], AgentResult]]:
+        """The same for trials that each have a plan of their own, in virtual time: the functions are swapped once for
+        all of them. Not for `isolate`."""
+        with self._ready(ordered=True) as ready:
+
+            def do(drawn: Drawn, spec: TrialSpec) -> AgentResult:
+                case = self.with_drawn(drawn)
+                ready.functions.plan = case.plan
+                return run_trial(case, spec, replace(ready, services=self._seam_of_services(case.plan)))
+
+            yield do
+
+    @contextmanager
+    def _ready(self, *, ordered: bool) -> Iterator[Ready]:
+        """A context with the world, and with the stand-ins in place. `ordered`: calls may have to wait for a turn."""
+        name_secrets(self.options.secret_names or ())
+        with ExitStack() as stack:
+            new, hung, exchanged = stack.enter_context(
+                {"virtual": self._virtual, "local": self._local}[self.options.world]()
+            )
+            seam = FunctionSeam(self.plan, timeout_s=self.options.timeout_s, ordered=ordered)
+            seam.mitigation = KINDS[self.mitigation]() if self.mitigation else None
+            pairs, unheld = stack.enter_context(self._wrapped(seam, exchanged))
+            ask, of_coroutine = self._ask(self.agent)
+            if isinstance(self.agent, Fresh):  # the functions it will reach are not known yet
+                ask, of_coroutine, unheld = self._anew(pairs), False, ()
+            yield Ready(seam, self._seam_of_services(self.plan), new, hung, ask, of_coroutine, unheld)
+
+    def _seam_of_services(self, plan: Plan) -> ServiceSeam:
+        models = {name: _model(self.services.get(name)) for name in self.models}
+        reads = read_by_clients(map(bare, self.reads))
+        made = ServiceSeam(plan, timeout_s=self.options.timeout_s, models=models, price=cost_usd, mcp_reads=reads)
+        made.models_max = self.options.model_calls_max
+        return made
+
+    @contextmanager
+    def _gateway(self, services: ServiceSeam) -> Iterator[None]:
+        """A context in which the upstreams stand behind a gateway, whose addresses are in the environment."""
+        if not self.upstreams:
+            yield
+            return
+        from chaoslab.config.settings import inherited, with_variables
+        from chaoslab.execution.upstreams import GRACE_S, addresses, listening, without_proxy
+
+        with listening(self.upstreams, services) as (address, shared):
+            services.settle, services.acting = partial(shared.settle, GRACE_S), shared.acting
+            urls = {name: f"{address}/{name}" for name in self.upstreams}
+            own = {f"{name.upper().replace('-', '_')}_URL": url for name, url in urls.items()}
+            shared.environment = inherited()
+            found = {**without_proxy(inherited()), **own, **addresses(self.upstreams, urls.__getitem__)}
+            with with_variables(found):
+                yield
+
+    # The worlds.
+
+    @contextmanager
+    def _virtual(self) -> Iterator[tuple[Callable[[ServiceSeam], TrialPlace], Hangs, Pairs]]:
+        from chaoslab.worlds.virtual.asgi import Remade, application
+        from chaoslab.worlds.virtual.elsewhere import Elsewhere
+        from chaoslab.worlds.virtual.machine import Hung
+        from chaoslab.worlds.virtual.patches import Patches
+        from chaoslab.worlds.virtual.serving import serve
+        from chaoslab.worlds.virtual.world import World
+
+        now = datetime.fromisoformat(self.now)
+
+        def new(seam: ServiceSeam) -> TrialPlace:
+            models = [address_of(name)[0] for name in self.services if name in self.models]
+            elsewhere = Elsewhere(self.options.elsewhere, self.services, models)
+            world = World(
+                self.plan.seed,
+                now=now,
+                deadline_s=self.deadline_s,
+                calls_max=self.options.calls_max,
+                elsewhere=elsewhere,
+            )
+            seam.runaway = world.runaway
+            for name, app in self.services.items():
+                host, ports = address_of(name)
+                if isinstance(app, Fresh):
+                    wsgi: Any = Remade(world, app.make, name)
+                    seam.outages.resets[name] = wsgi.lose
+                else:
+                    wsgi = application(world, app, name)
+                for port in ports:
+                    serve(world.network, host, port, wsgi, seam, name=name)
+            return world
+
+        with Patches() as patches:
+            yield new, (Hung,), patches.exchanged()
+
+    @contextmanager
+    def _local(self) -> Iterator[tuple[Callable[[ServiceSeam], TrialPlace], Hangs, Pairs]]:
+        def new(seam: ServiceSeam) -> TrialPlace:
+            here = Here(self.deadline_s)
+            seam.runaway = here.runaway
+            return here
+
+        yield new, (), []
+
+    # The agent and its functions.
+
+    def _anew(self, pairs: Pairs) -> Ask:
+        """A callable that makes the agent, then calls it with the stand-ins in place wherever it can reach the
+        functions."""
+
+        def ask(prompt: Any, start: Start) -> Any:
+            if start.agent is None:
+                start.agent = self.agent.make()
+            agent = start.agent
+            if not callable(agent) and adapters.of_agent(agent) is None:
+                agents = adapters.words("a callable", (each.agents for each in adapters.adapters()))
+                raise TypeError(f"{name_of(self.agent)} made {a(type(agent).__name__)}: an agent is {agents}")
+            with References([agent], pairs):
+                return start.loop.fetched(self._ask(agent)[0](prompt, start))
+
+        return ask
+
+    def _ask(self, agent: Any) -> tuple[Ask, bool]:
+        """The agent, and True if it is async. A framework's agent is called async if a tool is async only."""
+        if (framework := adapters.of_agent(agent)) is not None:
+            only = any(
+                ((adapter := adapters.of_tool(each)) is not None and adapter.is_async_only(each))
+                or WrappedFunction("", each, effect=False).of_coroutine
+                for each in map(bare, (*self.tools, *self.reads))
+            )
+            return after(framework.callable_of(agent, of_coroutine=only)), only
+        return after(agent), WrappedFunction("", agent, effect=False).of_coroutine
+
+    @contextmanager
+    def _wrapped(self, seam: FunctionSeam, exchanged: Pairs) -> Iterator[tuple[Pairs, tuple[str, ...]]]:
+        """A context with the stand-ins in place: in the code of functions, else in the agent's references to them. Also
+        those of the world, such as for a clock that the agent keeps in an attribute. Gives the pairs that are swapped
+        by reference, and the names of the functions to which no reference was found."""
+        pairs, names, later = [], [], []
+        inner = innermost(all_bare := [*map(bare, (*self.tools, *self.reads))])
+        with ExitStack() as stack:
+            for functions, effect in ((self.tools, True), (self.reads, False)):
+                for given in functions:
+                    function, name = bare(given), name_of(given)
+                    errors = native_errors.of_tool(self.options.raises, name)
+                    wrapping = Wrapping(seam, effect, self.ignore, errors, name)
+                    made = partial(stand_in, wrapping, function)
+                    if (adapter := adapters.of_tool(function)) is not None:
+                        later.append(adapter.swapped(function, wrapping))
+                    elif code_swap.can_swap(function):
+                        later.append(code_swap.swapped(inner[id(function)], made))
+                    else:
+                        names.append(name)
+                        pairs.append(code_swap.by_reference(function, made))
+            agent = self.agent.make if isinstance(self.agent, Fresh) else self.agent
+            found = References([agent, *all_bare], [*pairs, *exchanged])
+            swapped = stack.enter_context(found)
+            for each in later:  # after the world's clocks, which the copies of the functions are to have too
+                stack.enter_context(each)
+            yield (
+                [*pairs, *exchanged],
+                tuple(name for name, count in zip(names, swapped.count, strict=False) if not count),
+            )
+
+
+def _model(app: Any) -> ModelHost:
+    """A service that speaks a model's API, for its seam."""
+    if isinstance(app, ModelApp):
+        return ModelHost(formats.format_of, formats.errors_of, app.ended, scripted=isinstance(app, Scripted))
+    return ModelHost(formats.format_of, formats.errors_of, recorded=True)

@@ -1,0 +1,118 @@
+"""The events that begin and end a trial of a user's agent, and the warnings about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from chaoslab.analysis.verdict.judge import HUNG
+from chaoslab.base.clock import iso
+from chaoslab.base.jsonable import describe_error
+from chaoslab.core import events
+from chaoslab.execution.agents._calling import text_of
+from chaoslab.execution.agents._case import AgentCase, AgentResult
+from chaoslab.execution.agents._says import read
+from chaoslab.record.trial_log import TrialLog
+
+UNHELD = (
+    "no reference to {} was found that the agent can reach, so its calls go unseen: give in tools= the very object "
+    "that the agent calls"
+)
+STOPPED = "what it did until its process was ended is not known"
+
+
+def close(
+    case: AgentCase, result: AgentResult, now: datetime, state: events.EndState | None, *, told: bool = True
+) -> None:
+    """Writes the events with which a trial ends; those of the answer where it was given. `now`: the moment at which it
+    began. `state`: the end state, if it was read. `told`: its calls are known."""
+    book, asked = result.book, str(case.prompt)
+    kind = HUNG if result.hung else "agent" if result.error is not None else "none"
+    error = result.hung or (describe_error(result.error) if result.error is not None else "")
+    text = "" if kind != "none" else text_of(result.answer)
+    end = iso(now + timedelta(seconds=result.seconds))
+    ending: list[events.Event] = [] if state is None or book.went_on else [state]
+    ending += [events.LabWarning(message=warning) for warning in result.warnings]
+    ending += _unreached(case, book) if told else ()
+    ending.append(
+        events.PromptAttempt(
+            prompt_index=1,
+            prompt=asked,
+            response=text,
+            status="ok" if kind == "none" else "error",
+            start_time=iso(now),
+            end_time=end,
+            duration_s=result.seconds,
+            error_type=kind,
+            prompt_attempt=1,
+            error=error[:2000],
+        )
+    )
+    if kind == "none" and case.options.says is not None:
+        values, why = read(case.options.says, result.answer, text)
+        twin = None if case.twin_says is None else dict(case.twin_says)
+        ending.append(events.AnswerRead(says=values, twin=twin, error=why))
+    ok = "ok" if kind == "none" else "failed"
+    ending.append(
+        events.PromptFinished(
+            prompt_index=1,
+            prompt=asked,
+            status=ok,
+            answer=text,
+            attempts=1,
+            duration_s=result.seconds,
+            error_type=kind,
+        )
+    )
+    went_on = book.went_on
+    book.note_at_mark(ending)
+    if state is not None and went_on:
+        book.note(state)
+    if result.pending:
+        book.note(events.LabWarning(message=result.pending))
+
+
+def _unreached(case: AgentCase, book: TrialLog) -> list[events.FaultUnreached]:
+    """The numbered requests that should have met a fault and did not."""
+    if not case.plan.named:
+        return []
+    met = {(event.injection, event.target, event.request) for event in book.noted(events.FaultScheduled)}
+    return [
+        events.FaultUnreached(injection=injection.name, target=target, request=request, made=made)
+        for injection, target, request in case.plan.named
+        if request > (made := book.requests.made(target))
+        or ((injection.name, target, request) not in met and not injection.conditional)
+    ]
+
+
+def uncalled(case: AgentCase, called: frozenset[str], unheld: Sequence[str]) -> tuple[str, ...]:
+    """A warning about functions, and services that faults are aimed at, that were called neither in this trial nor
+    in its twin, and about the faults that had no target because of that."""
+    known, there = called.union(case.called or (), unheld), case.callable_names
+    names = [name for name in there if name not in known]
+    if not names:
+        return ()
+    used = set(there).difference(names)
+    idle = [i.name for i in case.plan.injections if i.may_hit and not i.calls and not any(map(i.covers, used))]
+    where = "" if case.called is None else ", neither in the trial nor in its twin"
+    were, them, others = ("was", "it", "another object") if len(names) == 1 else ("were", "them", "other objects")
+    said = f"{_listed(names)} {were} never called{where}: the agent had no use for {them}, or calls {others}"
+    return (f"{said}; {_listed(idle)} could hit nothing" if idle else said,)
+
+
+def unasked(case: AgentCase, result: AgentResult) -> tuple[str, ...]:
+    """A warning about models of which none was asked, though the agent answered: an earlier trial of this process may
+    have filled a cache of answers."""
+    if not case.models or case.options.isolate or not result.ok or not result.called.isdisjoint(case.models):
+        return ()
+    were = "was" if len(case.models) == 1 else "were"
+    before = "" if (case.called or frozenset()).isdisjoint(case.models) else ", though the run without faults asked"
+    return (
+        f"{_listed(case.models)} {were} not asked in this trial{before}: a cache of answers in this process may have "
+        "answered instead; isolate='fork' gives each trial a process of its own, and switching the cache off is surer",
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """ "a, b and c"."""
+    return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else names[0]

@@ -1,0 +1,290 @@
+"""The whole lab in one process: its services, its model and its agent, made once and used for any number of trials.
+Each trial has its own clock, network, lanes, chance and service memory."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+from chaoslab.agent import assembly
+from chaoslab.agent import config as configuration
+from chaoslab.agent.prompts import Prompt, as_data
+from chaoslab.agent.session import Session, SessionProgress
+from chaoslab.agent.tools import Toolbox
+from chaoslab.analysis.verdict.judge import judge
+from chaoslab.analysis.verdict.ledger import wish
+from chaoslab.analysis.verdict.seen import JUDGED
+from chaoslab.analysis.verdict.table import Outcome
+from chaoslab.analysis.verdict.twin import Twin
+from chaoslab.base.clock import system
+from chaoslab.base.garbage import put_aside
+from chaoslab.base.identity import TrialId, nth
+from chaoslab.config.settings import Settings, keep_tracing_off
+from chaoslab.config.topology import MODEL, SERVICES, Ports
+from chaoslab.core import events
+from chaoslab.core.plan import Plan
+from chaoslab.core.service_spec import ServiceSpec
+from chaoslab.execution.drawn import Drawn
+from chaoslab.execution.spec import TrialSpec
+from chaoslab.flask_tools.app import ServiceModule, app_of
+from chaoslab.flask_tools.ledger import OneRun
+from chaoslab.model import endpoint
+from chaoslab.model.prices import cost_usd
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record
+from chaoslab.record.log import BufferedEvent, MemoryLog, masked
+from chaoslab.record.runs import Run
+from chaoslab.seams.functions.seam import CALLS_MAX
+from chaoslab.seams.http.seam import HttpSeam
+from chaoslab.worlds.virtual import context, serving
+from chaoslab.worlds.virtual.in_process_transport import InProcessTransports
+from chaoslab.worlds.virtual.lanes import VirtualLanes
+from chaoslab.worlds.virtual.machine import STARTS_S, Hung, Machine
+from chaoslab.worlds.virtual.network import Network
+from chaoslab.worlds.virtual.patches import Patches
+from chaoslab.worlds.virtual.recorded_targets import Hearing, Recording
+from chaoslab.worlds.virtual.world import World
+
+HOST = "127.0.0.1"
+_JUDGED = frozenset(JUDGED)
+_PLAIN = _JUDGED - {events.Effect, events.EndState, events.PromptStarted}
+"""The judged events that hold no values of services or prompts: a line gives them back as they are."""
+SWEPT, SWEPT_WELL = 5, 100
+"""Trials between two garbage collections, and between two full ones. A trial leaves cycles; automatic collection would
+cost more. The frequent collection looks only at new objects, not at all that the lab keeps."""
+
+
+@dataclass
+class LabResult:
+    """The result of a trial of the lab's agent; see `TrialResult`."""
+
+    number: int
+    seconds: float
+    ok: bool
+    outcome: Outcome
+    witnessed: int
+    spent_usd: float
+    kept: list[BufferedEvent]
+    wanted: bool = False
+    off: tuple[str, ...] = ()
+    """The injections of the plan that somebody had switched off."""
+
+
+@dataclass(frozen=True)
+class LabSpec:
+    """A run of the lab's agent as a value that any process can carry out. `prompts` are data, as in the file.
+    `recorded`: the replies of foreign models and services, by the trial's key."""
+
+    name: str
+    now: str
+    settings: Settings
+    plan: Plan
+    prompts: Sequence[Any]
+    recorded: Mapping[str, Sequence[events.Replied]] = field(default_factory=dict)
+    foreign: tuple[str, ...] = ()
+    """The targets whose replies are taken from `recorded`."""
+    twins: bool = True
+    """True if each answer is compared with that of the same prompt without faults."""
+    calls_max: int = CALLS_MAX
+    drawn: Mapping[str, Any] = field(default_factory=dict)
+    """The values that were drawn for the only trial, by name."""
+
+    def with_drawn(self, drawn: Drawn) -> LabSpec:
+        """The same run with the plan of one trial."""
+        run = replace(self, plan=drawn.within(self.plan), drawn=drawn.values)
+        if not drawn.waits:
+            return run
+        (prompt,) = (Prompt.model_validate(each) for each in self.prompts)
+        assert prompt.conversation is not None
+        return replace(run, prompts=as_data([prompt.asking(prompt.conversation.waiting(drawn.waits))]))
+
+    def named(self, spec: TrialSpec) -> str:
+        """The trial's key, as in the logs."""
+        return nth(self.name, spec.number, len(self.prompts)).key
+
+    @property
+    def sequential(self) -> bool:
+        """True if a budget in dollars counts over the whole run."""
+        return any(choice.params.get("cost_usd") for i in self.plan.injections for choice in i.choices)
+
+    def started(self, trials: int) -> events.RunStarted:
+        """The first event of the run."""
+        asked = [Prompt.model_validate(prompt) for prompt in self.prompts]
+        return assembly.started(self.settings, self.plan, asked, trials, self.now)
+
+    @contextmanager
+    def opened(self) -> Iterator[Callable[[TrialSpec], LabResult]]:
+        """A context that gives a function which runs one of the trials in this process."""
+        lab = Lab(self)
+        twins = Twins(Lab(replace(self, plan=Plan(self.plan.seed)))) if self.twins and not self.foreign else None
+        with lab.ready():
+            yield partial(lab.trial, twins=twins)
+
+
+class Lab:
+    """The lab of one process."""
+
+    def __init__(self, run: LabSpec) -> None:
+        keep_tracing_off()
+        self._spec, self._kept, self._events = run, list[BufferedEvent](), list[events.Event]()
+        chosen, self._ports = run.settings, Ports()
+        self._now = datetime.fromisoformat(run.now)
+        self._run = Run(run.name, Path(), STARTS_S, run.now)
+        self._logs = {name: self._shelf(name) for name in ("agent", "info", "manager", *SERVICES)}
+        self._recording = Recording()
+        if run.foreign:
+            self._logs["info"] = Hearing(self._recording, self._kept, origin=STARTS_S, events=self._events)
+        desks = {name: ServiceModule.load(name, chosen) for name in SERVICES}
+        self._apps: dict[str, serving.Wsgi] = {
+            name: self._recording.app(name)
+            if name in run.foreign
+            else app_of(desk, OneRun(self._run, self._logs[name]))
+            for name, desk in desks.items()
+        }
+        offline = endpoint.create_app(token_s=chosen.model_token_ms / 1000)
+        self._apps[MODEL] = self._recording.app(MODEL) if MODEL in run.foreign else offline
+        self.session = self._assembled({name: desk.service for name, desk in desks.items()})
+        paced = {MODEL} if chosen.streams or chosen.model_token_ms else set()
+        self._places = {name: (HOST, self._ports.service(name)) for name in self._apps}
+        self._served = Network(Machine(deadline_s=0.0))
+        for name, app in self._apps.items():
+            for port in (self._ports.service(name), self._ports.proxy(name)):
+                serving.serve(self._served, HOST, port, app, waits=name in {*run.foreign, *paced})
+        self._done = 0
+
+    @contextmanager
+    def ready(self) -> Iterator[None]:
+        """A context with stand-ins for all that is real, and garbage collection under the lab's control."""
+        with Patches(), put_aside():
+            yield
+
+    def _shelf(self, name: str) -> MemoryLog:
+        return MemoryLog(name, self._kept, origin=STARTS_S, events=self._events)
+
+    def _assembled(self, services: dict[str, ServiceSpec]) -> Session:
+        """The agent's session, over a seam that gets new lanes in each trial."""
+        import httpx
+
+        run, chosen = self._spec, self._spec.settings
+        config = configuration.load().model_copy(update={"services": {}})
+        self.prompts = [Prompt.model_validate(prompt) for prompt in run.prompts]
+        targets = assembly.targets(services, config, self._ports, chosen)
+        seam = self.seam = HttpSeam(
+            plan=run.plan, targets=targets, lanes=cast(Any, None), log=self._logs["info"], clock=system,
+            price=cost_usd, on_call=lambda what: context.world().machine.steps.calls.step(f"calls {what}", "calls"),
+            ways=InProcessTransports(),
+        )  # fmt: skip
+        client = httpx.AsyncClient(transport=seam, timeout=None)
+        toolbox = Toolbox(client, targets, services, config, chosen, self._logs["info"], system)
+        graph = assembly.graph(chosen, targets[MODEL].url, client, toolbox)
+        return Session(
+            chosen, config, self._run, seam, toolbox, graph, self._logs["info"], self._logs["agent"], system,
+            SessionProgress(len(self.prompts)),
+        )  # fmt: skip
+
+    def trial(self, spec: TrialSpec, *, twins: Twins | None = None) -> LabResult:
+        """Runs one prompt in a world of its own. `twins`: the answers to compare with."""
+        run, seam, session = self._spec, self.seam, self.session
+        trial = nth(run.name, spec.number, len(self.prompts))
+        prompt = self.prompts[trial.prompt - 1]
+        twin = None if twins is None else twins.of(trial.prompt)
+        off, plan = tuple(i.name for i in run.plan.injections if i.name in spec.off), run.plan.without(spec.off)
+        waits_s = talk.waits_s if (talk := prompt.conversation) is not None else 0.0
+        deadline_s, calls_max = run.settings.deadline_s + waits_s, run.calls_max
+        world = World(run.settings.seed, trial.key, now=self._now, deadline_s=deadline_s, calls_max=calls_max)
+        self._recording.begin(run.recorded.get(trial.key, ()))
+        world.network.listens_like(self._served)
+        lanes = VirtualLanes(
+            plan=plan, network=world.network, log=self._logs["manager"], clock=system, targets=self._places
+        )
+        seam.plan = plan
+        seam.renew(lanes, spent_usd=spec.spent_usd)
+        succeeded = session.progress.succeeded
+
+        async def main() -> None:
+            if run.drawn:
+                self._logs["info"].write(events.ValuesDrawn(values=dict(run.drawn)), trial=trial.key)
+            if off:
+                self._logs["info"].write(events.FaultsOff(injections=[*off]), trial=trial.key)
+            await session.trial(trial, prompt, twin=twin)
+            await seam.aclose()
+
+        try:
+            if spec.stopped:
+                raise Hung(spec.stopped, [])
+            world.run_async(main)
+        except Hung as error:
+            with world.entered():
+                session.hung(trial, prompt, str(error), began_s=STARTS_S, began=not spec.stopped)
+        seconds = round(world.machine.now - STARTS_S, 6)
+        kept, told = masked(self._kept), self._events[:]
+        self._kept.clear()
+        self._events.clear()
+        self._done += 1
+        if self._done % SWEPT == 0:
+            gc.collect(0 if self._done % SWEPT_WELL else 2)
+        witnessed = sum(type(event) is events.FaultWitnessed for event in told)
+        ok, outcome = session.progress.succeeded > succeeded, self._judged(trial, kept, told)
+        return LabResult(spec.number, seconds, ok, outcome, witnessed, seam.cost_usd, kept, off=off)
+
+    def _judged(self, trial: TrialId, kept: Sequence[BufferedEvent], told: Sequence[events.Event]) -> Outcome:
+        """The outcome, judged by what the log's lines will hold. `told`: the events of `kept`."""
+        records: list[Record | None] = []
+        for number, (entry, event) in enumerate(zip(kept, told, strict=True), 1):
+            kind = type(event)
+            if kind in _PLAIN:  # the moment of a line, which is made of `t`, decides nothing
+                records.append(Record(self._spec.now, entry.t, trial.run, entry.trial, entry.writer, number, event))
+            elif kind in _JUDGED:
+                records.append(entry.record(number, run=trial.run, began=self._now))
+        return judge(History(filter(None, records)), trial.key).outcome
+
+
+def check_stated(chosen: Settings, asked: Sequence[Prompt], file: Path) -> None:
+    """Checks the prompts of the file against the lab's own services, as the agent does once services describe
+    themselves. Raises SettingError: a prompt states what no service can tell or do."""
+    assembly.check(asked, file, [ServiceModule.load(name, chosen).service for name in SERVICES])
+
+
+class Twins:
+    """The results of the prompts without faults, computed once per process. They depend on the run alone, so every
+    process computes the same."""
+
+    def __init__(self, calm: Lab) -> None:
+        self._calm = calm
+        self._known: dict[int, Twin | None] = {}
+
+    def of(self, prompt: int) -> Twin | None:
+        """The twin of that prompt, counted from 1; None if it gives no answer even without faults. Of a prompt that
+        states nothing it has the effects too."""
+        if prompt not in self._known:
+            twin, effects = self._calm_trial(prompt - 1)
+            if twin is not None and not self._calm.prompts[prompt - 1].stated:
+                _, others = self._calm_trial(prompt - 1 + len(self._calm.prompts))
+                twin = replace(twin, effects=[wish(effect) for effect in lasting(effects, others)])
+            self._known[prompt] = twin
+        return self._known[prompt]
+
+    def _calm_trial(self, number: int) -> tuple[Twin | None, list[dict[str, Any]]]:
+        """The trial with that number, from 0, and its effects."""
+        done = self._calm.trial(TrialSpec(number))
+        ended = next((entry for entry in done.kept if entry.is_a(events.PromptFinished)), None)
+        calls = sum(entry.is_a(events.CallStarted) for entry in done.kept)
+        effects = [entry.fields for entry in done.kept if entry.is_a(events.Effect)]
+        twin = Twin(str(ended.fields["answer"]), done.seconds, calls) if ended is not None and done.ok else None
+        return twin, [{"effect": effect["effect"], **effect["content"]} for effect in effects]
+
+
+def lasting(effects: Sequence[Mapping[str, Any]], another: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The effects without what depends on the trial, such as a message's time: the fields that differ in another."""
+    if [each["effect"] for each in effects] != [each["effect"] for each in another]:
+        return [dict(each) for each in effects]
+    return [
+        {name: value for name, value in one.items() if other.get(name) == value}
+        for one, other in zip(effects, another, strict=True)
+    ]

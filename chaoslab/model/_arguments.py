@@ -1,0 +1,154 @@
+"""Arguments for an unknown tool, filled from the clause by the type and the name of each parameter."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from chaoslab.model._choosing import Offer, words
+from chaoslab.model._dates import when
+from chaoslab.model._expressions import numerals
+from chaoslab.model._reading import QUOTE
+from chaoslab.model._story import Draft
+from chaoslab.model.skills.translate import LANGUAGES
+
+_BEFORE = {
+    "from": "from|in", "source": "from|in", "to": "to|into|in", "target": "to|into|in", "destination": "to",
+    "origin": "from",
+}  # fmt: skip
+_BEFORE |= {
+    "city": "in|for|at", "location": "in|for|at", "place": "in|for|at", "country": "in|for|of", "recipient": "to",
+    "subject": "about|on", "topic": "about|on",
+}  # fmt: skip
+_LEFT_OUT = frozenset([
+    "a", "an", "the", "please", "of", "for", "to", "in", "on", "at", "with", "from", "by", "me", "my", "is", "are",
+    "what", "how", "does", "do", "mean", "word", "it", "and", "up",
+])  # fmt: skip
+
+
+NUMBERS = ("integer", "number")
+
+
+def filled(offer: Offer, clause: str, draft: Draft) -> dict[str, Any] | None:
+    """The arguments, valid by the tool's schema; None if a required one is missing in the clause."""
+    numbers = [
+        float(n) for n in re.findall(r"(?<![\w.])-?\d+(?:\.\d+)?", re.sub(r"(?<=\d),(?=\d{3})", "", numerals(clause)))
+    ]
+    numbers += [
+        float(n)
+        for n in re.findall(r"(?<!\w)\d*[dD](\d+)\b|(\d+)-(?:sided|day|hour)", clause)
+        for n in n
+        if n and float(n) not in numbers
+    ]
+    quotes = [draft.plain(mark) for mark in re.findall(QUOTE, clause)]
+    chosen: dict[str, Any] = {}
+    for name, schema in offer.properties.items():
+        value = _value(name, schema if isinstance(schema, Mapping) else {}, clause, draft, numbers, quotes, offer)
+        if value is None and name in offer.required:
+            return None
+        if value is not None:
+            chosen[name] = value
+    return chosen
+
+
+def _value(
+    name: str, schema: Mapping[str, Any], clause: str, draft: Draft, numbers: list[float], quotes: list[str],
+    offer: Offer,
+) -> Any:  # fmt: skip
+    kind = schema.get("type") or next(
+        (part.get("type") for part in schema.get("anyOf", ()) if part.get("type") != "null"), "string"
+    )
+    if choices := schema.get("enum"):
+        return next((choice for choice in choices if re.search(rf"\b{re.escape(str(choice))}\b", clause, re.I)), None)
+    if kind in NUMBERS:
+        fitting = [
+            n
+            for n in numbers
+            if (kind == "number" or n.is_integer()) and schema.get("minimum", n) <= n <= schema.get("maximum", n)
+        ]
+        near = [n for n in fitting if set(words(name)) & set(words(re.sub(rf".*\b{n:g}\b", "", clause)[:12]))]
+        if not fitting or (
+            name not in offer.required and not near and len(offer.required) and len(numbers) < len(offer.properties)
+        ):
+            return None
+        number = (near or fitting)[0]
+        numbers.remove(number)
+        return int(number) if number.is_integer() else number
+    if kind == "boolean":
+        return True if set(words(name)) <= set(words(clause)) else None
+    if kind == "array":
+        return quotes[:] or None
+    if kind != "string":
+        return None
+    return _string(name, schema, clause, draft, quotes, offer)
+
+
+def _string(
+    name: str, schema: Mapping[str, Any], clause: str, draft: Draft, quotes: list[str], offer: Offer
+) -> str | None:
+    parts = words(name)
+    if {"currency", "currenc"} & set(parts) or re.search(r"currency", name, re.I):
+        return _currency(name, clause)
+    if "languag" in parts or "lang" in parts:
+        return _language(clause)
+    if schema.get("format") in ("date", "date-time") or {"dat", "day", "start"} & set(parts):
+        said = when(clause, draft.now)
+        if said.day is None:
+            return None
+        return (
+            said.day.isoformat()
+            if schema.get("format") != "date-time"
+            else f"{said.day.isoformat()}T{said.start or '09:00:00'}"
+        )
+    if name not in offer.required and offer.required and not quotes:
+        match = re.search(rf"\b{re.escape(name.replace('_', ' '))}\s+(?:is |of |:)?\s*([\w-]+)", clause, re.I)
+        return match[1] if match else None
+    if quotes:
+        return quotes.pop(0)
+    if (value := _described(name, schema, clause)) is not None:
+        return value
+    for word in name.lower().split("_"):
+        if word in _BEFORE and (
+            match := re.search(
+                rf"\b(?:{_BEFORE[word]})\s+(?!(?:{_BEFORE[word]})\b)([\w'’-]+(?:\s+[A-Z][\w'’-]+)*)", clause
+            )
+        ):
+            return draft.plain(match[1])
+    known = {*words(offer.name), *words(name), *words(offer.description)}
+    clause = re.sub(r"\b(what|who|how|where|it)['’]s\b", r"\1", clause, flags=re.I)
+    counts = any(isinstance(each, Mapping) and each.get("type") in NUMBERS for each in offer.properties.values())
+    kept = [
+        word
+        for word in re.findall(r"[\w'’-]+", draft.plain(clause))
+        if word.lower() not in _LEFT_OUT and not set(words(word)) & known and not (counts and word.isdecimal())
+    ]
+    return " ".join(kept) or None
+
+
+def _described(name: str, schema: Mapping[str, Any], clause: str) -> str | None:
+    """The value of a parameter whose description says what its name does not: a currency, or a language."""
+    about = {*words(str(schema.get("description") or ""))}
+    if about & {*words("currency currencies")}:
+        return _currency(name, clause)
+    if about & {*words("language languages")}:
+        return _language(clause)
+    return None
+
+
+def _language(clause: str) -> str | None:
+    return next((code for language, code in LANGUAGES.items() if re.search(rf"\b{language}\b", clause, re.I)), None)
+
+
+_MONEY = {
+    "dollar": "USD", "euro": "EUR", "pound": "GBP", "yen": "JPY", "franc": "CHF", "rupee": "INR", "yuan": "CNY",
+    "krone": "NOK", "krona": "SEK",
+}  # fmt: skip
+_SIGNS = {"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY"}
+
+
+def _currency(name: str, clause: str) -> str | None:
+    spelt = re.sub(r"[$€£¥]", lambda sign: f" {_SIGNS[sign[0]]} ", clause)
+    found = re.findall(rf"\b(?:[A-Z]{{3}}\b|(?i:{'|'.join(_MONEY)})s?\b)", spelt)
+    codes = [code if code.isupper() and len(code) == 3 else _MONEY[code.lower().rstrip("s")] for code in found]
+    if not codes:
+        return None
+    return codes[-1] if re.search(r"to|target|dest", name, re.I) and len(codes) > 1 else codes[0]

@@ -1,0 +1,297 @@
+"""The offline chat model: a pure function from the conversation and the offered tools to the next reply.
+
+It keeps no state between calls. Each time it plans the steps of the last request and replays them against the tools'
+answers so far. It asks for the missing answers, independent ones together. A failed call is repeated once with the same
+arguments; after that its step must find another way or report that it could not.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+from chaoslab.base.json_text import speller
+from chaoslab.model import _dates as dates
+from chaoslab.model._choosing import KINDS, Offer, catalogue, choose, parameters
+from chaoslab.model._story import Ask, CouldNot, Draft, Step, StepResult, said
+
+
+def reading(content: str, status: str | None = None) -> tuple[Any, str | None]:
+    """The reply's value, and the reason if it reports a failure (fit for the end of a sentence)."""
+    try:
+        value = json.loads(content)
+    except (ValueError, RecursionError):
+        value = content
+    if status == "error" or re.match(r"\s*(?:Error|Exception|Traceback|Failed)\b", content):
+        return value, _words(value if isinstance(value, Mapping) else content)
+    if not content.strip():
+        return value, "the tool answered nothing"
+    if isinstance(value, Mapping) and _failed(value):
+        return value, _words(value)
+    return value, None
+
+
+def _failed(value: Mapping[str, Any]) -> bool:
+    """True if the value has the form in which a service refuses. A search without results also has "error", but is no
+    failure."""
+    if "search_information" in value or "organic_results" in value:
+        return False
+    code = str(value.get("cod", ""))
+    refused = value.get("ok") is False or value.get("success") is False or bool(re.fullmatch(r"[45]\d\d", code))
+    return refused or (bool(value.get("error")) and "result" not in value)
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, Mapping):
+        inner = value.get("error") or value.get("message") or value.get("status_message") or value
+        value = inner.get("message", inner) if isinstance(inner, Mapping) else inner
+    elif str(value).rstrip().endswith("}"):
+        # The client's own text, such as "weather answered 404", before the service's message.
+        before, bracket, rest = str(value).partition("{")
+        try:
+            inside = json.loads(bracket + rest)
+        except (ValueError, RecursionError):
+            inside = None
+        if isinstance(inside, Mapping):
+            value = f"{before}{_words(inside)}"
+    text = re.sub(r"^\s*(?:Error|Exception)\b[\s:]*", "", str(value)).strip()
+    return re.sub(r"(?<![\s.])[\s.]++$", "", text.splitlines()[0] if text else "no reason was given")
+
+
+ATTEMPTS = 2
+BEYOND = "the calendar ends before that"
+REQUEST_MAX = 4000
+"""The most characters of a request: each of the many rules for reading goes over all of them."""
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A call of an offered tool, as in OpenAI's format."""
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ChatReply:
+    """The model's reply: text, or calls."""
+
+    content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+
+
+@dataclass
+class _Turn:
+    """One replay: the tools' answers, the calls still wanted, and the outcomes of the steps."""
+
+    answered: Mapping[tuple[str, str], Sequence[tuple[Any, str | None]]]
+    offers: tuple[Offer, ...]
+    wanted: dict[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
+    outcomes: dict[int, StepResult | CouldNot] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Skipped(StepResult):
+    """The outcome of a step whose condition is false. `words`: the condition; empty if the answer need not tell."""
+
+    words: str = ""
+
+
+class _Waiting(Exception):
+    """A step cannot go on before a tool answers."""
+
+
+def load() -> None:
+    """Loads the rules for reading, which take 50 ms: who only passes replies on does without them."""
+    import_module("chaoslab.model._planning")
+
+
+def answer(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None = None) -> ChatReply:
+    """The reply to a conversation in OpenAI's format; equal input gives an equal reply."""
+    return reply_to(messages, catalogue(tools).offers)
+
+
+def reply_to(messages: Sequence[Mapping[str, Any]], offers: tuple[Offer, ...]) -> ChatReply:
+    """The same, for tools that are parsed already."""
+    asked = asked_last(messages)
+    if asked is None:
+        return ChatReply(_bewildered(messages))
+    request = text_of(messages[asked])
+    if not request.strip():
+        return ChatReply("The request is empty.")
+    system = "\n".join(text_of(message) for message in messages if message.get("role") in ("system", "developer"))
+    earlier = [text_of(message) for message in messages[:asked] if message.get("role") == "assistant"]
+    draft = _drawn_up(request, offers, dates.today(system), next((text for text in reversed(earlier) if text), ""))
+    turn = _Turn(_answers(messages[asked + 1 :]), draft.offers)
+    for number, step in enumerate(draft.steps):
+        try:
+            turn.outcomes[number] = _play(step, turn, draft.steps)
+        except CouldNot as why:
+            turn.outcomes[number] = why
+        except OverflowError:
+            turn.outcomes[number] = CouldNot(BEYOND)
+        except _Waiting:
+            continue
+    if turn.wanted:
+        return ChatReply(
+            "", tuple(_call(name, arguments, turn, len(messages)) for (name, _), arguments in turn.wanted.items())
+        )
+    return ChatReply(_sentences(draft, turn) or "I do not know what to do with that.")
+
+
+def asked_last(messages: Sequence[Mapping[str, Any]]) -> int | None:
+    """The index of the message with the request; None if there is none."""
+    return max((n for n, message in enumerate(messages) if message.get("role") == "user"), default=None)
+
+
+@lru_cache(256)
+def _drawn_up(request: str, offered: tuple[Offer, ...], now: datetime | None, earlier: str) -> Draft:
+    """The plan of a request, the same at each turn of a conversation; running the steps does not change them."""
+    from chaoslab.model import _planning as planning
+
+    draft = Draft(offered, now, earlier=earlier)
+    try:
+        planning.draw_up(request, draft)
+    except OverflowError:
+        draft.steps[:] = [said(f"I did nothing, since {BEYOND}.")]
+    return draft
+
+
+def _bewildered(messages: Sequence[Mapping[str, Any]]) -> str:
+    """The reply if the request itself is missing: it states that, and the calls still visible."""
+    done = [
+        f"{name} with {arguments}"
+        for (name, arguments), replies in _answers(messages).items()
+        if any(failure is None for _, failure in replies)
+    ]
+    seen = f" I still see that I called {'; '.join(done)}." if done else ""
+    return f"I could not finish what was asked: the request is no longer in what I was sent.{seen}"
+
+
+def text_of(message: Mapping[str, Any]) -> str:
+    """A message's text, also if its content comes in parts."""
+    content = message.get("content")
+    if isinstance(content, list):
+        return "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
+    return content if isinstance(content, str) else ""
+
+
+def _answers(messages: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], list[tuple[Any, str | None]]]:
+    """The tools' answers since the request, by name and arguments, in order."""
+    called: dict[str, tuple[str, str]] = {}
+    found: dict[tuple[str, str], list[tuple[Any, str | None]]] = {}
+    for message in messages:
+        for call in message.get("tool_calls") or ():
+            function = call.get("function") or {}
+            try:
+                arguments = json.loads(function.get("arguments") or "{}")
+            except (ValueError, RecursionError):
+                arguments = {}
+            called[str(call.get("id"))] = (str(function.get("name")), _key(arguments))
+        if message.get("role") == "tool" and (key := called.get(str(message.get("tool_call_id")))):
+            found.setdefault(key, []).append(reading(text_of(message), message.get("status")))
+    return found
+
+
+def _key(arguments: Any) -> str:
+    return _spelt(arguments)
+
+
+_spelt = speller(sort_keys=True)
+
+
+def _play(step: Step, turn: _Turn, steps: Sequence[Step]) -> StepResult:
+    """Runs the step's story as far as the answers allow."""
+    if step.only_if is not None:
+        under = step.only_if
+        outcomes = [_outcome(number, turn) for number in under.steps]
+        settled = [outcome for outcome in outcomes if isinstance(outcome, StepResult)]
+        if len(settled) < len(outcomes):
+            raise CouldNot(f"I do not know whether {under.words}")
+        if not under.holds(settled):
+            return _Skipped("", words="" if under.otherwise or not step.label else under.words)
+    needed = []
+    for number in step.needs:
+        outcome = _outcome(number, turn)
+        if isinstance(outcome, CouldNot):
+            raise CouldNot(f"it needs the result of another step ({steps[number].label}) that failed")
+        needed.append(outcome)
+    story = step.act(needed)
+    try:
+        wish = next(story)
+        while True:
+            try:
+                reply = _reply(wish, turn)
+            except CouldNot as why:
+                wish = story.throw(why)
+            else:
+                wish = story.send(reply)
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]
+
+
+def _outcome(number: int, turn: _Turn) -> StepResult | CouldNot:
+    if number not in turn.outcomes:
+        raise _Waiting
+    return turn.outcomes[number]
+
+
+def _reply(wish: Ask, turn: _Turn) -> Any:
+    """The tool's answer to a wish; records the call as wanted if there is none yet."""
+    if wish.tool:
+        name, arguments = wish.tool, dict(wish.slots)
+    else:
+        offer = choose(wish.kind, turn.offers)
+        if offer is None:
+            raise CouldNot("I have no tool for that")
+        name, arguments = offer.name, _typed(offer, wish)
+    answers = turn.answered.get((name, _key(arguments)), ())
+    good = next((value for value, failure in answers if failure is None), None)
+    if good is not None:
+        return good
+    if len(answers) >= ATTEMPTS:
+        raise CouldNot(answers[-1][1] or "the tool failed")
+    turn.wanted.setdefault((name, _key(arguments)), arguments)
+    raise _Waiting
+
+
+def _typed(offer: Offer, wish: Ask) -> dict[str, Any]:
+    """The slots under the tool's own parameter names; slots that it does not take are left out."""
+    names = parameters(offer, KINDS[wish.kind])
+    return {names[slot]: value for slot, value in wish.slots.items() if slot in names}
+
+
+def _call(name: str, arguments: Mapping[str, Any], turn: _Turn, length: int) -> ToolCall:
+    """A call with an id that is a hash of its content and its place in the conversation."""
+    tries = len(turn.answered.get((name, _key(arguments)), ()))
+    digest = hashlib.blake2s(f"{name}|{_key(arguments)}|{tries}|{length}".encode(), digest_size=8).hexdigest()
+    return ToolCall(f"call_{digest}", name, arguments)
+
+
+def _sentences(draft: Draft, turn: _Turn) -> str:
+    """One sentence per step, in the order asked; a failure is reported with its reason. No sentence denies what another
+    step did in the same words."""
+    done = {
+        step.label
+        for number, step in enumerate(draft.steps)
+        if not isinstance(turn.outcomes[number], CouldNot | _Skipped)
+    }
+    parts = []
+    for number, step in enumerate(draft.steps):
+        outcome, once = turn.outcomes[number], step.label not in done
+        if isinstance(outcome, CouldNot):
+            parts.append(f"I could not {step.label}{'' if once else ' in one case'}: {outcome}.")
+        elif isinstance(outcome, _Skipped):
+            if outcome.words and once:
+                parts.append(f"As it is not the case that {outcome.words}, I did not {step.label}.")
+            elif outcome.words:
+                parts.append(f"It is not the case that {outcome.words}.")
+        elif outcome.sentence:
+            parts.append(outcome.sentence)
+    return " ".join(dict.fromkeys(parts))

@@ -1,0 +1,211 @@
+"""The choice of an offered tool for a kind of work, by names, descriptions and parameters, never by a list of tools."""
+
+import json
+import marshal
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+
+@dataclass(frozen=True, eq=False)
+class Offer:
+    """One offered tool; compared by identity, so that facts about it can be cached."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+    @property
+    def properties(self) -> Mapping[str, Any]:
+        found = self.parameters.get("properties")
+        return found if isinstance(found, Mapping) else {}
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        return tuple(name for name in self.parameters.get("required") or () if name in self.properties)
+
+
+@dataclass(frozen=True)
+class WorkKind:
+    """A kind of work: its verbs, its nouns, and the parameter names that each slot may have."""
+
+    verbs: str
+    nouns: str
+    slots: Mapping[str, str]
+    not_about: str = ""
+
+
+KINDS: dict[str, WorkKind] = {
+    "weather": WorkKind("", "weather forecast temperature climate", {"city": "city location place town q query"}),
+    "search": WorkKind(
+        "search google find lookup browse query",
+        "web internet google online search engine page",
+        {"query": "query q search_query text term keywords", "count": "count num limit max_results n results"},
+        not_about="movie film event calendar message weather mail contact product word dictionary file",
+    ),
+    "movies": WorkKind(
+        "", "movie film cinema tmdb", {"title": "query title name movie film q", "year": "year release_year"}
+    ),
+    "create": WorkKind(
+        "create add schedule book insert new make",
+        "event calendar appointment meeting",
+        {
+            "title": "title summary name subject event",
+            "start": "start start_time begin from starts_at when",
+            "end": "end end_time finish until to ends_at",
+        },
+    ),
+    "list": WorkKind(
+        "list show get read find search view",
+        "event calendar appointment agenda schedule",
+        {
+            "start": "start time_min start_time from after since",
+            "end": "end time_max end_time to until before",
+            "query": "query q search text title keyword",
+        },
+    ),
+    "delete": WorkKind("delete remove cancel", "event calendar appointment meeting", {"id": "event_id id event"}),
+    "calculate": WorkKind(
+        "",
+        "calculate calculator compute arithmetic math evaluate expression",
+        {"expression": "expression expr formula input query q"},
+    ),
+    "send": WorkKind(
+        "send post write message notify",
+        "message text chat slack sms mail dm",
+        {"to": "to recipient channel person user receiver", "text": "text body message content"},
+    ),
+    "read": WorkKind(
+        "read list get fetch show check",
+        "message inbox chat mail",
+        {"sender": "sender from user author person", "limit": "limit count n max num"},
+    ),
+    "translate": WorkKind(
+        "",
+        "translate translation translator",
+        {
+            "text": "text q query phrase content sentence",
+            "target": "target to target_language target_lang language lang to_language",
+            "source": "source from source_language source_lang from_language",
+        },
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """The functions among the tools of a chat request, and the length of all of them as JSON."""
+
+    offers: tuple[Offer, ...]
+    size: int
+
+
+def catalogue(tools: Any) -> Catalogue:
+    """The catalogue of the tools, cached since an agent sends equal tools with every request."""
+    return _known(marshal.dumps(tools, MARSHALLED))
+
+
+MARSHALLED = 2
+"""The version of marshal that encodes equal values equally. marshal is a few times faster than JSON, and only gives a
+key here."""
+
+
+@lru_cache(64)
+def _known(text: bytes) -> Catalogue:
+    tools = marshal.loads(text)
+    found = []
+    for tool in tools or ():
+        function = tool.get("function") if isinstance(tool, Mapping) else None
+        if isinstance(function, Mapping) and isinstance(function.get("name"), str):
+            found.append(Offer(function["name"], function.get("description") or "", function.get("parameters") or {}))
+    return Catalogue(tuple(found), len(json.dumps(tools, ensure_ascii=False)) if tools else 0)
+
+
+@lru_cache(1024)
+def words(text: str) -> tuple[str, ...]:
+    """The words of a name or sentence, lower case and without their endings."""
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text)
+    return tuple(stem(word) for word in re.findall(r"[^\W\d_]+", spaced.lower()))
+
+
+def stem(word: str) -> str:
+    """The word without its plural or verb ending: enough to match "movies" with "movie"."""
+    for ending, put in (
+        ("ies", "i"),
+        ("ie", "i"),
+        ("y", "i"),
+        ("ing", ""),
+        ("ed", ""),
+        ("es", ""),
+        ("s", ""),
+        ("e", ""),
+    ):
+        if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
+            return word[: -len(ending)] + put
+    return word
+
+
+def score(offer: Offer, kind: WorkKind) -> int:
+    """The suitability of a tool for a kind of work; 0 for none."""
+    named, told = words(offer.name), words(offer.description)
+    verbs, nouns, others = set(words(kind.verbs)), set(words(kind.nouns)), set(words(kind.not_about))
+    if others & set(named) or not nouns & {*named, *told} or (verbs and not verbs & {*named, *told}):
+        return 0
+    if set(offer.required) - set(parameters(offer, kind).values()):
+        return 0
+    in_name = 4 * len(nouns & set(named)) + (6 * len(verbs & set(named)) if verbs else 0)
+    # A tool that mentions the work only in passing does not do it.
+    return (
+        in_name + len(nouns & set(told)) + len(verbs & set(told)) if in_name or set(told[:4]) & (nouns | verbs) else 0
+    )
+
+
+@lru_cache(1024)
+def choose(name: str, offered: tuple[Offer, ...]) -> Offer | None:
+    """The offered tool that suits this kind of work best; of equals, the first."""
+    kind = KINDS[name]
+    best = max(offered, key=lambda offer: _suits(offer, name, kind), default=None)
+    return best if best is not None and _suits(best, name, kind) > 0 else None
+
+
+def _suits(offer: Offer, name: str, kind: WorkKind) -> int:
+    """The score of a tool; 0 if its first word is another kind's verb, as delete_event for creating an event."""
+    rivals = (
+        {"create", "list", "delete"}
+        if name in ("create", "list", "delete")
+        else {"send", "read"}
+        if name in ("send", "read")
+        else set()
+    )
+    first = words(offer.name)[:1]
+    for rival in rivals - {name}:
+        if set(first) & set(words(KINDS[rival].verbs)) and not set(first) & set(words(kind.verbs)):
+            return 0
+    return score(offer, kind)
+
+
+def parameters(offer: Offer, kind: WorkKind) -> dict[str, str]:
+    """The tool's parameter for each slot."""
+    taken: dict[str, str] = {}
+    for slot, names in kind.slots.items():
+        for name in names.split():
+            match = next(
+                (prop for prop in offer.properties if prop.lower() == name and prop not in taken.values()), None
+            )
+            if match:
+                taken[slot] = match
+                break
+    return taken
+
+
+@lru_cache(64)
+def unclaimed(offered: tuple[Offer, ...]) -> tuple[Offer, ...]:
+    """The tools that no known kind of work chooses: only general reading is left for them."""
+    chosen = {offer.name for kind in KINDS if (offer := choose(kind, offered)) is not None}
+    return tuple(
+        offer
+        for offer in offered
+        if offer.name not in chosen and not any(score(offer, kind) > 6 for kind in KINDS.values())
+    )

@@ -1,0 +1,170 @@
+"""A chat request, validated and answered in Groq's wire format, whole or as a stream of events; no I/O here. Tokens are
+estimated at four characters each, a rule of thumb for English; the same request always counts the same."""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from chaoslab.base.identity import parsed
+from chaoslab.base.json_text import speller
+from chaoslab.core.answers import halves, pieces
+from chaoslab.core.service_spec import ErrorReply
+from chaoslab.model._chat import REQUEST_MAX, ChatReply, asked_last, reply_to, text_of
+from chaoslab.model._choosing import catalogue
+from chaoslab.model._errors import refusal
+
+_spelt = speller()
+_ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+
+
+def tokens(value: Any) -> int:
+    """The estimated tokens of a text, or of anything as JSON: its length by four, rounded up."""
+    text = value if isinstance(value, str) else _spelt(value)
+    return _of_length(len(text))
+
+
+def _of_length(characters: int) -> int:
+    return -(-characters // 4)
+
+
+def completed(asked: bytes) -> "Completion | ErrorReply":
+    """The answer to a request, or the refusal in Groq's format. The model is deterministic and agents in repeated
+    trials ask the same, so answers to short requests are cached. Raises ValueError: it is no JSON."""
+    return _remembered(asked) if len(asked) <= REMEMBERED_BYTES_MAX else _worked_out(asked)
+
+
+REMEMBERED_BYTES_MAX = 64 * 1024
+
+
+@lru_cache(256)
+def _remembered(asked: bytes) -> "Completion | ErrorReply":
+    return _worked_out(asked)
+
+
+def _worked_out(asked: bytes) -> "Completion | ErrorReply":
+    body = parsed(asked)
+    if message := wrong(body):
+        return refusal(400, message, "invalid_request_error")
+    last = asked_last(body["messages"])
+    length = 0 if last is None else len(text_of(body["messages"][last]))
+    if length > REQUEST_MAX:
+        message = (
+            f"Please reduce the length of the messages: message {last} has {length} characters, and {REQUEST_MAX} "
+            "are read."
+        )
+        return refusal(400, message, "invalid_request_error", "context_length_exceeded")
+    return Completion(body, asked)
+
+
+def wrong(body: Any) -> str | None:
+    """The reason, in words, that a body is no request for a chat completion; None if it is one."""
+    if not isinstance(body, dict):
+        return "request body must be a JSON object"
+    for name, kind in (("model", str), ("messages", list)):
+        if name not in body:
+            return f"'{name}' : property '{name}' is missing"
+        if not isinstance(body[name], kind):
+            return f"'{name}' : value must be {'a string' if kind is str else 'an array'}"
+    if not body["messages"]:
+        return "'messages' : minimum number of items is 1"
+    for number, message in enumerate(body["messages"]):
+        if not isinstance(message, dict):
+            return f"'messages.{number}' : value must be an object"
+        if message.get("role") not in _ROLES:
+            return f"'messages.{number}' : discriminator property 'role' has invalid value"
+        if not isinstance(message.get("content"), str | list | None):
+            return f"'messages.{number}.content' : value must be a string or an array"
+        if message["role"] == "tool" and not isinstance(message.get("tool_call_id"), str):
+            return f"'messages.{number}' : for 'role:tool' property 'tool_call_id' is missing"
+        calls = message.get("tool_calls") or []
+        if not isinstance(calls, list) or not all(
+            isinstance(call, dict) and isinstance(call.get("function"), dict) for call in calls
+        ):
+            return f"'messages.{number}.tool_calls' : value must be an array of function calls"
+    tools = body.get("tools") or []
+    if not isinstance(tools, list) or not all(
+        isinstance(tool, dict)
+        and isinstance(tool.get("function"), dict)
+        and isinstance(tool["function"].get("name"), str)
+        for tool in tools
+    ):
+        return "'tools' : value must be an array of objects with a 'function'"
+    return None
+
+
+class Completion:
+    """One answered chat request. `asked`: its bytes, of which the id is a hash. `created`: seconds since 1970. The
+    object is cached and shared, so it never changes. `reply`: the reply; the offline model's if it is left out. `groq`:
+    in Groq's format, else in OpenAI's."""
+
+    def __init__(
+        self, body: Mapping[str, Any], asked: bytes, *, reply: ChatReply | None = None, groq: bool = True
+    ) -> None:
+        tools = [] if body.get("tool_choice") == "none" else body.get("tools") or []
+        offered = catalogue(tools)
+        self.reply = reply_to(body["messages"], offered.offers) if reply is None else reply
+        digest = hashlib.blake2s(asked, digest_size=16).hexdigest()
+        self._head = {"id": f"chatcmpl-{digest}", "model": body["model"], "system_fingerprint": "fp_offline"}
+        self.groq = {"id": f"req_{digest[:26]}"}
+        self._extra: dict[str, Any] = {"x_groq": self.groq} if groq else {}
+        self._of_groq = groq
+        self.calls: list[dict[str, Any]] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": _spelt(call.arguments)},
+            }
+            for call in self.reply.tool_calls
+        ]
+        self.finish = "tool_calls" if self.calls else "stop"
+        prompt = sum(
+            4 + tokens(text_of(one)) + (tokens(one["tool_calls"]) if one.get("tool_calls") else 0)
+            for one in body["messages"]
+        )
+        prompt += _of_length(offered.size)
+        spent = tokens(self.reply.content) + (tokens(self.calls) if self.calls else 0)
+        self.usage = {"prompt_tokens": prompt, "completion_tokens": spent, "total_tokens": prompt + spent}
+        self.streamed = body.get("stream") is True
+        options = body.get("stream_options")
+        self.include_usage = isinstance(options, Mapping) and options.get("include_usage") is True
+
+    def whole(self, created: int) -> dict[str, Any]:
+        message: dict[str, Any] = {"role": "assistant", "content": self.reply.content or None}
+        if self.calls:
+            message["tool_calls"] = self.calls
+        if not self._of_groq:
+            message |= {"refusal": None, "annotations": []}
+        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": self.finish}
+        about = {"object": "chat.completion", "choices": [choice], "usage": self.usage, **self._extra}
+        return {**self._head, "created": created, **about}
+
+    def stream(self, created: int, *, whole: bool = False) -> Iterator[bytes]:
+        """The answer word by word, or call by call, as server-sent events. `whole`: a call comes in one event. Usage
+        comes in the last chunk, as Groq sends it, and in a chunk of its own if it was asked for, as OpenAI does."""
+        chunk = {**self._head, "created": created, "object": "chat.completion.chunk"}
+        if self.include_usage and not self._of_groq:
+            chunk["usage"] = None
+        yield _event(chunk, {"role": "assistant", "content": ""}, **self._extra)
+        for index, call in enumerate(self.calls):
+            made = call["function"]
+            named = {"index": index, **call, "function": made if whole else {**made, "arguments": ""}}
+            yield _event(chunk, {"tool_calls": [named]})
+            for piece in () if whole else halves(made["arguments"]):
+                yield _event(chunk, {"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
+        for word in pieces(self.reply.content):
+            yield _event(chunk, {"content": word})
+        used = {"x_groq": {**self.groq, "usage": self.usage}} if self._of_groq else {}
+        yield _event(chunk, {}, finish=self.finish, **used)
+        if self.include_usage:
+            yield _line({**chunk, "choices": [], "usage": self.usage})
+        yield b"data: [DONE]\n\n"
+
+
+def _event(chunk: Mapping[str, Any], delta: Mapping[str, Any], *, finish: str | None = None, **more: Any) -> bytes:
+    choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+    return _line({**chunk, "choices": [choice], **more})
+
+
+def _line(event: Mapping[str, Any]) -> bytes:
+    return f"data: {_spelt(event)}\n\n".encode()

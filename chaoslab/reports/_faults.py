@@ -1,0 +1,93 @@
+"""A fault as text: all its stages in one line, at the event where it was met."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from chaoslab.base.durations import duration
+from chaoslab.base.jsonable import line
+from chaoslab.core import events
+from chaoslab.record.lines import Record
+
+Place = tuple[str, str, str, int, int]
+"""A fault's name, its injection, and its attempt: target, request, attempt."""
+WIDTH = 300
+
+
+@dataclass
+class MetFault:
+    """One fault of one attempt: its stages, and the end of the attempt."""
+
+    stages: list[events.Stage] = field(default_factory=list)
+    ended: events.CallFinished | None = None
+    disturbed: events.CallDisturbed | None = None
+
+    @classmethod
+    def by_place(cls, records: Sequence[Record]) -> dict[int, MetFault]:
+        """A trial's faults, each by the index of the record that witnessed it, or else of its latest stage."""
+        found: dict[Place, MetFault] = {}
+        numbers: dict[Place, int] = {}
+        ended: dict[tuple[str, int, int], events.CallFinished] = {}
+        disturbed: dict[tuple[str, int, int], events.CallDisturbed] = {}
+        for number, event in enumerate(record.event for record in records):
+            match event:
+                case events.CallFinished():
+                    ended[event.target, event.request, event.attempt] = event
+                case events.CallDisturbed():
+                    disturbed[event.target, event.request, event.attempt] = event
+                case _ if isinstance(event, events.Stage):
+                    place = (event.fault, event.injection, event.target, event.request, event.attempt)
+                    met = found.setdefault(place, cls())
+                    if not met.witnessed:
+                        numbers[place] = number
+                    met.stages.append(event)
+        for place, met in found.items():
+            met.ended, met.disturbed = ended.get(place[2:]), disturbed.get(place[2:])
+        return {numbers[place]: met for place, met in found.items()}
+
+    @property
+    def witnessed(self) -> events.FaultWitnessed | None:
+        return next((stage for stage in self.stages if isinstance(stage, events.FaultWitnessed)), None)
+
+    def in_words(self) -> str:
+        """The fault in one line; a fault that nobody witnessed stands out, with the reason."""
+        stage = self.stages[0]
+        source = "" if stage.injection.startswith(f"{stage.fault} on ") else f" ({stage.injection})"
+        head = f"{stage.target} {stage.request}.{stage.attempt} {stage.fault}{source}"
+        if met := self.witnessed:
+            return f"{head}: {line(met.changed or met.evidence, WIDTH)} – witnessed"
+        params = next((s.params for s in self.stages if isinstance(s, events.FaultScheduled)), {})
+        planned = f" {line(json.dumps(params, ensure_ascii=False), WIDTH)}" if params else ""
+        return f"{head}{planned}: {self._unmet()}"
+
+    def _unmet(self) -> str:
+        if idle := next(
+            (stage.idle for stage in self.stages if isinstance(stage, events.FaultHealed) and stage.idle), ""
+        ):
+            return f"armed, and {idle}"
+        if any(isinstance(stage, events.FaultArmed) for stage in self.stages):
+            return f"ARMED AND NOT WITNESSED: {self._instead()}"
+        if any(isinstance(stage, events.FaultInjected) for stage in self.stages):
+            return f"INJECTED AND NOT WITNESSED: {self._instead()}"
+        if self.ended is not None and (self.ended.status is not None or not self.ended.error):
+            return "not injected: it found nothing to change"
+        return f"not injected: {self._instead()}"
+
+    def _instead(self) -> str:
+        """The end of the attempt."""
+        if self.disturbed is not None:
+            return f"the lab itself got in the way ({self.disturbed.why})"
+        if self.ended is None:
+            return "the call never ended"
+        after = f"after {duration(self.ended.duration_s)}"
+        if self.ended.status is not None:
+            return f"the caller got {self.ended.status} {after}"
+        if self.ended.error == events.OPEN:
+            return f"the call was {events.OPEN}, {after}"
+        return (
+            f"the call ended with {self.ended.error} {after}"
+            if self.ended.error
+            else f"the caller got an answer {after}"
+        )

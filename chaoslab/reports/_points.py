@@ -1,0 +1,116 @@
+"""The values of a run's measures as rows of tables, so that a picture needs nothing but the table."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from operator import itemgetter
+from typing import Any
+
+from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.reports._curve import curve
+from chaoslab.reports._inputs import others, settings
+from chaoslab.reports.contents import _figures as figures
+from chaoslab.reports.contents._matrix import matrix
+from chaoslab.reports.contents._spent import added
+from chaoslab.reports.levels import level_in
+
+Rows = Iterable[Mapping[str, Any]]
+
+
+def of_run(report: RunReport) -> dict[str, Any]:
+    """A run in one row, with each setting that its log states under its own name."""
+    run, judged, met = report.started, report.success, report.delivered
+    row: dict[str, Any] = {**settings(run), "trials": len(report.trials), "level": level_in(run)}
+    if report.rulings is not None:
+        row["scenario"] = report.rulings.scenario or None
+    if run is not None:
+        row |= {"world": run.world or None, "model": run.model or None, "inputs": json.dumps(others(run))}
+        row["seed"] = None if run.seed is None else str(run.seed)
+    if report.judgeable and not judged.unknown:
+        of = judged.value.correct
+        row |= {"judged": of.total if of else 0, "correct": of.count if of else 0}
+    if report.knows_faults and not met.unknown:
+        row["faults"] = sum(one.witnessed for one in met.value.by_fault)
+    if not report.recovery.unknown:
+        of_all = report.recovery.value.overall
+        row |= {"incidents": of_all.n, "recovered": of_all.recovered, "mttr_s": of_all.mean_s}
+    return row
+
+
+def _spells(report: RunReport) -> Rows:
+    for one in report.spells.value:
+        yield {**vars(one), "began_s": one.began_t, "ended_s": one.ended_t}
+
+
+def _outcomes(report: RunReport) -> Rows:
+    for outcome, of in report.success.value.by_outcome.items():
+        yield {"outcome": outcome, "trials": of.count, "share": of.value, **vars(of.interval)}
+
+
+def _recovery(report: RunReport) -> Iterator[dict[str, Any]]:
+    """The corners, and between them the incidents that were still open when the log ended."""
+    if (found := curve(report)) is None:
+        return
+    corners = zip(found.times_s, found.shares, found.lows, found.highs, strict=True)
+    rows = [dict(zip(("seconds", "share", "low", "high"), corner, strict=True)) for corner in corners]
+    still_open = [{"seconds": seconds, "share": share, "open": True} for seconds, share in found.censored]
+    yield from sorted([*({**row, "open": False} for row in rows), *still_open], key=itemgetter("seconds"))
+
+
+def _mttr(report: RunReport) -> Rows:
+    """As under `recovery` in the report's JSON."""
+    for fault, of in report.recovery.value.by_fault.items():
+        row = figures.recovery(of)
+        ends = row["median_s"] or {}
+        yield {
+            "fault": fault, **row, "median_s": ends.get("value"), "median_low_s": ends.get("low"),
+            "median_high_s": ends.get("high"),
+        }  # fmt: skip
+
+
+def _latency(report: RunReport) -> Rows:
+    for target, of in report.attempts.value.by_target.items():
+        for met, found in zip((False, True), of.both, strict=True):
+            if found:
+                yield {
+                    "target": target, "met": met if report.knows_faults else None, "attempts": len(found),
+                    "p10_s": found.at(0.1), "p50_s": found.at(0.5), "p90_s": found.at(0.9),
+                }  # fmt: skip
+
+
+def _throughput(report: RunReport) -> Rows:
+    if (found := report.throughput.value) is not None:
+        for n, (trials, calls) in enumerate(zip(found.prompts, found.calls, strict=True)):
+            edges = {"from_s": n * found.width_s, "to_s": (n + 1) * found.width_s}
+            yield {**edges, "trials": trials, "calls": calls}
+
+
+def _costs(report: RunReport) -> Rows:
+    return ({"fault": row.fault, "trials": row.trials, **row.amounts} for row in added(report))
+
+
+def _matrix(report: RunReport) -> Rows:
+    for cell in (cell for cells in matrix(report).rows.values() for cell in cells):
+        figures = {} if cell.bad is None else {
+            "bad": cell.bad.count, "judged": cell.bad.total, **vars(cell.bad.interval),
+        }  # fmt: skip
+        worst = None if cell.worst is None else str(cell.worst)
+        yield {**vars(cell), "state": str(cell.state), "bad": None, **figures, "worst": worst}
+
+
+def _reliability(report: RunReport) -> Rows:
+    """As in the report's JSON, with the recovery of the run."""
+    if (found := figures.reliability(report)) is None:
+        return
+    of_run = found if report.recovery.unknown else {**figures.recovery(report.recovery.value.overall), **found}
+    judged, well = (found["available"][name] for name in ("total", "count"))
+    for budget in found["error_budgets"]:
+        yield {**of_run, **budget, "judged": judged, "well": well, "budget_left": budget["left"]}
+
+
+MEASURED: Mapping[str, Callable[[RunReport], Rows]] = {
+    "runs": lambda report: [of_run(report)] if report.started or report.trials else [],
+    "spells": _spells, "outcomes": _outcomes, "recovery": _recovery, "mttr": _mttr, "latency": _latency,
+    "amplification": figures.amplification, "throughput": _throughput, "costs": _costs, "matrix": _matrix,
+    "reliability": _reliability,
+}  # fmt: skip
+"""Table → its rows. All others are made of the log's lines."""

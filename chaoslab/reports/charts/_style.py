@@ -1,0 +1,232 @@
+"""The common parts of all charts: title, note, scales, and texts that fit. palette.py has the colours."""
+
+import math
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.config.settings import Settings, as_text, as_tuple
+from chaoslab.reports._types import Artist, Axes, DataFrame, Figure
+from chaoslab.reports.charts._layout import PAD_IN, TITLE, engine
+from chaoslab.reports.text import apart
+
+NOTE_WIDTH = 80
+"""The most characters in a line under the title: more do not fit beside long labels on the left."""
+LEGEND_WIDTH = 100
+"""The most characters in a line of the legend."""
+WIDE = 30
+"""The factor between positive values above which an axis is logarithmic."""
+DECADES = 6
+"""The most decades that a logarithmic axis shows."""
+TICKS = 7
+TITLE_IN, SIGNED_IN = 0.11, 0.068
+"""The width of a character of the title, and of one beside it."""
+UNSIGNED = ("SEED", "WORLD", "NOW", "BASE_PORT", "TOXIPROXY_URL", "GROQ_API_KEY", "TRANSLATOR_KEY")
+"""The settings that are not named beside the title."""
+POINTS = 2000
+"""The most points drawn of a group. More would take longer and overlap."""
+
+CROWD = 300
+"""The number of points of one kind above which they are drawn smaller."""
+
+
+def canvas(title: str, note: str = "", *, height_in: float = 4.2) -> tuple[Figure, Axes]:
+    """An empty figure; `note` is the line under its title."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8.4, height_in), layout=engine())
+    figure.suptitle(title, x=TITLE, y=1 - PAD_IN / height_in, ha="left", fontsize=13, fontweight="bold")
+    axes = figure.add_subplot()
+    axes.tick_params(which="minor", labelbottom=False, labelleft=False)
+    # A given y spares matplotlib the search for a place above the ticks, an eighth of the time to draw.
+    axes.set_title(textwrap.fill(note, NOTE_WIDTH), loc="left", fontsize=9, color="#444444", y=1.0)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(color="#E3E3E3", linewidth=0.7)
+    axes.set_axisbelow(True)
+    return figure, axes
+
+
+def nothing(title: str, message: str) -> Figure:
+    """A figure with a message in place of axes. Such a chart is not written (`blank`)."""
+    figure, axes = canvas(title)
+    axes.set_gid(message)
+    axes.set_axis_off()
+    said = textwrap.fill(message, NOTE_WIDTH)
+    axes.text(0.5, 0.5, said, transform=axes.transAxes, ha="center", va="center", fontsize=12, color="#444444")
+    return figure
+
+
+def blank(figure: Figure) -> str:
+    """The message of a chart that shows nothing else; empty if it shows something."""
+    return next((gid for axes in figure.axes if (gid := axes.get_gid())), "")
+
+
+def unmet(report: RunReport) -> str:
+    """The text for a chart without any witnessed fault."""
+    if not report.knows_faults:
+        return "which faults were met is not known from such a log"
+    return "no faults were witnessed in this run" + ("" if report.of_functions else " (CHAOS_LEVEL=2 makes some)")
+
+
+def sign(figure: Figure, report: RunReport) -> None:
+    """Names the run at the right of the title: its name, seed and world, and the settings that are not as usual."""
+    run = report.started
+    seed = [f"seed {run.seed}", run.world] if run is not None else []
+    usual = {} if report.of_functions else Settings().shown()
+    given = run.settings if run is not None else {}
+    chosen = [
+        f"{name}={as_text(as_tuple(given[name]))}" for name, value in usual.items()
+        if name in given and name not in UNSIGNED and as_tuple(given[name]) != value
+    ]  # fmt: skip
+    room = int((figure.get_figwidth() - len(figure.get_suptitle()) * TITLE_IN) / SIGNED_IN)
+    shown = [*chosen]
+    while len(" ".join(shown)) > room:
+        shown = [*shown[:-2], "…"]
+    lines = [short(" · ".join(filter(None, [report.name, *seed])), room), " ".join(shown).replace("$", r"\$")]
+    said = "\n".join(filter(None, lines))
+    y = 1 - PAD_IN / figure.get_figheight()
+    figure.text(1 - TITLE, y, said, ha="right", va="top", fontsize=7, color="#777777", linespacing=1.15)
+
+
+def legend(figure: Figure, axes: Axes) -> None:
+    """Draws the legend below the chart, so that it hides no data; a long one makes the figure higher."""
+    handles, labels = axes.get_legend_handles_labels()
+    if handles:
+        labels = [textwrap.fill(label, LEGEND_WIDTH) for label in labels]
+        longest = max(map(len, labels))
+        columns = min(4 if longest < 28 else 2 if longest < 60 else 1, len(handles))
+        rows = math.ceil(len(handles) / columns) + sum(label.count("\n") for label in labels)
+        keys(figure, handles, labels, columns=columns, higher_in=0.2 * max(0, rows - 2))
+
+
+def keys(
+    figure: Figure, handles: Sequence[Artist], labels: Sequence[str], *, columns: int = 4, higher_in: float = 0.0
+) -> None:
+    """Draws these keys as the legend; the figure becomes higher by so much."""
+    height_in = figure.get_figheight() + higher_in
+    if higher_in:
+        figure.set_figheight(height_in)
+        figure._suptitle.set_y(1 - PAD_IN / height_in)  # type: ignore[attr-defined]
+    figure.legend(
+        handles, labels, loc="lower center", ncols=columns, frameon=False, fontsize=9, borderaxespad=PAD_IN * 72 / 9
+    )
+
+
+@dataclass(frozen=True)
+class DurationAxis:
+    """An axis of durations. `low`: the smallest value with its own position. `edge`: the positions for durations of 0
+    and unknown ones. `suffix`: an addition to the axis's label."""
+
+    suffix: str
+    low: float
+    edge: tuple[float, float]
+
+    def place(self, value: float, share: float = 0.5) -> float:
+        """The position of a duration. `share` (0-1) spreads those at the edge, where the axis has no scale."""
+        if value > 0:
+            return max(value, self.low)
+        first, last = self.edge
+        return first * (last / first) ** share if first > 0 else first + (last - first) * share
+
+    def places(self, values: Iterable[float]) -> list[float]:
+        return [self.place(value) for value in values]
+
+
+def scale(axes: Axes, values: Sequence[float], *, axis: str) -> DurationAxis:
+    """Makes an axis logarithmic if the values span a large factor, else linear. Values of 0 and unknown ones (NaN) are
+    drawn at its edge, with a label."""
+    from matplotlib.ticker import NullLocator
+
+    positive = [value for value in values if value > 0]
+    which = axes.xaxis if axis == "x" else axes.yaxis
+    limits = axes.set_xlim if axis == "x" else axes.set_ylim
+    logarithmic = len(positive) > 1 and max(positive) / min(positive) > WIDE
+    zero, untold = 0.0 in values, any(map(math.isnan, values))
+    if not zero and not untold and not logarithmic:
+        limits(0, max(positive, default=1.0) * 1.08)
+        return DurationAxis("", 0.0, (0.0, 0.0))
+    high = max(positive, default=1.0)
+    if logarithmic:
+        (axes.set_xscale if axis == "x" else axes.set_yscale)("log")
+        low = max(min(positive), high / 10**DECADES)
+        made = DurationAxis(", logarithmic", low, (low * (low / high) ** 0.19, low * (low / high) ** 0.07))
+        begin, wall = low * (low / high) ** 0.24, low * (low / high) ** 0.035
+        ticks = _decades(low / 1.2, high * 1.6)
+        which.set_minor_locator(NullLocator())
+        _between(axes, axis, low, high * 1.6)
+    else:
+        made = DurationAxis("", 0.0, (-0.19 * high, -0.07 * high))
+        begin, wall = -0.24 * high, -0.035 * high
+        ticks = [tick for tick in which.get_major_locator().tick_values(0, high) if 0 <= tick <= high * 1.08]
+    if not zero and not untold:
+        limits(low / 1.6, high * 1.6)
+        which.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
+        return made
+    limits(begin, high * 1.6 if logarithmic else high * 1.08)
+    words = "0 or\nnot told" if zero and untold else "0" if zero else "not told"
+    side = "; left of" if axis == "x" else ";\nbelow"
+    made = replace(made, suffix=f"{made.suffix}{side} the dotted line: {' '.join(words.split())}")
+    ticks = [tick for tick in ticks if tick > 0 or not zero]
+    which.set_ticks([made.place(0), *ticks], [words, *(f"{tick:g}" for tick in ticks)])
+    (axes.axvline if axis == "x" else axes.axhline)(wall, color="#B8B8B8", linewidth=0.8, linestyle=":", zorder=0.5)
+    return made
+
+
+def _decades(low: float, high: float) -> list[float]:
+    """The powers of ten on a logarithmic axis, TICKS at most."""
+    first, last = math.ceil(math.log10(low)), math.floor(math.log10(high))
+    return [10.0**n for n in range(first, last + 1, math.ceil((last - first + 1) / TICKS) or 1)]
+
+
+def _between(axes: Axes, axis: str, low: float, high: float) -> None:
+    """Strokes at 2 to 9 times each power of ten. As ticks each would be five artists of matplotlib's."""
+    from matplotlib.markers import TICKRIGHT, TICKUP
+
+    first, last = math.floor(math.log10(low)), math.floor(math.log10(high))
+    at = [n * 10.0**power for power in range(first, last + 1) for n in range(2, 10)]
+    at = [tick for tick in at if low / 1.05 <= tick <= high]
+    strokes: dict[str, Any] = {"linestyle": "", "markersize": 3, "markeredgewidth": 0.6, "color": "black", "label": ""}
+    if axis == "x":
+        axes.plot(at, [0.0] * len(at), marker=TICKUP, transform=axes.get_xaxis_transform(), **strokes)
+    else:
+        axes.plot([0.0] * len(at), at, marker=TICKRIGHT, transform=axes.get_yaxis_transform(), **strokes)
+
+
+def thin(found: DataFrame) -> tuple[DataFrame, str]:
+    """At most POINTS of the rows, evenly spaced in their order, and a text on the selection."""
+    step = math.ceil(len(found) / POINTS)
+    return (found, "") if step <= 1 else (found[::step], f", every {ordinal(step)} drawn")
+
+
+def crowded(size: float, count: int) -> tuple[float, float]:
+    """The size of points and the width of their edges. A crowd gets small points without edges, which would hide the
+    colours."""
+    return (size, 0.4) if count <= CROWD else (max(8.0, size * 0.35), 0.0)
+
+
+def ordinal(number: int) -> str:
+    """A number as text: 2nd, 3rd, 4th."""
+    last = number % 10 if number // 10 % 10 != 1 else 0
+    return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(last, 'th') }"
+
+
+def short(text: str, width: int = 26) -> str:
+    """The text in one line of at most `width` characters."""
+    return shorts([text], width)[0]
+
+
+def shorts(texts: Sequence[str], width: int = 26) -> list[str]:
+    """Each text in one line of at most `width` characters; different ones stay different."""
+    lines = ["".join(sign if sign.isprintable() else "?" for sign in " ".join(text.split())) for text in texts]
+    cut = apart(lines, width)
+    return [cut[line].replace("$", r"\$") for line in lines]
+
+
+def spread(count: int) -> list[float]:
+    """Offsets within ±0.22 that separate the points of a row, the same each time (golden ratio steps). One
+    stands in the middle."""
+    if count == 1:
+        return [0.0]
+    return [((n * 0.618033988749895) % 1 - 0.5) * 0.44 for n in range(count)]

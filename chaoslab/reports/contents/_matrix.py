@@ -1,0 +1,119 @@
+"""The matrix of a run: the outcomes of the trials that met each fault at each target."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from chaoslab.analysis.measures.intervals import Rate
+from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.analysis.verdict.standing import ENDED_WELL
+from chaoslab.analysis.verdict.table import Outcome
+from chaoslab.reports.contents.outcomes import SEVERITY
+
+
+class CellState(StrEnum):
+    """The state of a cell. MET: the fault was witnessed there. UNMET: it was scheduled and never witnessed. NOT_RUN: it
+    was planned and never scheduled. NOT_PLANNED: the plan does not have it there."""
+
+    MET = "witnessed"
+    UNMET = "not witnessed"
+    NOT_RUN = "not run"
+    NOT_PLANNED = "not planned"
+
+
+SCHEDULED = (CellState.MET, CellState.UNMET)
+
+
+@dataclass(frozen=True)
+class MatrixCell:
+    """One fault at one target. `trials`, `attempts`: those that met it. `bad`: the trials that did not end well, of the
+    judged ones that met it and no other fault; if there is none, of all that met it, and `mixed` is true. None if none
+    could be judged. `worst`: the worst outcome of the same trials. `at_worst`: of all that met it."""
+
+    fault: str
+    target: str
+    state: CellState
+    scheduled: int = 0
+    trials: int = 0
+    attempts: int = 0
+    worst: Outcome | None = None
+    bad: Rate | None = None
+    mixed: bool = False
+    at_worst: Outcome | None = None
+
+    @property
+    def others(self) -> int:
+        """The trials that met other faults too and are not among the figures."""
+        return 0 if self.mixed or self.bad is None else self.trials - self.bad.total
+
+    @property
+    def refused(self) -> bool:
+        """True if each outcome is a good one, and a scenario let a trial fail all the same."""
+        return bool(self.bad and self.bad.count) and str(self.worst) in ENDED_WELL
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A row of cells per fault, first those that were met most often; a column per target, first those where a fault
+    was met."""
+
+    targets: tuple[str, ...]
+    rows: Mapping[str, tuple[MatrixCell, ...]]
+
+    @property
+    def scheduled(self) -> dict[str, tuple[MatrixCell, ...]]:
+        """The rows of faults that were scheduled or met. A plan at a level of chaos has dozens of others."""
+        return {fault: cells for fault, cells in self.rows.items() if any(cell.state in SCHEDULED for cell in cells)}
+
+    @property
+    def never(self) -> list[str]:
+        """The faults that were planned and never scheduled."""
+        return [fault for fault in self.rows if fault not in self.scheduled]
+
+
+def matrix(report: RunReport) -> Matrix:
+    """The matrix of a run. Without a plan and without faults it has no rows."""
+    scheduled: Counter[tuple[str, str]] = Counter()
+    for count in () if report.delivered.unknown else report.delivered.value.by_fault:
+        scheduled[count.fault, count.target] += count.scheduled
+    impacts = report.impacts.value.by_target
+    planned, everywhere = _planned(report.started.plan if report.started else {})
+    places = {*planned, *scheduled, *impacts}
+    met = {target for _, target in impacts}
+    targets = tuple(sorted({target for _, target in places}, key=lambda target: (target not in met, target)))
+    planned |= {(fault, target) for fault in everywhere for target in targets}
+
+    def cell(fault: str, target: str) -> MatrixCell:
+        place = (fault, target)
+        if found := impacts.get(place):
+            worst, at_worst = (
+                next((outcome for outcome in SEVERITY if outcomes.get(str(outcome))), None)
+                for outcomes in (found.worst_of, found.outcomes)
+            )
+            counts = scheduled[place], found.trials, found.attempts
+            mixed = found.alone is None and found.bad is not None
+            bad = found.alone or found.bad
+            return MatrixCell(*place, CellState.MET, *counts, worst=worst, bad=bad, mixed=mixed, at_worst=at_worst)
+        if scheduled[place]:
+            return MatrixCell(*place, CellState.UNMET, scheduled[place])
+        return MatrixCell(*place, CellState.NOT_RUN if place in planned else CellState.NOT_PLANNED)
+
+    rows = {fault: tuple(cell(fault, target) for target in targets) for fault in sorted({name for name, _ in places})}
+    most = sorted(rows, key=lambda fault: -sum(one.attempts for one in rows[fault]))
+    return Matrix(targets, {fault: rows[fault] for fault in most})
+
+
+def _planned(plan: Mapping[str, Any]) -> tuple[set[tuple[str, str]], set[str]]:
+    """The planned places, and the faults that are planned for every target. A pattern of targets names no place."""
+    places: set[tuple[str, str]] = set()
+    everywhere: set[str] = set()
+    injections: Sequence[Any] = plan.get("injections", ())
+    for injection in injections:
+        faults = [str(choice["fault"]) for choice in injection.get("choices", ())]
+        named = [target for target in injection.get("targets", ()) if not set(target) & set("*?[")]
+        places |= {(fault, target) for fault in faults for target in named}
+        if not named:
+            everywhere.update(faults)
+    return places, everywhere

@@ -1,0 +1,148 @@
+"""The trials of a run as rows: outcome, reason, evidence, calls and the faults met."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.analysis.measures.trials import TrialFigures
+from chaoslab.analysis.verdict.standing import Standing
+from chaoslab.analysis.verdict.table import Basis, Outcome, Said, WorldState
+from chaoslab.core.events import PromptFinished
+from chaoslab.record.history import History
+from chaoslab.record.rulings import TrialRuling
+from chaoslab.reports.contents.outcomes import SEVERITY, word
+from chaoslab.reports.text import visible
+from chaoslab.reports.trials import WORST_FIRST
+
+PROMPT, WHY, ANSWER = 300, 1000, 2000
+"""The most characters of a prompt, of a reason or a finding, and of an answer."""
+
+
+@dataclass(frozen=True)
+class LogLine:
+    """A line of a log: the file's name in the run's folder, and the line's number from 1."""
+
+    file: str
+    line: int
+
+
+@dataclass(frozen=True)
+class FindingRow:
+    """One finding behind a verdict, and the lines of the log that show it."""
+
+    kind: str
+    text: str
+    lines: tuple[LogLine, ...]
+
+
+@dataclass(frozen=True)
+class TrialRow:
+    """One trial. `world`, `said`, `basis`, `certain`: as a `Verdict` has them. `seconds`: its duration in its
+    world's time, None if it is not known. `calls`, `failed`: attempts at
+    calls, and those that failed; those that were given up did not. `retries`: attempts after the first of a request,
+    without fallbacks. `met`: each fault that was witnessed, with its target. `ruling`: the scenario's, if one ran it.
+    """
+
+    trial: str
+    prompt: str
+    outcome: Outcome
+    world: WorldState
+    said: Said
+    basis: Basis
+    certain: bool
+    standing: Standing
+    why: str
+    ruling: TrialRuling | None
+    harm: tuple[str, ...]
+    evidence: tuple[FindingRow, ...]
+    answer: str
+    seconds: float | None
+    calls: int
+    failed: int
+    retries: int
+    met: tuple[tuple[str, str], ...]
+
+    @property
+    def word(self) -> str:
+        """The outcome in words, with ≈ before it if it rests on words alone."""
+        return word(self.outcome) if self.certain else f"≈ {word(self.outcome)}"
+
+    @property
+    def in_words(self) -> str:
+        """The reason why the scenario did not let it pass, without the outcome, which stands before it; else the reason
+        for its outcome."""
+        if self.ruling is None or not self.ruling.reasons:
+            return self.why
+        before = f"{self.outcome}: " if self.certain else f"≈ {self.outcome}: "
+        return "; ".join(reason.removeprefix(before) for reason in self.ruling.reasons)
+
+
+def order(report: RunReport) -> list[str]:
+    """All trials, worst first, then those that met a fault, of these the fewest faults first, and else in the order in
+    which they began. Where a scenario ruled on them, those that failed come first."""
+    ruled = report.rulings.by_trial if report.rulings is not None else {}
+
+    def place(trial: str) -> tuple[bool, int, bool, int]:
+        passed, met = trial not in ruled or report.standings[trial] is not Standing.BAD, report.met.get(trial, 0)
+        return passed, SEVERITY.index(report.verdicts[trial].outcome), not met, met
+
+    return sorted(report.trials, key=place)
+
+
+def poor(report: RunReport, trial: str) -> bool:
+    """True if the trial failed, could not do all or proves nothing: `chaoslab show --failed` shows it, or its scenario
+    did not let it pass."""
+    return report.verdicts[trial].outcome in WORST_FIRST or report.standings[trial] is Standing.BAD
+
+
+def rows(report: RunReport, trials: Iterable[str], stories: History | None = None) -> tuple[TrialRow, ...]:
+    """These trials, in this order. `stories`: those of the trials; without them no answer is known."""
+    ends = {} if stories is None else {record.trial: event for record, event in stories.of(PromptFinished)}
+    foreign = stories is not None and bool(stories.unknown)
+    figures = report.figures.value.by_key
+    texts: dict[tuple[str, int], str] = {}
+
+    def shown(text: str, most: int) -> str:
+        if (text, most) not in texts:
+            texts[text, most] = visible(text, most)
+        return texts[text, most]
+
+    def row(trial: str) -> TrialRow:
+        verdict, of = report.verdicts[trial], figures.get(trial, TrialFigures())
+        return TrialRow(
+            trial=trial,
+            prompt=shown(of.prompt[1] if of.prompt else "", PROMPT),
+            outcome=verdict.outcome,
+            world=verdict.world,
+            said=verdict.said,
+            basis=verdict.basis,
+            certain=verdict.certain,
+            standing=report.standings[trial],
+            ruling=_shown(report.rulings.by_trial.get(trial) if report.rulings else None),
+            why=shown(verdict.why, WHY),
+            harm=tuple(shown(text, WHY) for text in verdict.harm),
+            evidence=tuple(
+                FindingRow(str(found.kind), shown(found.text, WHY), () if foreign else lines(found.lines))
+                for found in verdict.evidence
+            ),
+            answer=visible(ends[trial].answer, ANSWER) if trial in ends else "",
+            seconds=of.took_s,
+            calls=of.attempts,
+            failed=of.failed,
+            retries=of.retries,
+            met=tuple((shown(fault, PROMPT), shown(target, PROMPT)) for (fault, target), _ in of.met),
+        )
+
+    return tuple(map(row, trials))
+
+
+def _shown(ruling: TrialRuling | None) -> TrialRuling | None:
+    """The ruling with texts that are safe to show."""
+    if ruling is None:
+        return None
+    return replace(ruling, reasons=tuple(visible(text, WHY) for text in ruling.reasons))
+
+
+def lines(found: Iterable[tuple[str, int]]) -> tuple[LogLine, ...]:
+    """The lines of these writers and sequence numbers: a writer has one file, and each line the next number."""
+    return tuple(LogLine(f"{visible(writer, PROMPT)}.log", seq) for writer, seq in found)

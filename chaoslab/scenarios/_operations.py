@@ -1,0 +1,93 @@
+"""Operations in place of an agent: calls of tools, one after the other, each a turn of a conversation."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from chaoslab.base.boundary import let_through
+from chaoslab.base.jsonable import describe_error, to_jsonable
+from chaoslab.core.events import PromptFinished, TurnFinished
+from chaoslab.record.history import History
+
+if TYPE_CHECKING:
+    from chaoslab.scenarios.spec import OperationSpec
+
+FAILED = "I could not complete "
+"""The beginning of the answer of an operation that failed."""
+
+
+def words(operation: OperationSpec) -> str:
+    """The operation as the words of its turn, as in 'refund(order=17)'."""
+    given = ", ".join(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in operation.args.items())
+    return f"{operation.tool}({given})"
+
+
+@dataclass(frozen=True)
+class ToolStep:
+    """One call: a tool, its name, and its arguments."""
+
+    tool: Any
+    name: str
+    args: Mapping[str, Any]
+
+
+class Operations:
+    """Stands for an agent: each turn does the next call, and its answer is the call's result as text."""
+
+    def __init__(self, steps: Sequence[ToolStep]) -> None:
+        self.tools = [step.tool for step in steps]
+        self._steps, self._done = steps, 0
+
+    def __call__(self, prompt: str) -> Any:  # noqa: ARG002 - the words tell the same
+        number = self._done
+        self._done += 1
+        step = self._steps[number]
+        try:
+            found = _called(self.tools[number], step.args)
+        except BaseException as error:  # noqa: BLE001 - the user's own may raise anything
+            let_through(error)
+            return _failed(step, error)
+        return _awaited(step, found) if inspect.isawaitable(found) else _text(found)
+
+
+def makes(steps: Sequence[ToolStep]) -> Callable[[], Operations]:
+    """A function that makes the stand-in anew for each trial."""
+
+    def operations() -> Operations:
+        return Operations(steps)
+
+    return operations
+
+
+def _called(tool: Any, args: Mapping[str, Any]) -> Any:
+    if callable(tool):
+        return tool(**args)
+    return tool.invoke(dict(args))  # a tool of LangChain, which is no function
+
+
+async def _awaited(step: ToolStep, found: Any) -> str:
+    try:
+        return _text(await found)
+    except BaseException as error:  # noqa: BLE001 - as above
+        let_through(error)
+        return _failed(step, error)
+
+
+def _failed(step: ToolStep, error: BaseException) -> str:
+    return f"{FAILED}{step.name}: {describe_error(error)}"
+
+
+def failed_one(history: History) -> str:
+    """The first operation of a trial that failed, with its error, as part of a line; empty if none did."""
+    ended = [(event.turn, event.answer) for _, event in history.of(TurnFinished)]
+    ended = ended or [(1, event.answer) for _, event in history.of(PromptFinished)]
+    found = next((pair for pair in ended if pair[1].startswith(FAILED)), None)
+    return "" if found is None else f"operation {found[0]} failed: {found[1].removeprefix(FAILED)}"
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(to_jsonable(value), ensure_ascii=False)

@@ -1,0 +1,185 @@
+"""One call of a function, kept small until its trial's log is read."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+from chaoslab.base.boundary import is_foreign
+from chaoslab.base.identity import IDEMPOTENCY_KEY, Request, Requests, canonical, request_id
+from chaoslab.base.jsonable import ATOMS, BITS_MAX, UNCHANGING, brief, describe_error, to_jsonable
+from chaoslab.core import events
+from chaoslab.core.events import REPLY_MAX, Event
+from chaoslab.seams.functions.wrapped import Returned, WrappedFunction
+
+
+class Spelt(str):
+    """A reply as text for the log."""
+
+    __slots__ = ()
+
+
+SILENCE = Spelt()
+FEW = 16
+"""The most entries of a dict that is kept as a copy."""
+_NUMBER_MAX = 2**BITS_MAX
+_NUMBER_MIN = -_NUMBER_MAX
+
+
+def kept(result: Any) -> Any:
+    """A result as it is kept for the log: small immutable values as they are, all others as the start of their text."""
+    if _is_small(result):
+        return result
+    if type(result) is dict and len(result) <= FEW and all(map(_is_small, result.values())):
+        return result.copy()
+    return Spelt(brief(result, REPLY_MAX))
+
+
+def _is_plain(value: Any) -> bool:
+    """True if `to_jsonable` would return the value itself. Most arguments are such, and this costs less."""
+    kind = type(value)
+    return kind in ATOMS or (kind is int and _NUMBER_MIN < value < _NUMBER_MAX) or (kind is float and isfinite(value))
+
+
+def _are_keys(values: Sequence[Any]) -> bool:
+    """True if all are texts and whole numbers, and plain."""
+    for value in values:
+        kind = type(value)
+        if kind is not str and (kind is not int or not _NUMBER_MIN < value < _NUMBER_MAX):
+            return False
+    return True
+
+
+def _is_small(value: Any) -> bool:
+    kind = type(value)
+    if kind is str:
+        return len(value) <= REPLY_MAX
+    return kind in UNCHANGING and (kind is not int or _NUMBER_MIN < value < _NUMBER_MAX)
+
+
+class CallRecord:
+    """One call of a function. Its parts become events when the trial's log is read."""
+
+    __slots__ = (
+        "args", "at", "began_s", "began_t", "content", "error", "keyed", "kwargs", "late", "name", "names", "ok",
+        "place", "protocol", "reply", "request", "rolled", "status", "tool", "via",
+    )  # fmt: skip
+
+    def __init__(self, tool: WrappedFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        self.tool, self.name, self.args, self.kwargs = tool, tool.name, args, kwargs
+        self.names, self.keyed, self.protocol = tool.names, tool.keyed, tool.returned.protocol
+        self.content: dict[str, Any] | None = None
+        self.request: Request | None = None
+        self.place: tuple[int, int, int] | None = None
+        """(request number, attempt, repetition), or None before the call is numbered."""
+        self.ok, self.late, self.via = True, False, "function"
+        self.began_s = 0.0
+        self.error: str | None = None
+        self.status: int | None = None
+        self.rolled: Sequence[str] = ()
+        self.reply: Any = SILENCE
+        """The caller's reply, as `kept` returns it."""
+        if not UNCHANGING.issuperset(map(type, args)) or (
+            kwargs and not UNCHANGING.issuperset(map(type, kwargs.values()))
+        ):
+            self.content = to_jsonable(tool.arguments(args, kwargs))
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments as the log shows them."""
+        if self.content is None:
+            if self.request is not None and self.request.intent[1] is self.args:  # `_spelt` has looked at them
+                self.content = dict(zip(self.names, self.args))  # noqa: B905 - and saying so costs a tenth of it
+                return self.content
+            self.content = self.tool.arguments(self.args, self.kwargs)
+            if not all(map(_is_plain, self.content.values())):  # a default may be anything
+                self.content = to_jsonable(self.content)
+        return self.content
+
+    def place_among(self, requests: Requests, now_s: float) -> tuple[int, int, int]:
+        """Numbers the call and returns its place."""
+        self.request = request = requests.numbered(self.name, (self.name, self._spelt()), None, now_s)
+        self.place = place = request.number, request.begin(now_s), request.nth
+        return place
+
+    def _spelt(self) -> Hashable:
+        """An equal value for the same arguments alone: texts and whole numbers themselves, which costs less than
+        JSON; JSON of all others, since 1, 1.0 and True are equal."""
+        names = self.names
+        in_order = self.content is None and len(self.args) == len(names) and not self.kwargs and not self.tool.hidden
+        if in_order and _are_keys(self.args):
+            return self.args
+        content = self.arguments()
+        values = tuple(content.values())
+        return values if tuple(content) == names and _are_keys(values) else canonical(content)
+
+    def ended(self, requests: Requests) -> None:
+        """Ends the attempt; of a call that is not numbered yet, when it is."""
+        if self.request is not None:
+            self.request.end()
+            if self.ok:
+                requests.answered(self.request)
+
+    def event(self, part: str, requests: Requests, t: float) -> Event:
+        match part:
+            case "begin":
+                return self._begin(requests, t)
+            case "effect":
+                return self._effect()
+            case _:
+                return self._end(requests, t)
+
+    def _begin(self, requests: Requests, t: float) -> Event:
+        self.began_t, self.late = t, self.place is None
+        number, attempt, nth = self.place or self.place_among(requests, t)
+        header = requests.trial.header
+        self.at = events.AttemptRef(
+            trial=requests.trial.key, turn=requests.turn, target=self.name, request=number, attempt=attempt,
+            request_id=request_id(header, self.name, self.arguments(), nth),
+        )  # fmt: skip
+        return events.CallStarted(at=self.at, tool=self.name, arguments=self.content, protocol=self.protocol)
+
+    def _effect(self) -> Event:
+        content = self.arguments()
+        known = request_id("", self.name, content, 0) if self.keyed else ""
+        return events.Effect(
+            target=self.name, tool=self.name, request_id=str(content.get(IDEMPOTENCY_KEY) or known), effect=self.name,
+            content=content, reply={}, fingerprint="",
+        )  # fmt: skip
+
+    def _end(self, requests: Requests, t: float) -> Event:
+        if self.late:
+            self.ended(requests)
+        return events.CallFinished(
+            at=self.at,  # `_begin` came before
+            tool=self.name, ok=self.ok, duration_s=round(t - self.began_t, 6),
+            status=self.status, error=self.error, via=self.via, rolled=list(self.rolled),
+            reply=self.reply if type(self.reply) is Spelt else brief(self.reply, REPLY_MAX),
+        )  # fmt: skip
+
+    def replied(self, result: Any) -> None:
+        """Keeps the function's own result."""
+        if self.tool.returned is Returned:
+            self.reply = kept(result)
+            return
+        reply = self.tool.returned(result)
+        self.reply, self.ok = kept(reply.value), reply.ok
+        self.error = None if reply.ok else events.own_words(reply.error_words)
+
+    def raised(self, error: BaseException) -> None:
+        self.ok = False
+        self.error = describe_error(error)[:200] if is_foreign(error) else events.CANCELLED
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        """The parts that the log needs. The function does not go to another process."""
+        return (
+            self.name, self.names, self.keyed, self.protocol, self.arguments(), self.place, self.ok, self.via,
+            self.error, self.status, self.rolled, self.reply,
+        )  # fmt: skip
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        (
+            self.name, self.names, self.keyed, self.protocol, self.content, self.place, self.ok, self.via, self.error,
+            self.status, self.rolled, self.reply,
+        ) = state  # fmt: skip
+        self.request = None

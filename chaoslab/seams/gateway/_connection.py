@@ -1,0 +1,377 @@
+"""A client's connection at the gateway, and each exchange on it: what its service is asked, what its client takes."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import socket
+import struct
+from contextlib import suppress
+from typing import Any
+
+from aiohttp import web
+from aiohttp.web_protocol import RequestHandler, RequestPayloadError
+
+from chaoslab.base.phrases import phrase
+from chaoslab.core.exchange import Failure
+from chaoslab.core.stream import Parts
+from chaoslab.seams.gateway._rewriting import Rewriting
+from chaoslab.seams.gateway._upstream import FIELDS_MAX, GatewayAnswer, OwnAnswer, Switched, Take, Upstream, first_line
+from chaoslab.seams.gateway.routes import GatewayRoute, proxy_for
+from chaoslab.seams.gateway.shared import HOP, Gateway
+from chaoslab.seams.services._web_socket import UPGRADED
+from chaoslab.seams.services.line import ClientEnd
+from chaoslab.seams.services.messages import Fields, HttpRequest, cutter, is_stream
+from chaoslab.seams.services.seam import ServiceAttempt
+from chaoslab.seams.services.stream_view import StreamView
+from chaoslab.wire.http1 import BODILESS, HEAD_MAX, HOP_BY_HOP, READ_MAX, chunk, spelt
+
+AT_ONCE = struct.pack("ii", 1, 0)
+"""The value of SO_LINGER with which a connection ends in a reset."""
+LEFT_S = 0.25
+"""The time from the end of a client's own direction until it has left, in seconds: some end theirs with the request,
+and still take the answer."""
+MANY = 16
+"""The exchanges under way at once from which on requests to this machine, or a proxy, bear the gateway's mark: one that
+has passed through many gateways, or one many times, may never end."""
+_CLOSES = 0x8
+"""The first half byte of the frame that ends a WebSocket."""
+
+
+class SentAnswer:
+    """The end of an exchange whose answer was sent already, in the form of an answer of aiohttp's."""
+
+    def __init__(self, *, keep_alive: bool) -> None:
+        self.keep_alive = keep_alive
+
+    async def prepare(self, request: web.BaseRequest) -> None: ...
+
+    async def write_eof(self) -> None: ...
+
+
+class Connection(RequestHandler):
+    """A client's connection, and those to the services that it asks. `left`: it has ended its own direction."""
+
+    __slots__ = ("exchange", "left", "upstreams")
+
+    def __init__(self, server: web.Server) -> None:
+        super().__init__(
+            server, loop=asyncio.get_running_loop(), auto_decompress=False, read_bufsize=READ_MAX,
+            max_line_size=HEAD_MAX, max_field_size=HEAD_MAX, max_headers=FIELDS_MAX,
+            access_log=None,  # type: ignore[arg-type]  # which means none
+        )  # fmt: skip
+        self.upstreams: dict[GatewayRoute, Upstream] = {}
+        self.exchange: Exchange | None = None
+        self.left = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        assert isinstance(transport, asyncio.WriteTransport)
+        secure = self.ssl_context is not None  # whose transport takes a limit of 0 for one that is always reached
+        # what was sent is with the system, so what was taken is known
+        transport.set_write_buffer_limits(int(secure), 0)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        super().connection_lost(exc)
+        if self.exchange is not None:
+            self.exchange.gone()
+        else:
+            self.close_upstreams()
+
+    def close_upstreams(self) -> None:
+        for upstream in self.upstreams.values():
+            upstream.close()
+
+    def data_received(self, data: bytes) -> None:
+        """Tells who reads a body that it is no HTTP any more."""
+        super().data_received(data)
+        if self._messages and (error := getattr(self._messages[-1][0], "exc", None)) is not None:
+            request = self._current_request
+            bodies = [body for _, body in self._messages][:-1] + ([request.content] if request is not None else [])
+            for body in bodies:
+                if not body.is_eof():
+                    body.set_exception(RequestPayloadError(str(error)))
+
+    def eof_received(self) -> bool | None:  # type: ignore[override]
+        """Keeps the connection for the answers to what was asked."""
+        if self.ssl_context is not None:  # TLS knows no half of a connection
+            return None
+        request, waiter = self._current_request, self._waiter
+        idle = not self._request_count if waiter is None else not waiter.done()
+        if idle or self._payload_parser is not None or (request is not None and not request.content.is_eof()):
+            return None
+        self.left = True
+        if self.exchange is not None:
+            self.exchange.half_closed()
+        return True
+
+    def handle_error(
+        self, _: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
+    ) -> web.StreamResponse:
+        """Answers what is no HTTP, in one line. Any other error is the lab's own."""
+        if message is None:
+            self.logger.exception("the gateway failed", exc_info=exc)
+            self.force_close()
+        else:
+            self.say(status, f"this is no HTTP/1.1: {first_line(message)}")
+        return SentAnswer(keep_alive=False)  # type: ignore[return-value]  # it has all that is asked of one
+
+    def log_exception(self, *args: Any, **more: Any) -> None:
+        """Tells of what fails while there is a client. One may leave while the rest of its upload is thrown away."""
+        if self.transport is not None:
+            super().log_exception(*args, **more)
+
+    def reset(self) -> None:
+        """Ends it without a word, as a process that dies does: its client reads a reset."""
+        if self.transport is not None:
+            self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
+            self.transport.abort()
+
+    def say(self, status: int, words: str | dict[str, Any]) -> SentAnswer:
+        """Answers with the gateway's own words, or JSON, and nothing comes after."""
+        if self.transport is not None:
+            self.transport.write(OwnAnswer(status, words).spelt())
+        return SentAnswer(keep_alive=False)
+
+    @property
+    def asked_more(self) -> bool:
+        """True if a further request has come already."""
+        return bool(self._messages)
+
+
+class Exchange:
+    """One request under way: the line of its attempt. `body`: that of the request, or its beginning, with `rest`;
+    `length`: of all of it in bytes, or CHUNKED."""
+
+    trip_s = 0.0
+    _attempt: ServiceAttempt
+
+    def __init__(
+        self, gateway: Gateway, line: Connection, request: web.BaseRequest, route: GatewayRoute, rewriting: Rewriting,
+        body: bytes, rest: Take | None, length: int,
+    ) -> None:  # fmt: skip
+        self._gateway, self._line, self._route, self._rewriting = gateway, line, route, rewriting
+        self._body, self._rest, self._length = body, rest, length
+        self._old, self._closes = request.version < (1, 1), not request.keep_alive
+        self._upstream: Upstream | None = None
+        self._answer: GatewayAnswer | None = None
+        self._leaving: asyncio.TimerHandle | None = None
+        self._left = asyncio.Event()
+        self._lapsed = False
+        self._told: tuple[int, Fields, list[bytes]] | None = None
+        """The answer that the client gets, as far as it is kept."""
+        self._kept = self._size = 0
+        self._stream: StreamView | None = None
+        self._half_closed = self._gone = self._said_goodbye = False
+        """The client has ended its own direction; takes nothing any more; has ended its WebSocket as it should."""
+
+    async def run(self, attempt: ServiceAttempt) -> bool:
+        """Answers the request; False if the connection is over."""
+        self._attempt, self._line.exchange = attempt, self
+        if self._line.transport is None:
+            self.gone()
+        elif self._line.left:
+            self.half_closed()
+        how: str | None = None
+        goes_on = False
+        try:
+            goes_on = await self._answered(attempt)
+        except Failure as failure:
+            how = failure.kind
+        except OSError:
+            how = "left"
+        if how == "timed_out" and not self._lapsed and not self._gone:
+            await self.wait(self._gateway.seam.timeout_s)
+        self._gateway.ended(attempt, self._seen("left" if how == "timed_out" else how))
+        if self._leaving is not None:
+            self._leaving.cancel()
+        if self._upstream is not None:
+            clean = self._answer is not None and self._answer.clean
+            goes_on = await self._upstream.done(clean=clean) and goes_on
+        if how == "reset":
+            self._line.reset()
+        elif how is not None:
+            self._line.force_close()
+        del self._attempt, self._answer  # circles would wait for the collector, which costs a tenth of a request
+        return goes_on
+
+    async def _answered(self, attempt: ServiceAttempt) -> bool:
+        ready: bytes | None = None
+        if attempt.hit and self._rest is None:
+            started, parts = await attempt.played()
+            status = int(started[0][0][:3])
+        else:
+            parts = answer = await self.application(attempt.request)
+            started, status = [(str(answer.status), answer.fields)], answer.status
+            wait = answer.measured or attempt.message is not None
+            ready = await answer.begin(attempt.taking(started), wait=wait)
+        own = self._answer
+        reason = own.reason if own is not None and own.status == status else phrase(status, "")
+        send = self._switched if status == UPGRADED else self._sent
+        return await send(status, started[0][1], reason, ready, parts)
+
+    async def _switched(self, status: int, fields: Fields, reason: str, ready: bytes | None, parts: Parts) -> bool:
+        """Passes on what both sides of a WebSocket say, until one of them ends it."""
+        assert self._upstream is not None
+        service, said = self._upstream.protocol, Switched(self._line).stream
+        assert service is not None
+
+        async def ask() -> None:
+            with suppress(OSError):
+                while part := await said.readany():
+                    self._said_goodbye = self._said_goodbye or part[0] & 0xF == _CLOSES
+                    if service.transport is None:
+                        return
+                    service.transport.write(part)
+                    await service._drain_helper()
+            service.close()
+
+        asking = asyncio.ensure_future(ask())
+        try:
+            return await self._sent(status, fields, reason, ready or b"", parts) and False
+        finally:
+            asking.cancel()
+            self._upstream.close()
+            self._line.force_close()
+
+    async def _sent(self, status: int, given: Fields, reason: str, ready: bytes | None, parts: Parts) -> bool:
+        """Sends an answer; True if the connection may be used again. `ready`: the beginning of its body; None: the head
+        waits for the first part.
+
+        Raises:
+            Failure: the answer breaks off.
+            OSError: the client has gone.
+        """
+        method, upgraded = self._attempt.request.method, status == UPGRADED
+        if ready is None:
+            ready = await parts.take() or b""
+        fields, closes, measured = list[tuple[str, str]](), self._closes, False
+        for field in given:
+            name = field[0].lower()
+            closes = closes or (name == "connection" and field[1] == "close")
+            measured = measured or name == "content-length"
+            if upgraded or name not in HOP_BY_HOP:
+                fields.append(field)
+        bodiless = method == "HEAD" or status in BODILESS
+        chunked = not measured and not bodiless and not self._old and not upgraded
+        if chunked:
+            fields.append(("Transfer-Encoding", "chunked"))
+        elif not measured and not bodiless:
+            closes = True
+        if closes and not upgraded:
+            fields.append(("Connection", "close"))
+        head = spelt(f"HTTP/1.1 {status} {reason}", self._rewriting.answered(fields))
+        self._told = status, given, []
+        if upgraded or is_stream(given):
+            self._stream = StreamView(self._attempt.began_s, cutter(status, given))
+        if bodiless:
+            await self._write(head, b"")
+            while await parts.take() is not None:
+                pass
+            return not closes
+        await self._write(head + (chunk(ready) if chunked and ready else ready), ready)
+        while (part := await parts.take()) is not None:
+            if part:
+                await self._write(chunk(part) if chunked else part, part)
+        if chunked:
+            await self._write(b"0\r\n\r\n", b"")
+        return not closes
+
+    async def _write(self, data: bytes, part: bytes) -> None:
+        line = self._line.transport
+        if line is None or line.is_closing():
+            self._gone = True
+            raise ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
+        line.write(data)
+        try:
+            await self._line._drain_helper()
+            if self._half_closed:  # the loop reads no more from it, so it does not notice a reset
+                error = line.get_extra_info("socket").getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+                if error:
+                    raise ConnectionResetError(error, os.strerror(error))
+        except OSError:
+            self._gone = True
+            raise
+        self._size += len(data)
+        assert self._told is not None
+        if self._kept < self._attempt.reads and self._told[0] != UPGRADED:
+            self._kept += len(part)
+            self._told[2].append(part)
+        if self._stream is not None and part:
+            self._stream.took(part, self._attempt.clock.monotonic())
+
+    def _seen(self, error: str | None) -> ClientEnd:
+        """The end of the exchange on the client's side."""
+        answer = None
+        if self._told is not None and self._size:
+            status, fields, parts = self._told
+            answer = status, fields, b"".join(parts)
+        if error == "left" and self._said_goodbye:
+            error = None
+        waited, streamed = error == "left", None
+        if self._stream is not None:
+            streamed = self._stream.view(error, self._attempt.clock.monotonic(), waited=waited)
+        return ClientEnd(error, answer, self._size, waited, streamed)
+
+    # The client's going.
+
+    def half_closed(self) -> None:
+        """Takes the end of the client's own direction. It has left unless it takes its answer at once."""
+        self._half_closed = True
+        if self._upstream is not None:
+            self._upstream.leave()
+        if self._leaving is None:
+            if not self._attempt.over:
+                self._attempt.waited()
+            self._leaving = asyncio.get_running_loop().call_later(LEFT_S, self._gave_up)
+
+    def gone(self) -> None:
+        """Takes the end of the client's connection."""
+        self._gone = True
+        if self._upstream is not None:
+            self._upstream.leave()
+        self._gave_up()
+
+    def _gave_up(self) -> None:
+        """Ends the attempt, since its client has left. Its service may do its work all the same."""
+        self._gateway.ended(self._attempt, self._seen("left"))
+        self._left.set()
+
+    # The line of an attempt.
+
+    async def application(self, request: HttpRequest) -> GatewayAnswer:
+        """The service's answer; one of the gateway's own if there is none.
+
+        Raises:
+            OSError: its trial has ended meanwhile.
+        """
+        attempt, line, route, shared = self._attempt, self._line, self._route, self._gateway
+        upstream = line.upstreams.get(route)
+        if upstream is None:
+            proxy = proxy_for(route, shared.environment)
+            upstream = line.upstreams[route] = Upstream(route, shared.timeout_s, shared.hasty, proxy)
+        self._upstream = upstream
+        fields = request.fields
+        if upstream.may_lead_back and len(shared.under_way) >= MANY:
+            hops = request.header(HOP.lower().encode())
+            fields = [*(field for field in fields if field[0].lower() != HOP.lower()), shared.hop(hops)]
+        if attempt.hit or attempt.of_model or attempt.message is not None:  # whoever reads the answer wants it unpacked
+            fields = [field for field in fields if field[0].lower() != "accept-encoding"]
+        changed = self._rest is None and request.body is not self._body and request.body != self._body
+        body, length = (request.body, len(request.body)) if changed else (self._body, self._length)
+        self._answer = await upstream.ask(request.method, request.target, fields, body, self._rest, length=length)
+        if attempt.book is not self._gateway.seam.book:
+            raise OSError("the trial has ended")
+        if line.left or line.transport is None:
+            upstream.leave()
+        return self._answer
+
+    async def wait(self, delay_s: float) -> bool:
+        """Waits until the time is over, or the client has left, which is True."""
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._left.wait(), max(0.0, delay_s))
+        return self._left.is_set()
+
+    def lapse(self) -> None:
+        self._lapsed = True

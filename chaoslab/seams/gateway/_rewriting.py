@@ -1,0 +1,85 @@
+"""Addresses and cookies in a service's answer, made into those that lead its client back to the gateway."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from chaoslab.seams.gateway.routes import PORTS, GatewayRoute, is_near
+from chaoslab.wire.http1 import Fields
+
+_ADDRESSES = frozenset({"location", "content-location"})
+_REWRITTEN = _ADDRESSES | {"refresh", "set-cookie"}
+_REFRESH = re.compile(r"(\s*[0-9.]*\s*[;,]\s*(?:url\s*=\s*)?)(['\"]?)(.*?)\2\s*", re.IGNORECASE)
+
+
+class Rewriting:
+    """The rewriting of one route's answers. `prefixes`: the address and path at the gateway of each route, as in
+    "http://127.0.0.1:8888/crm"; `own`: the route's own."""
+
+    def __init__(
+        self, route: GatewayRoute, own: str, routes: Mapping[str, GatewayRoute], prefixes: Mapping[str, str]
+    ) -> None:
+        self._route, self._own, self._routes, self._prefixes = route, own, routes, prefixes
+
+    def answered(self, fields: Fields) -> Fields:
+        """The fields of an answer as the client gets them."""
+        if self._own == self._route.url:
+            return fields
+        return [
+            (name, self._field(low, value) if (low := name.lower()) in _REWRITTEN else value) for name, value in fields
+        ]
+
+    def _field(self, name: str, value: str) -> str:
+        if name in _ADDRESSES:
+            return self.address(value)
+        if name == "refresh" and (found := _REFRESH.fullmatch(value)):
+            return f"{found[1]}{found[2]}{self.address(found[3])}{found[2]}"
+        return self._cookie(value) if name == "set-cookie" else value
+
+    def address(self, url: str) -> str:
+        """The address at the gateway for one at a service; itself if it leads elsewhere."""
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            return url
+        if not host:
+            if not url.startswith("/"):
+                return url
+            path = self._path(self._route, url)
+            return url if path is None else urlsplit(self._own).path + path
+        scheme = parts.scheme or self._route.scheme
+        for route in (self._route, *self._routes.values()):
+            same = host == route.host or (is_near(host) and route.near)
+            if not same or scheme != route.scheme or (port or PORTS[scheme]) != route.port:
+                continue
+            rest = url.split("//", 1)[1]
+            path = self._path(route, rest[len(parts.netloc) :] or "/")
+            if path is not None:
+                return (self._own if route is self._route else self._prefixes[route.name]) + path
+        return url
+
+    def _path(self, route: GatewayRoute, path: str) -> str | None:
+        """The path behind the route's own address; None if it is none of the route's."""
+        rest = path.removeprefix(route.base)
+        return rest if path.startswith(route.base) and (not rest or rest[0] in "/?#") else None
+
+    def _cookie(self, value: str) -> str:
+        """A cookie for the gateway's host and the route's path, over plain HTTP."""
+        pair, *attributes = value.split(";")
+        kept = [pair]
+        for each in attributes:
+            name, equals, said = each.partition("=")
+            known = name.strip().lower()
+            if known == "domain" or (known == "secure" and self._route.scheme == "https"):
+                continue
+            if known == "path" and said.strip().startswith("/"):
+                path, base = said.strip(), self._route.base
+                inner = self._path(self._route, path)
+                if inner is None:
+                    inner = "" if (base + "/").startswith(path.rstrip("/") + "/") else path
+                each = f"{name}{equals}{(urlsplit(self._own).path + inner).rstrip('/') or '/'}"
+            kept.append(each)
+        return ";".join(kept)

@@ -1,0 +1,498 @@
+"""The gateway's side towards a service: one connection for each of a client's, kept while both sides keep it.
+
+aiohttp's protocol reads the answers. The bytes of requests are spelled here, since its client would add fields, change
+reasons and pool connections. A client's connections are its own, since their ends mean something: its FIN is passed on,
+and a service's reset stays one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+import os
+import re
+import select
+import socket
+import ssl
+from base64 import b64encode
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import cache
+from math import inf
+from typing import Any
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from aiohappyeyeballs import start_connection
+from aiohttp import ClientError, ClientOSError, ServerDisconnectedError, http_exceptions
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.http_parser import RawResponseMessage
+from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
+
+from chaoslab.base.phrases import phrase
+from chaoslab.core.exchange import Failure
+from chaoslab.core.stream import Parts
+from chaoslab.seams.gateway.routes import CONNECT_S, PORTS, GatewayRoute, joined
+from chaoslab.seams.services._web_socket import UPGRADED
+from chaoslab.seams.services.effects import SAFE
+from chaoslab.seams.services.seam import Take as Taking
+from chaoslab.wire.http1 import CHUNKED, HEAD_MAX, HOP_BY_HOP, PART_MAX, READ_MAX, Fields, chunk, spelt
+
+HASTY_S = 1.0
+"""The time within which a service that keeps its connections does not close one, in seconds."""
+FIELDS_MAX = 1000
+"""The most fields of a head."""
+Take = Callable[[], Awaitable[bytes | None]]
+"""Gives the next part of a body; None at its end."""
+_LOST = (ServerDisconnectedError, ClientOSError, ConnectionError)
+_ERRORS = (OSError, ClientError, http_exceptions.HttpProcessingError, asyncio.TimeoutError)
+
+
+@cache
+def _context() -> ssl.SSLContext:
+    return ssl.create_default_context()
+
+
+class _Protocol(ResponseHandler):
+    """aiohttp's reader of answers. `lost`: the error that ended the connection.
+
+    One timer bounds all silences, where aiohttp makes one for each part that comes.
+    """
+
+    lost: BaseException | None = None
+    of_head: bool | None = None
+    """True if what it reads next are answers to HEAD; None before the first."""
+    _coming: select.poll | None = None
+    _due_s = inf
+    _watch: asyncio.TimerHandle | None = None
+
+    def _reschedule_timeout(self) -> None:
+        if self._read_timeout:
+            self._due_s = self._loop.time() + self._read_timeout
+            if self._watch is None:
+                self._watch = self._loop.call_at(self._due_s, self._looked)
+
+    def _drop_timeout(self) -> None:
+        self._due_s = inf
+
+    def _looked(self) -> None:
+        self._watch = None
+        if self._loop.time() >= self._due_s:
+            self._on_read_timeout()
+        elif self._due_s < inf:
+            self._watch = self._loop.call_at(self._due_s, self._looked)
+
+    def over(self) -> bool:
+        """True if the service has closed its kept connection, or says something that nobody asked for. The loop may
+        not have noticed yet."""
+        if self.transport is None or not self.is_connected():
+            return True
+        if self._coming is None:
+            if self.transport.get_extra_info("ssl_object"):
+                return False
+            self._coming = select.poll()
+            self._coming.register(self.transport.get_extra_info("socket"), select.POLLIN)
+        return bool(self._coming.poll(0))
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """A service may have answered before it broke off what was being sent to it, so that is read first."""
+        self.lost = exc
+        self._coming = None
+        if self._watch is not None:
+            self._watch.cancel()
+        if exc is not None and self.transport is not None and not self.transport.get_extra_info("ssl_object"):
+            with suppress(OSError, ValueError), self.transport.get_extra_info("socket").dup() as line:
+                line.setblocking(False)
+                while data := line.recv(PART_MAX):
+                    self.data_received(data)
+        super().connection_lost(exc)
+
+
+class Switched:
+    """The bytes that come over a connection which speaks another protocol now. `protocol`: aiohttp's, of either
+    side."""
+
+    def __init__(self, protocol: Any) -> None:
+        self.stream = StreamReader(protocol, PART_MAX, loop=asyncio.get_running_loop())
+        protocol.set_parser(self, self.stream) if isinstance(protocol, ResponseHandler) else protocol.set_parser(self)
+
+    def feed_data(self, data: bytes) -> tuple[bool, bytes]:
+        self.stream.feed_data(data)
+        return False, b""
+
+    def feed_eof(self) -> None:
+        self.stream.feed_eof()
+
+
+class Upstream:
+    """A connection to a route's service. It is made when it is needed. `timeout_s` bounds each silence of the service;
+    `hasty`: the routes whose services close their connections without saying so; `proxy`: the address of the proxy on
+    the way, if any."""
+
+    def __init__(self, route: GatewayRoute, timeout_s: float, hasty: set[str], proxy: str = "") -> None:
+        self.route, self._timeout_s, self._hasty = route, timeout_s, hasty
+        self._proxy = urlsplit(proxy)
+        self.may_lead_back = route.near or bool(proxy)
+        """True if another gateway may be at the other end."""
+        self._idle_s = 0.0
+        """The moment since which the connection is kept."""
+        self.protocol: _Protocol | None = None
+        self._pump: asyncio.Task[None] | None = None
+
+    async def ask(
+        self, method: str, target: str, fields: Fields, body: bytes, rest: Take | None, *, length: int
+    ) -> GatewayAnswer:
+        """Sends a request and reads the head of its answer, or says why there is none. `body`: its body, or the
+        beginning of it, with `rest`; `length`: of all of it in bytes, or CHUNKED."""
+        head = head_for(self.route, method, target, fields, length)
+        if self._proxy.hostname and self.route.scheme == "http":
+            first, others = head.split(b"\r\n", 1)
+            absolute = first.replace(b" ", b" http://" + self.route.authority.encode(), 1)
+            head = absolute + b"\r\n" + spelt("", credentials(self._proxy))[2:-2] + others
+        while True:
+            kept = False
+            try:
+                kept = await self._connected()
+                return await self._asked(method, head, body, rest, chunked=length == CHUNKED)
+            except _ERRORS as error:
+                self.close()
+                stale = kept and rest is None and isinstance(error, _LOST)
+                if stale:  # the service has closed the kept connection meanwhile
+                    self._closed_by_service()
+                if not stale or method not in SAFE:  # it may have done the work
+                    return self._broken(error)
+
+    async def _connected(self) -> bool:
+        """Makes a connection unless there is one, which is True."""
+        loop, route = asyncio.get_running_loop(), self.route
+        if self.protocol is not None and (self.protocol.should_close or self.protocol.over()):
+            self._closed_by_service()
+            self.close()
+        if self.protocol is not None:
+            return True
+        host, port = by_way_of(route, self._proxy)
+        given: dict[str, Any] = {"host": host, "port": port}
+        async with asyncio.timeout(CONNECT_S):
+            if route.scheme == "https":
+                given = {"sock": await connected(route, self._proxy)} if self._proxy.hostname else given
+                given |= {"ssl": _context(), "server_hostname": route.host}
+            _, self.protocol = await loop.create_connection(lambda: _Protocol(loop), **given)
+        return False
+
+    def _closed_by_service(self) -> None:
+        """Notes a service that did not keep its connection, though it had not said so. Its next one is not kept either:
+        a request might come on it just when it closes."""
+        if asyncio.get_running_loop().time() - self._idle_s < HASTY_S:
+            self._hasty.add(self.route.name)
+
+    async def _asked(self, method: str, head: bytes, body: bytes, rest: Take | None, *, chunked: bool) -> ServiceAnswer:
+        protocol = self.protocol
+        assert protocol is not None
+        if protocol.of_head is not (of_head := method == "HEAD"):
+            protocol.of_head = of_head
+            protocol.set_response_params(
+                skip_payload=of_head, read_until_eof=True, auto_decompress=False, read_timeout=self._timeout_s,
+                read_bufsize=READ_MAX, max_line_size=HEAD_MAX, max_field_size=HEAD_MAX, max_headers=FIELDS_MAX,
+            )  # fmt: skip
+        last = b"0\r\n\r\n" if chunked and rest is None else b""
+        sent = chunk(body) if chunked and body else body
+        if len(sent) > PART_MAX:  # which costs less than the copies of it
+            _write(protocol, head)
+            _write(protocol, memoryview(sent))
+            head = sent = b""
+        if head or last:
+            _write(protocol, head + sent + last)
+        if rest is None:
+            protocol.start_timeout()
+        else:
+            self._pump = asyncio.ensure_future(self._pumped(protocol, rest, chunked=chunked))
+        while True:
+            message, payload = await protocol.read()
+            if message.code >= 200 or message.code == UPGRADED:
+                return ServiceAnswer(self, protocol, message, payload)
+
+    async def _pumped(self, protocol: _Protocol, rest: Take, *, chunked: bool) -> None:
+        """Sends the rest of a body while the answer may come already."""
+        with suppress(OSError):
+            while (part := await rest()) is not None:
+                await protocol._drain_helper()
+                _write(protocol, chunk(part) if chunked else part)
+            if chunked:
+                _write(protocol, b"0\r\n\r\n")
+            protocol.start_timeout()
+
+    async def done(self, *, clean: bool) -> bool:
+        """Ends an exchange; True if all of its request was sent. `clean`: its answer came whole."""
+        pump, self._pump, protocol = self._pump, None, self.protocol
+        sent = True
+        if pump is not None:
+            lost = protocol.closed if protocol is not None and clean else None
+            if lost is not None:
+                lost.add_done_callback(lambda end: end.cancelled() or end.exception())  # which asyncio would print
+                await asyncio.wait((pump, lost), return_when=asyncio.FIRST_COMPLETED)
+            sent = pump.done() and protocol is not None and protocol.is_connected()
+            pump.cancel()
+        self._idle_s = asyncio.get_running_loop().time()
+        ends = protocol is None or protocol.should_close or self.route.name in self._hasty
+        if not clean or not sent or ends:
+            self.close()
+        return sent
+
+    def leave(self) -> None:
+        """Ends the gateway's direction of the connection, as a client does that leaves. The service may say yet what it
+        has done."""
+        if self.protocol is not None and self.protocol.transport is not None:
+            self.protocol.force_close()
+            with suppress(OSError):
+                self.protocol.transport.get_extra_info("socket").shutdown(socket.SHUT_WR)
+
+    def _broken(self, error: BaseException) -> OwnAnswer:
+        said = f"the upstream {self.route.name} ({self.route.url})"
+        if isinstance(error, ssl.SSLError):
+            return OwnAnswer(502, f"{said} refuses TLS: {getattr(error, 'verify_message', None) or in_words(error)}")
+        if isinstance(error, asyncio.TimeoutError):
+            return OwnAnswer(504, f"{said} did not answer within {self._timeout_s:g} s")
+        if isinstance(error, http_exceptions.HttpProcessingError):
+            return OwnAnswer(502, f"{said} does not speak HTTP/1.1: {first_line(error.message)}")
+        if isinstance(error, socket.gaierror):
+            return OwnAnswer(502, f"{said} is not found: {error.strerror}")
+        return OwnAnswer(502, f"{said} gave no answer: {why(error)}")
+
+    def close(self) -> None:
+        protocol, self.protocol = self.protocol, None
+        if protocol is not None:
+            protocol.close()
+        if self._pump is not None:
+            self._pump.cancel()
+            self._pump = None
+
+
+def first_line(words: str) -> str:
+    """The first line of what is wrong with a head or a body, without the excerpt that follows it."""
+    return words.strip().splitlines()[0].rstrip(":")
+
+
+def in_words(error: Exception) -> str:
+    """The reason that OpenSSL gives, as in "wrong version number"."""
+    return (getattr(error, "reason", None) or str(error)).lower().replace("_", " ")
+
+
+def why(error: BaseException) -> str:
+    """The reason that the system gives, in words."""
+    if isinstance(error, OSError):
+        number = error.errno or next(iter(re.findall(r"\[Errno ([1-9]\d*)\]", str(error))), None)
+        if number:  # asyncio lists the errors of all addresses
+            return os.strerror(int(number)) if not isinstance(error, socket.gaierror) else str(error.strerror)
+        if error.strerror:
+            return error.strerror
+    return "it closed the connection"
+
+
+def _write(protocol: ResponseHandler, data: bytes | memoryview) -> None:
+    if protocol.transport is None:
+        raise ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
+    protocol.transport.write(data)
+
+
+def by_way_of(route: GatewayRoute, proxy: SplitResult) -> tuple[str, int]:
+    """The host and the port to connect to for a route's service."""
+    return (proxy.hostname, proxy.port or PORTS["http"]) if proxy.hostname else (route.host, route.port)
+
+
+async def connected(route: GatewayRoute, proxy: SplitResult, *marks: tuple[str, str]) -> socket.socket:
+    """A connection to a route's service, through the proxy on the way, if there is one. `marks`: fields that it is
+    sent.
+
+    Raises:
+        OSError: there is none.
+    """
+    loop, (host, port) = asyncio.get_running_loop(), by_way_of(route, proxy)
+    line = await start_connection(await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+    try:
+        if proxy.hostname:
+            where = joined(route.host, route.port)
+            fields = [("Host", where), *credentials(proxy), *marks]
+            await loop.sock_sendall(line, spelt(f"CONNECT {where} HTTP/1.1", fields))
+            first = (await head_of(line)).split(b"\r\n")[0].decode("latin-1")
+            status = first.split(" ")[1:2] or [first]
+            if status != ["200"]:
+                raise OSError(0, f"the proxy {proxy.hostname} says {status[0][:20]}")
+    except BaseException:
+        line.close()
+        raise
+    return line
+
+
+async def readable(line: socket.socket) -> None:
+    """Waits until something comes on a connection, which stays there."""
+    loop, ready = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(line, ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(line)
+
+
+async def head_of(line: socket.socket) -> bytes:
+    """The head that comes on a connection, and no byte of what follows it.
+
+    Raises:
+        OSError: there is none.
+    """
+    head, end = b"", -1
+    while end < 0:
+        await readable(line)
+        coming, before = line.recv(HEAD_MAX, socket.MSG_PEEK), head[-3:]
+        end = (before + coming).find(b"\r\n\r\n")
+        head += line.recv(len(coming) if end < 0 else end + 4 - len(before))
+        if not coming or len(head) > HEAD_MAX:
+            raise ConnectionResetError
+    return head
+
+
+_OWN = HOP_BY_HOP | {"host", "content-length", "expect"}
+"""Fields that the gateway sets itself."""
+
+
+def head_for(route: GatewayRoute, method: str, target: str, fields: Fields, length: int) -> bytes:
+    """The head of a request as a route's service gets it."""
+    named = [value for name, value in fields if name.lower() == "connection"]
+    own = _OWN | {each.strip().lower() for value in named for each in value.split(",")} if named else _OWN
+    sent = [("Host", route.authority), *[field for field in fields if field[0].lower() not in own]]
+    if any("upgrade" in value.lower() for value in named):
+        sent += [("Connection", "Upgrade"), *[field for field in fields if field[0].lower() == "upgrade"]]
+    if length == CHUNKED:
+        sent.append(("Transfer-Encoding", "chunked"))
+    elif length or method in ("POST", "PUT", "PATCH"):
+        sent.append(("Content-Length", str(length)))
+    return spelt(f"{method} {route.base}{target} HTTP/1.1", sent)
+
+
+def credentials(proxy: SplitResult) -> Fields:
+    """The name and the password in a proxy's address, as a field."""
+    if not proxy.username:
+        return []
+    name, word = unquote(proxy.username), unquote(proxy.password or "")
+    return [("Proxy-Authorization", "Basic " + b64encode(f"{name}:{word}".encode()).decode())]
+
+
+class GatewayAnswer(Parts):
+    """An answer to the client. `clean`: the whole body was taken; `measured`: it says how long its body is."""
+
+    status: int
+    reason: str
+    fields: Fields
+    clean = measured = True
+    _taking: Taking | None = None
+    _broke: Failure | None = None
+    _over = False
+
+    def ready(self) -> bytes:
+        """The part of the body that has come already. Chunks are told one by one, by `take`."""
+        raise NotImplementedError
+
+    async def coming(self) -> bytes | None:
+        """The next part of the body; None at its end.
+
+        Raises:
+            Failure: it broke off, or nothing came for too long.
+        """
+        return self.ready() or None
+
+    async def begin(self, taking: Taking, *, wait: bool) -> bytes:
+        """The part that has come already, or the first one if it may `wait` for it. Its failure is told by `take`.
+        `taking` is given each part first."""
+        self._taking, part = taking, self.ready() or None
+        if part is None and wait:
+            try:
+                part = await self.coming()
+                self._over = part is None
+            except Failure as broke:
+                part, self._broke = b"", broke
+        taking(part if wait else part or b"")
+        return part or b""
+
+    async def take(self) -> bytes | None:
+        if self._broke is not None:
+            raise self._broke
+        if self._over:
+            return None
+        part = await self.coming()
+        self._over = part is None
+        if self._taking is not None:
+            self._taking(part)
+        return part
+
+    async def whole(self) -> tuple[int, Fields, bytes]:
+        """The whole answer.
+
+        Raises:
+            Failure: it broke off.
+        """
+        parts = []
+        while (part := await self.take()) is not None:
+            parts.append(part)
+        return self.status, self.fields, b"".join(parts)
+
+    def parts(self) -> Parts:
+        return self
+
+
+class ServiceAnswer(GatewayAnswer):
+    """A service's answer whose head has come."""
+
+    def __init__(
+        self, upstream: Upstream, protocol: _Protocol, message: RawResponseMessage, payload: StreamReader
+    ) -> None:
+        self._upstream, self._protocol, self._payload = upstream, protocol, payload
+        self.status = message.code
+        self.reason = message.reason.encode("utf-8", "surrogateescape").decode("latin-1")
+        fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in message.raw_headers]
+        names = [name.lower() for name, _ in fields]
+        self.fields: Fields = [field for field, name in zip(fields, names, strict=True) if name not in HOP_BY_HOP]
+        self.measured = "content-length" in names
+        self._chunked = message.chunked and payload is not EMPTY_PAYLOAD
+        self._endless = not message.chunked and not self.measured
+        self.clean = False
+        if message.code == UPGRADED:
+            self._payload = Switched(protocol).stream
+            self.fields += [field for field in fields if field[0].lower() in ("connection", "upgrade")]
+
+    def ready(self) -> bytes:
+        if self._chunked or self._payload is EMPTY_PAYLOAD or self._payload.exception() is not None:
+            return b""
+        return self._payload.read_nowait()
+
+    async def coming(self) -> bytes | None:
+        try:
+            part, more, broke = b"", self._chunked, False
+            while more and not part:
+                part, more = await self._payload.readchunk()
+            part = part or await self._payload.readany()
+        except TimeoutError:
+            raise Failure("timed_out") from None
+        except (*_ERRORS, RuntimeError):  # the last: it broke off between two parts
+            part, broke = self._payload._read_nowait(-1), True  # what came before the end
+        if part:
+            return part
+        if broke or (self._endless and self._protocol.lost is not None):
+            raise Failure("reset" if isinstance(self._protocol.lost, ConnectionResetError) else "closed")
+        self.clean = True
+        return None
+
+
+class OwnAnswer(GatewayAnswer):
+    """An answer of the gateway's own, in place of a service's."""
+
+    def __init__(self, status: int, words: str | dict[str, Any]) -> None:
+        self._left = body = json.dumps({"error": words} if isinstance(words, str) else words).encode()
+        self.status, self.reason = status, phrase(status, "")
+        self.fields: Fields = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
+
+    def spelt(self) -> bytes:
+        """The answer as the last one on its connection."""
+        return spelt(f"HTTP/1.1 {self.status} {self.reason}", [*self.fields, ("Connection", "close")]) + self.ready()
+
+    def ready(self) -> bytes:
+        left, self._left = self._left, b""
+        return left

@@ -1,0 +1,291 @@
+"""A streamed reply on its way to its reader: the parts as they come, through the faults' pipes, each when it is due.
+Memory is bounded by the part: while a pipe holds more than its room, nothing is read. A reader that stops ends the
+stream upstream."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import httpx
+
+from chaoslab.base.clock import Clock
+from chaoslab.core.events import CANCELLED, REPLY_MAX
+from chaoslab.core.exchange import Failure, Reply
+from chaoslab.core.pipe import Signal
+from chaoslab.core.stream import Events, Parts, Piped, Streamed, is_done
+from chaoslab.wire.body import BODY_MAX
+from chaoslab.wire.sending import Transport
+
+TIMED_OUT = "timed_out"
+
+
+class ChatReading:
+    """The lab's own reading of a streamed chat completion: its text up to a bound, its calls, and its usage."""
+
+    def __init__(self) -> None:
+        self._events = Events()
+        self.count = 0
+        self.done = False
+        self.model = ""
+        self.usage: Any = None
+        self._said = ""
+        self._calls: dict[Any, list[str]] = {}
+        self._kept = 0
+
+    def feed(self, part: bytes) -> None:
+        for event in self._events.feed(part):
+            self.count += 1
+            if is_done(event):
+                self.done = True
+            elif self._kept < REPLY_MAX or b'"usage"' in event:
+                self._read(event)
+
+    def _read(self, event: bytes) -> None:
+        try:
+            chunk = json.loads(event[5:]) if event.startswith(b"data:") else {}
+            self.model = str(chunk.get("model") or self.model)
+            self.usage = chunk.get("usage") or (chunk.get("x_groq") or {}).get("usage") or self.usage
+            for choice in chunk.get("choices") or ():
+                delta = choice.get("delta") or {}
+                self._keep(delta.get("content"))
+                for call in delta.get("tool_calls") or ():
+                    made = self._calls.setdefault(call.get("index"), ["", ""])
+                    for place, name in enumerate(("name", "arguments")):
+                        said = call["function"].get(name)
+                        if isinstance(said, str):
+                            made[place] += said
+                            self._kept += len(said)
+        except (ValueError, RecursionError, AttributeError, KeyError, TypeError):
+            return  # the reader gets it as it is
+
+    def _keep(self, said: Any) -> None:
+        if isinstance(said, str):
+            self._said += said
+            self._kept += len(said)
+
+    @property
+    def message(self) -> dict[str, Any]:
+        """The message so far, in the form of a chat completion that is not streamed."""
+        calls = [{"function": {"name": name, "arguments": arguments}} for name, arguments in self._calls.values()]
+        return {"content": self._said, "tool_calls": calls}
+
+
+class Body(httpx.AsyncByteStream):
+    """The body of a streamed reply as its reader gets it. `silence_s`: the longest time that the reader may wait for a
+    part. `began_s`: the attempt's beginning. `over` is called once, when the body has ended, broken off, or been given
+    up. `native` makes the reader's own exception."""
+
+    def __init__(
+        self, reply: Reply, *, clock: Clock, began_s: float, silence_s: float,
+        over: Callable[[Streamed, Failure | None], object], native: Callable[[Failure], Exception],
+    ) -> None:  # fmt: skip
+        assert reply.stream is not None
+        self.heard = ChatReading()
+        self._now, self._began_s = clock.monotonic, began_s
+        self._over, self._native = over, native
+        self._source = (_Piped if reply.pipes else _Straight)(reply, reply.stream, clock, silence_s)
+        self._first_s: float | None = None
+        self._last_s: float | None = None
+        self._silence_s = 0.0
+        self._size = 0
+        self._ended = self._closed = False
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        failure: Failure | None = None
+        ended = CANCELLED
+        try:
+            while True:
+                asked_s = self._now()
+                try:
+                    part = await self._source.next(asked_s)
+                finally:
+                    came_s = self._now()
+                    self._silence_s = max(self._silence_s, came_s - asked_s)
+                if part is None:
+                    ended = "end"
+                    return
+                self._last_s = came_s
+                if self._first_s is None:
+                    self._first_s = came_s
+                self._size += len(part)
+                self.heard.feed(part)
+                yield part
+        except Failure as caught:
+            failure, ended = caught, caught.kind
+            raise self._native(caught) from caught.native
+        finally:
+            await self._end(ended, failure)
+
+    async def aclose(self) -> None:
+        await self._end(CANCELLED)
+
+    def abandon(self) -> None:
+        """Ends the attempt at once, since its trial is over. Its connection is closed when somebody can wait for
+        that."""
+        self._tell(CANCELLED, None)
+
+    def _tell(self, ended: str, failure: Failure | None) -> None:
+        if self._ended:
+            return
+        self._ended = True
+        heard = self.heard
+        if ended == CANCELLED and heard.done:  # nothing was left to read
+            ended = "end"
+        first_s, last_s = self._since(self._first_s), self._since(self._last_s)
+        silence_s = round(self._silence_s, 6)
+        self._over(Streamed(first_s, last_s, silence_s, heard.count, self._size, heard.done, ended), failure)
+
+    def _since(self, moment_s: float | None) -> float | None:
+        return None if moment_s is None else round(moment_s - self._began_s, 6)
+
+    async def _end(self, ended: str, failure: Failure | None = None) -> None:
+        try:
+            self._tell(ended, failure)
+        finally:
+            if not self._closed:
+                self._closed = True
+                await self._source.aclose()
+
+
+class _Straight:
+    """The parts as they come."""
+
+    def __init__(self, reply: Reply, parts: Parts, clock: Clock, silence_s: float) -> None:  # noqa: ARG002
+        self._parts, self._silence_s = parts, silence_s
+
+    async def next(self, asked_s: float) -> bytes | None:  # noqa: ARG002 - that is now
+        """The next part for a reader who asked at that moment; None at the end."""
+        return await _taken(self._parts, self._silence_s)
+
+    async def aclose(self) -> None:
+        await self._parts.aclose()
+
+
+class _Piped:
+    """The parts through the reply's pipes, event by event."""
+
+    def __init__(self, reply: Reply, parts: Parts, clock: Clock, silence_s: float) -> None:
+        self._parts, self._clock, self._silence_s = parts, clock, silence_s
+        self._line = Piped(reply.pipes, clock.monotonic())
+        self._reading: asyncio.Future[bytes | None] | None = None
+        self._broke: Failure | None = None
+
+    async def next(self, asked_s: float) -> bytes | None:
+        by_s = asked_s + self._silence_s
+        while (item := self._line.poll(now := self._clock.monotonic())) is None:
+            if now >= by_s:
+                raise Failure("timed_out")
+            wake_s = self._line.wake()
+            if not self._line.room:
+                await self._clock.asleep((by_s if wake_s is None else min(wake_s, by_s)) - now)
+            else:
+                await self._read(by_s - now, None if wake_s is None else max(0.0, wake_s - now))
+        if item is Signal.END:
+            return None
+        if isinstance(item, Signal):
+            raise self._broke or Failure("reset")
+        return item
+
+    async def _read(self, left_s: float, within_s: float | None) -> None:
+        """Feeds the next part to the pipes. `within_s`: the time until a pipe has something due, if any does."""
+        try:
+            if within_s is None and self._reading is None:
+                part = await _taken(self._parts, left_s)
+            else:  # it goes on being read while a pipe lets something out
+                self._reading = self._reading or asyncio.ensure_future(self._parts.take())
+                wait_s = left_s if within_s is None else min(left_s, within_s)
+                if not (await asyncio.wait((self._reading,), timeout=wait_s))[0]:
+                    return
+                reading, self._reading = self._reading, None
+                part = reading.result()
+        except Failure as failure:
+            if failure.kind == TIMED_OUT:
+                raise
+            part, self._broke = None, failure
+        self._line.feed(part, self._clock.monotonic(), broke=self._broke is not None)
+
+    async def aclose(self) -> None:
+        reading, self._reading = self._reading, None
+        if reading is not None:
+            reading.cancel()
+            await asyncio.wait((reading,))
+            if not reading.cancelled():
+                reading.exception()  # nobody asks for it any more
+        await self._parts.aclose()
+
+
+async def _taken(parts: Parts, within_s: float) -> bytes | None:
+    try:
+        async with asyncio.timeout(within_s):
+            return await parts.take()
+    except TimeoutError:
+        raise Failure(TIMED_OUT) from None
+
+
+class Clean:
+    """The parts of a reply over a clean lane. `broke` is told of the failure that ends them, before their reader is."""
+
+    def __init__(self, parts: Parts, broke: Callable[[Failure], Awaitable[None]]) -> None:
+        self._parts, self._broke = parts, broke
+
+    async def take(self) -> bytes | None:
+        try:
+            return await self._parts.take()
+        except Failure as failure:
+            await self._broke(failure)
+            raise
+
+    async def aclose(self) -> None:
+        await self._parts.aclose()
+
+
+class LaneParts:
+    """The parts of a reply over a lane. `way`: the transport of this call alone, which ends with them; None for a kept
+    one."""
+
+    def __init__(self, parts: Parts, way: Transport | None) -> None:
+        self._parts, self._way = parts, way
+
+    async def take(self) -> bytes | None:
+        return await self._parts.take()
+
+    async def aclose(self) -> None:
+        try:
+            await self._parts.aclose()
+        finally:
+            if self._way is not None:
+                await self._way.aclose()
+
+
+class KeptParts:
+    """Parts that the log keeps, since they could not be made again. `record` is called once with what came, up to the
+    bound of a whole body, and with the kind of the failure that ended it, if any."""
+
+    def __init__(self, parts: Parts, record: Callable[[bytes, str], None]) -> None:
+        self._parts, self._record = parts, record
+        self._body = bytearray()
+        self._over = False
+
+    async def take(self) -> bytes | None:
+        try:
+            part = await self._parts.take()
+        except Failure as failure:
+            self._end(failure.kind)
+            raise
+        if part is None:
+            self._end()
+        elif len(self._body) < BODY_MAX:
+            self._body += part
+        return part
+
+    async def aclose(self) -> None:
+        self._end()
+        await self._parts.aclose()
+
+    def _end(self, failure: str = "") -> None:
+        if not self._over:
+            self._over = True
+            self._record(bytes(self._body), failure)

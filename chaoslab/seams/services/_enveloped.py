@@ -1,0 +1,113 @@
+"""A request in a protocol has a tool and its arguments. The value of its reply is the tool's own part of it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from chaoslab.base.identity import canonical
+from chaoslab.base.json_text import encoded
+from chaoslab.base.jsonable import TEXT_MAX, kept, to_jsonable
+from chaoslab.base.values import once
+from chaoslab.core.exchange import Reply
+from chaoslab.seams.protocols import json_rpc, message_of
+from chaoslab.seams.protocols.message import Message, ToolAnswer
+from chaoslab.seams.services.messages import Fields, HttpRequest, Served, is_stream, measured
+from chaoslab.seams.services.model import ModelHost
+
+_NOTHING: dict[str, Any] = {}
+_NOTHING_WANTED = canonical(["", _NOTHING])
+"""The intent of a request without a query and a body."""
+_TEXT = {"body"}
+"""The fields of the meaning of a body that is one text, whose digest stands in what is noted of it."""
+
+
+class WantedCall:
+    """A request's tool and arguments, in the forms in which attempts at it are noted. `intent`: as text, to tell if
+    another request wants the same. `message`: what the request is in its protocol; None for plain HTTP."""
+
+    def __init__(self, request: HttpRequest, host: ModelHost | None = None) -> None:
+        """`host`: the model that it is for; such a request is in no protocol that the lab reads here."""
+        self.host = host
+        self.tool = f"{request.method} {request.path}"
+        empty = not request.body and "?" not in request.target
+        self.value: Any = _NOTHING if empty else request.meaning()
+        text = not empty and self.value.keys() == _TEXT and isinstance(self.value["body"], str)
+        found = None if host is not None else message_of(self.value, request.headers, body=bool(request.body))
+        self.message: Message | None = found
+        if found is not None:
+            self.tool, self.value = found.tool, found.arguments
+        self.long = len(request.body) > TEXT_MAX
+        """True if a log may show a part of the body alone."""
+        try:
+            self.intent = (
+                canonical([request.target, self.value]) if found is not None
+                else _NOTHING_WANTED if empty
+                else canonical([request.query, self.arguments]) if self.long and text
+                else request.intent(self.value)
+            )  # fmt: skip
+        except RecursionError:
+            self.intent = request.intent({})
+
+    def noted(self, value: Any) -> Any:
+        """Arguments, or the content of an effect, as a log keeps them."""
+        return kept(to_jsonable(value)) if self.long else to_jsonable(value)
+
+    @once
+    def arguments(self) -> Any:
+        """The arguments as a log keeps them."""
+        return self.noted(self.value)
+
+
+class Enveloped(Served):
+    """A reply that answers a message. `ok`: the tool did not fail. `said`: the whole message."""
+
+    enveloped = True
+    ok: bool
+    said: Any
+
+    def __init__(self, served: Served, message: Message, schema: Any, said: Any, answer: ToolAnswer) -> None:
+        self.__dict__.update(served.__dict__)
+        self.__dict__.update(value=answer.value, ok=answer.ok, said=said, _of=(message, schema, answer))
+
+    @property
+    def error_words(self) -> str:
+        words = self.__dict__["_of"][2].words
+        return words or super().error_words
+
+    @property
+    def json_text(self) -> str:
+        return json.dumps(self.said, ensure_ascii=False)
+
+    def with_text(self, text: str) -> Reply:
+        body = encoded(text)
+        if is_stream(self.fields):
+            message, schema, _ = self.__dict__["_of"]
+            body = json_rpc.replaced(self.body, lambda said: message.answer(said, schema) is not None, text)
+        return Served(self.status, measured(self.fields, body), body)
+
+    def with_value(self, value: Any) -> Reply:
+        message, schema, answer = self.__dict__["_of"]
+        told = Served.of(self.with_text(json.dumps(answer.put(value), ensure_ascii=False)))
+        return enveloped(told, message, schema)
+
+    def in_form(self, value: Any) -> Reply:
+        message, schema, _ = self.__dict__["_of"]
+        told = message.fitted(value, self.value, schema)
+        return self if told == self.value else self.with_value(told)
+
+
+def enveloped(served: Served, message: Message, schema: Any) -> Served:
+    """The reply with the tool's own value, if it answers the message; else as it is."""
+    for said in json_rpc.values(served.body) if is_stream(served.fields) else (served.value,):
+        answer = message.answer(said, schema)
+        if answer is not None:
+            return Enveloped(served, message, schema, said, answer)
+    return served
+
+
+def made(message: Message, said: Any, schema: Any = None) -> Served:
+    """A reply of the lab's own with this whole message."""
+    body = encoded(json.dumps(said, ensure_ascii=False, default=str))
+    fields: Fields = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
+    return enveloped(Served(200, fields, body), message, schema)

@@ -1,0 +1,99 @@
+"""The outages of services that the lab serves itself: whose process is down or paused, and until when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from chaoslab.base.clock import Clock
+from chaoslab.base.identity import Request
+from chaoslab.core.chain import ActiveFault
+from chaoslab.core.fault import Outage
+from chaoslab.core.outage import OutageCut
+
+
+class Droppable(Protocol):
+    """A connection of a service."""
+
+    def drop(self) -> None:
+        """Breaks it, as its process's death does."""
+
+
+@dataclass(frozen=True)
+class Current:
+    """An outage that goes on. `request`: the one at which it began."""
+
+    outage: Outage
+    injection: str
+    fault_name: str
+    until_s: float
+    request: Request
+
+    def cut(self, active: OutageCut) -> ActiveFault:
+        """The fault of a call whose connection the outage broke or refused."""
+        return ActiveFault(self.injection, self.fault_name, active)
+
+
+class Outages:
+    """The outages of one trial, by service. `resets`: the functions that make a service lose its state; a service
+    without one keeps it."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.resets: dict[str, Callable[[], object]] = {}
+        self._current: dict[str, Current] = {}
+        self._lines: dict[str, dict[int, Droppable]] = {}
+
+    def clear(self) -> None:
+        """Begins a trial."""
+        self._current, self._lines = {}, {}
+
+    def opened(self, name: str, line: Droppable) -> None:
+        """Takes a connection of a service."""
+        self._lines.setdefault(name, {})[id(line)] = line
+
+    def closed(self, name: str, line: Droppable) -> None:
+        """Forgets a connection that is over."""
+        self._lines.get(name, {}).pop(id(line), None)
+
+    def begin(self, name: str, active: ActiveFault, request: Request) -> Current | None:
+        """The outage that begins with this fault; None if it has none, or if one goes on. The connections of a process
+        that is down are broken."""
+        outage = active.fault.outage()
+        if outage is None or self.of(name) is not None:
+            return None
+        until_s = self._clock.monotonic() + outage.for_s
+        found = self._current[name] = Current(outage, active.injection, active.fault_name, until_s, request)
+        if outage.lost and name in self.resets:
+            self.resets[name]()
+        if outage.held is None:
+            for line in list(self._lines.pop(name, {}).values()):
+                line.drop()
+        return found
+
+    def of(self, name: str) -> Current | None:
+        """The outage of the service that goes on; None if there is none."""
+        found = self._current.get(name)
+        return found if found is not None and self._clock.monotonic() < found.until_s else None
+
+    def count(self) -> int:
+        """The number of outages that go on."""
+        return sum(self.of(name) is not None for name in self._current)
+
+    def until_s(self, name: str) -> float:
+        """The end of the last outage of a service that had one, by the clock."""
+        return self._current[name].until_s
+
+    def down(self, name: str) -> Current | None:
+        """The outage for which the service refuses connections now."""
+        found = self.of(name) if self._current else None
+        return found if found is not None and found.outage.held is None else None
+
+    def held(self, name: str) -> ActiveFault | None:
+        """The fault of a call that comes now, or whose answer is ready, while the service is paused."""
+        found = self.of(name) if self._current else None
+        if found is None or found.outage.held is None:
+            return None
+        fault = found.outage.held(found.until_s - self._clock.monotonic())
+        return ActiveFault(found.injection, found.fault_name, fault)

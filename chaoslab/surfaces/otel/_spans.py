@@ -1,0 +1,312 @@
+"""A trial as the spans of a trace, in the JSON of OTLP: the agent, its operations, and each attempt at one.
+
+The agent's span is the root. Each request of a model or a tool is an operation below it, each attempt at the request a
+span below that. Effects, faults and the verdict are events of spans. All ids are digests of the run and the trial, so a
+log gives the same ids whenever it is sent.
+"""
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from hashlib import blake2b
+from typing import Any
+
+from chaoslab.analysis.verdict.table import Verdict
+from chaoslab.core.events import (
+    CANCELLED,
+    OPEN,
+    AttemptEvent,
+    Budget,
+    CallDisturbed,
+    CallFinished,
+    CallStarted,
+    Effect,
+    Event,
+    Fallback,
+    FaultEvent,
+    FaultHealed,
+    FaultScheduled,
+    LabWarning,
+    PromptFinished,
+    PromptStarted,
+    Retry,
+    RunStarted,
+    TurnFinished,
+    TurnStarted,
+    Usage,
+)
+from chaoslab.execution.spec import is_of_one_process
+from chaoslab.record.lines import Record
+from chaoslab.seams.protocols import mcp
+from chaoslab.surfaces.otel import _conventions as names
+
+Json = dict[str, Any]
+INTERNAL, CLIENT = 1, 3
+"""The kinds of spans."""
+FAILED = 2
+"""The status code of a span that ended with an error."""
+TEXT_MAX = 32_768
+"""The most characters of a text in an attribute."""
+UNANSWERED = frozenset(
+    {"timed_out", "unresolved", "refused", "untrusted", "reset", "closed", "garbled", "too_large", CANCELLED, OPEN}
+)
+"""The words for an end without an answer of the tool's."""
+_HTTP = re.compile(r"(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|TRACE) (/.*)", re.DOTALL)
+_INT64 = 2**63
+
+
+def attributes(of: Mapping[str, Any]) -> list[Json]:
+    """The attributes in OTLP's JSON, without those that are None."""
+    return [{"key": key, "value": _value(value)} for key, value in of.items() if value is not None]
+
+
+def _value(value: Any) -> Json:
+    if isinstance(value, bool):
+        return {"boolValue": value}
+    if isinstance(value, int) and -_INT64 <= value < _INT64:
+        return {"intValue": str(value)}
+    if isinstance(value, float) and math.isfinite(value):
+        return {"doubleValue": value}
+    if isinstance(value, list) and all(type(each) is str for each in value):
+        return {"arrayValue": {"values": [_value(each) for each in value]}}
+    return {"stringValue": _text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))}
+
+
+def _text(text: str) -> str:
+    text = text if len(text) <= TEXT_MAX else text[: TEXT_MAX - 1] + "…"
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def _said(role: str, text: str, **more: Any) -> str:
+    return json.dumps([{"role": role, "parts": [{"type": "text", "content": text}], **more}], ensure_ascii=False)
+
+
+def digest(*parts: object, size: int) -> str:
+    """An id of `size` bytes in hexadecimal digits."""
+    return blake2b("\0".join(map(str, parts)).encode("utf-8", "replace"), digest_size=size).hexdigest()
+
+
+@dataclass
+class _Span:
+    """A span that is being made. `parent`: None of the root. `begin_t`, `end_t`: seconds since the run began."""
+
+    key: str
+    name: str
+    parent: "_Span | None"
+    begin_t: float
+    kind: int = INTERNAL
+    end_t: float | None = None
+    has: Json = field(default_factory=dict)
+    events: list[tuple[float, str, Json]] = field(default_factory=list)
+    failed: str | None = None
+    joins: str = ""
+    """The `traceparent` that the request was sent with: the span is a part of its sender's trace."""
+
+
+class TrialSpans:
+    """Makes the spans of one trial from its records, in the order of time."""
+
+    def __init__(self, run: RunStarted, name: str, trial: str, records: Sequence[Record]) -> None:
+        self._run, self._name, self._trial = run, name, trial
+        self._operations: dict[tuple[str, int], _Span] = {}
+        self._attempts: dict[tuple[str, int, int], _Span] = {}
+        self._params: dict[tuple[str, str, str, int, int], Json] = {}
+        self._chats: dict[int, _Span] = {}
+        """By the model's request, the operation that ended last: `Usage` names no target."""
+        first, last = records[0], records[-1]
+        self.root = _Span("", names.INVOKE, None, first.t, end_t=max(last.t, first.t))
+        # an ISO 8601 moment in nanoseconds since 1970
+        at = datetime.fromisoformat(first.ts)
+        self._origin_ns = int(at.timestamp()) * 10**9 + at.microsecond * 1000 - round(first.t * 1e9)
+        for record in records:
+            self._take(record.t, record.event)
+
+    def _take(self, t: float, event: Event) -> None:
+        match event:
+            case CallStarted():
+                self._begin(t, event)
+            case CallFinished():
+                self._end(t, event)
+            case FaultScheduled():
+                self._params[(event.fault, event.injection, *_place(event))] = event.params
+            case FaultHealed() if event.witnessed:
+                pass  # the lane is gone; that it was met has been told
+            case FaultEvent():
+                self._fault(t, event)
+            case Retry() | Fallback():
+                operation = self._operations.get((event.target, event.request), self.root)
+                operation.events.append((t, f"{names.OWN}{event.kind}", _own(event)))
+            case CallDisturbed():
+                attempt = self._attempts.get(_place(event), self.root)
+                attempt.events.append((t, f"{names.OWN}disturbed", {f"{names.OWN}why": event.why}))
+            case Effect():
+                said = {"target": event.target, "effect": event.effect, "content": event.content}
+                self._open(event.target).events.append((t, f"{names.OWN}effect", _prefixed(said)))
+            case Usage() if chat := self._chats.get(event.request):
+                used = {
+                    names.MODEL: event.model, names.TOKENS_IN: event.prompt_tokens,
+                    names.TOKENS_OUT: event.completion_tokens, f"{names.OWN}cost_usd": event.cost_usd,
+                }  # fmt: skip
+                chat.has |= used
+            case TurnStarted() | TurnFinished() | Budget() | LabWarning():
+                self.root.events.append((t, f"{names.OWN}{event.kind}", _own(event)))
+            case PromptStarted():
+                self._agent(event)
+            case PromptFinished():
+                self.root.has[names.OUTPUT] = _said("assistant", event.answer)
+                self.root.failed = None if event.error_type == "none" else event.error_type
+
+    def _agent(self, event: PromptStarted) -> None:
+        run = self._run
+        agent = run.model if not run.asked else "chaoslab"
+        self.root.name = f"{names.INVOKE} {agent}".strip()
+        self.root.has |= {
+            names.OPERATION: names.INVOKE,
+            names.AGENT: agent,
+            names.CONVERSATION: f"{self._name}/{self._trial}",
+            names.INPUT: _said("user", event.prompt),
+            **_prefixed({"run": self._name, "trial": self._trial, "prompt_index": event.prompt_index}),
+            **_prefixed({"seed": run.seed, "world": run.world}),
+        }
+
+    def _begin(self, t: float, event: CallStarted) -> None:
+        target, request, attempt = place = _place(event)
+        operation = self._operations.get(place[:2])
+        if operation is None:
+            operation = self._operations[place[:2]] = self._operation(t, event)
+        has: Json = {
+            f"{names.OWN}attempt": attempt,
+            f"{names.OWN}target": target,
+            names.RESENT: attempt - 1 if attempt > 1 else None,
+            f"{names.OWN}client_retry": event.client_retry,
+        }
+        key = f"{target}/{request}/{attempt}"
+        span = _Span(key, f"{operation.name}, attempt {attempt}", operation, t, operation.kind, has=has)
+        span.joins = event.traceparent or ""
+        self._attempts[place] = span
+
+    def _operation(self, t: float, event: CallStarted) -> _Span:
+        key = f"{event.target}/{event.request}"
+        chat, http = event.tool == names.CHAT, _HTTP.fullmatch(event.tool)
+        has: Json = {names.OPERATION: names.CHAT if chat else names.EXECUTE, f"{names.OWN}target": event.target}
+        if not chat:
+            has |= {names.TOOL: event.tool, names.CALL_ID: event.request_id or None, names.ARGUMENTS: event.arguments}
+        if http:
+            has |= {names.METHOD: http[1], names.PATH: http[2]}
+        name = f"{names.CHAT} {event.target}" if chat else f"{names.EXECUTE} {event.tool}"
+        if event.protocol == mcp.NAME:
+            method = event.tool if event.tool in (mcp.LIST, *mcp.CONTENTS) else mcp.CALL
+            has[names.MCP_METHOD] = method
+            name = f"{method} {event.tool}" if method == mcp.CALL else method
+            if method != mcp.CALL:  # it executes no tool
+                has |= {names.OPERATION: None, names.TOOL: None, names.ARGUMENTS: None}
+        return _Span(key, name, self.root, t, has=has)
+
+    def _end(self, t: float, event: CallFinished) -> None:
+        place = _place(event)
+        span = self._attempts.get(place)
+        if span is None:
+            return
+        operation = span.parent or self.root
+        failed = None if event.ok else str(event.status or event.error or "_OTHER")
+        asked_mcp = names.MCP_METHOD in operation.has
+        if failed and asked_mcp and event.status in (None, 200) and event.error not in UNANSWERED:
+            failed = names.TOOL_ERROR
+        chat = operation.has.get(names.OPERATION) == names.CHAT
+        for each in (span, operation):
+            each.end_t, each.failed = t, failed
+            each.kind = INTERNAL if event.via in ("function", "none") and not asked_mcp else CLIENT
+            each.has |= {names.STATUS: event.status, names.ERROR: failed}
+            each.has |= {names.SERVER: event.target if event.via not in ("function", "none") else None}
+        span.has |= _prefixed({"via": event.via, "error": event.error, "replayed": event.replayed or None})
+        if chat:
+            self._chats[event.request] = operation
+            operation.has[names.FINISHED] = [event.finish_reason] if event.finish_reason else None
+            operation.has[names.OUTPUT] = _said("assistant", event.reply) if event.ok else None
+        else:
+            if operation.has[names.OPERATION]:
+                operation.has[names.TOOL_TYPE] = "function" if event.via == "function" else "extension"
+                operation.has[names.RESULT] = event.reply or None
+
+    def _fault(self, t: float, event: FaultEvent) -> None:
+        stage = "unwitnessed" if isinstance(event, FaultHealed) else event.kind.removeprefix("fault_")
+        told = _own(event, without=("at", "witnessed", "fault", "injection"))
+        params = self._params.get((event.fault, event.injection, *_place(event))) or {}
+        has = {
+            f"{names.OWN}fault": event.fault, f"{names.OWN}injection": event.injection, **told,
+            **{f"{names.OWN}fault.param.{name}": value for name, value in params.items()},
+        }  # fmt: skip
+        self._attempts.get(_place(event), self.root).events.append((t, f"{names.OWN}fault.{stage}", has))
+
+    def _open(self, target: str) -> _Span:
+        """The attempt at this target that is under way, or else the agent's span."""
+        its = (span for (of, *_), span in reversed(self._attempts.items()) if of == target and span.end_t is None)
+        return next(its, self.root)
+
+    def spans(self, verdict: Verdict, *, now_ns: int) -> list[Json]:
+        """The spans, the root first. `now_ns`: the present, in nanoseconds since 1970. A virtual trial is moved so that
+        it ends then, but for spans that join a trace of the agent's own, whose clock was the same virtual one."""
+        root, moves = self.root, is_of_one_process(self._run.world)
+        end_t = root.end_t or root.begin_t
+        shift_ns = now_ns - self._at(end_t, 0) if moves else 0
+        times = {f"{names.OWN}time.virtual": moves, f"{names.OWN}time.shifted_s": shift_ns / 1e9}
+        root.has |= times | _prefixed({"outcome": str(verdict.outcome), "certain": verdict.certain})
+        right = verdict.correct
+        root.events.append((end_t, names.EVALUATED, {
+            names.EVALUATION: "chaoslab.verdict",
+            names.LABEL: str(verdict.outcome),
+            names.SCORE: None if right is None else float(right),
+            names.WHY: verdict.why,
+            **_prefixed({"certain": verdict.certain, "basis": str(verdict.basis), "harm": [*verdict.harm] or None}),
+        }))  # fmt: skip
+        trace = digest(self._name, self._trial, size=16)
+        found = [self._plain(each, trace, shift_ns, end_t) for each in (root, *self._operations.values())]
+        for each in self._attempts.values():
+            if each.joins:
+                _, theirs, parent, _ = each.joins.split("-")
+                each.has |= times | {f"{names.OWN}time.shifted_s": 0.0}
+                plain = self._plain(each, theirs, 0, end_t) | {"parentSpanId": parent}
+                of = self._id(each.parent or root)
+                found.append(plain | {"links": [{"traceId": trace, "spanId": of}]})
+            else:
+                found.append(self._plain(each, trace, shift_ns, end_t))
+        return found
+
+    def _plain(self, span: _Span, trace: str, shift_ns: int, end_t: float) -> Json:
+        made: Json = {
+            "traceId": trace,
+            "spanId": self._id(span),
+            "name": _text(span.name),
+            "kind": span.kind,
+            "startTimeUnixNano": str(self._at(span.begin_t, shift_ns)),
+            "endTimeUnixNano": str(self._at(max(end_t if span.end_t is None else span.end_t, span.begin_t), shift_ns)),
+            "attributes": attributes(span.has),
+            "events": [
+                {"timeUnixNano": str(self._at(t, shift_ns)), "name": name, "attributes": attributes(has)}
+                for t, name, has in span.events
+            ],
+            "status": {"code": FAILED, "message": _text(span.failed)} if span.failed else {},
+        }
+        return made if span.parent is None else made | {"parentSpanId": self._id(span.parent)}
+
+    def _id(self, span: _Span) -> str:
+        return digest(self._name, self._trial, span.key, size=8)
+
+    def _at(self, t: float, shift_ns: int) -> int:
+        return self._origin_ns + round(t * 1e9) + shift_ns
+
+
+def _place(event: AttemptEvent) -> tuple[str, int, int]:
+    return event.target, event.request, event.attempt
+
+
+def _prefixed(of: Mapping[str, Any]) -> Json:
+    return {f"{names.OWN}{name}": value for name, value in of.items()}
+
+
+def _own(event: Event, *, without: Sequence[str] = ("at",)) -> Json:
+    """The fields of an event that say something, as attributes of the lab's own."""
+    return _prefixed({name: value for name, value in vars(event).items() if name not in without and value != ""})

@@ -1,0 +1,502 @@
+"""One run as its page shows it, from its logs as they are written: read in parts and judged trial by trial, so that a
+run of any length is begun to be shown at once."""
+
+import math
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from chaoslab.analysis.measures.incidents import Incident, Traits, incidents
+from chaoslab.analysis.verdict.guard import guarded
+from chaoslab.analysis.verdict.judge import verdicts
+from chaoslab.analysis.verdict.standing import Standing, Standings
+from chaoslab.analysis.verdict.table import Outcome
+from chaoslab.base.clock import Clock, system
+from chaoslab.core.events import (
+    CallFinished,
+    CallStarted,
+    ChanceSet,
+    Event,
+    FaultArmed,
+    FaultHealed,
+    FaultsOff,
+    FaultWitnessed,
+    LabWarning,
+    PromptFinished,
+    PromptStarted,
+    RunFinished,
+    RunStarted,
+    Usage,
+)
+from chaoslab.record.batches import Batch
+from chaoslab.record.follow import Follower
+from chaoslab.record.held import MAIN, is_written
+from chaoslab.record.history import place_in_time
+from chaoslab.record.lines import Record, kind_of, whole
+from chaoslab.record.rulings import FILE, Rulings
+from chaoslab.record.spoken import LABELS, SILENT, KeptReplies
+from chaoslab.record.steering import CHANCES, NOTHING, PAUSED, RunSteering, of_gateway, of_lab, planned
+from chaoslab.reports.contents.outcomes import SEVERITY
+from chaoslab.reports.explored import MAP
+from chaoslab.reports.text import one_line
+from chaoslab.surfaces.levers import FILE as GATEWAY
+from chaoslab.surfaces.ui._unparsed import UnreadNumbers, of_trial
+
+PART = 1 << 19
+"""The bytes of a main log that are read at once."""
+BATCH = 200
+"""The most trials that are judged at once."""
+TEXT, NAME = 160, 100
+"""The most characters of a reason or a prompt, and of a name."""
+ROWS_MAX = 50_000
+"""The most trials that are kept as rows. Above it, the oldest that ended well are only counted."""
+HARMS, NOTES = 50, 20
+"""The latest trials with harm, and the latest notes, that are shown."""
+SWITCHES = 100
+"""The most faults of a plan that are shown to be switched off."""
+RATE_S = 5.0
+"""The seconds over which a rate is taken."""
+COUNTED = {PromptFinished, FaultArmed, FaultHealed, Usage, RunStarted, RunFinished, LabWarning, ChanceSet, FaultsOff}
+"""The kinds of events that change more than a number."""
+RULED_S = 5.0
+"""The seconds between two readings of the rulings, while a run goes on."""
+
+
+class TrialLine(NamedTuple):
+    """A trial of the table."""
+
+    trial: str
+    prompt: str
+    outcome: str
+    certain: bool
+    standing: str
+    why: str
+    harm: str
+    met: tuple[tuple[str, str], ...]
+    seconds: float | None
+    calls: int
+    failed: int
+    incidents: tuple[int, int, float]
+    """Their number, that of the recovered ones, and the seconds of these together."""
+
+
+@dataclass
+class _Cell:
+    """The trials that met a fault at a target. `judged`, `bad`: of those that met no other fault."""
+
+    trials: int = 0
+    judged: int = 0
+    bad: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass
+class _Open:
+    """A trial whose events are kept, since more of them may come. `quiet`: the looks that brought none."""
+
+    records: list[Record] = field(default_factory=list)
+    armed: int = 0
+    ended: bool = False
+    judged: bool = False
+    quiet: int = 0
+
+
+class _Pulled(NamedTuple):
+    """The levers that somebody has pulled in a run's folder. `manager`: the proxy manager is paused. `gateway`: there
+    is a gateway that has levers."""
+
+    asked: RunSteering = NOTHING
+    manager: bool = False
+    gateway: bool = False
+
+    @classmethod
+    def of(cls, folder: Path) -> "_Pulled":
+        return cls(RunSteering.read(folder), (folder / PAUSED).exists(), (folder / GATEWAY).exists())
+
+
+class WatchedRun:
+    """A run's state. `version` counts its changes. `look` is for one thread, and all else for any."""
+
+    def __init__(self, folder: Path, name: str = "", *, clock: Clock = system) -> None:
+        self.folder, self.name, self._clock = folder, name or folder.name, clock
+        self.version = 0
+        self.notes: deque[str] = deque(maxlen=NOTES)
+        self.asked_s = clock.monotonic()
+        """The moment at which somebody last asked for it."""
+        self._again: deque[str] = deque()
+        self._begin()
+        self._state = self._told()
+
+    def _begin(self) -> None:
+        self._follower, self._ahead = Follower(self.folder, kept=False), UnreadNumbers()
+        self.rows: dict[str, TrialLine] = {}
+        self.started: RunStarted | None = None
+        self.finished: RunFinished | None = None
+        self.running, self.whole = False, False
+        self._pulled = _Pulled()
+        self.scenario = self.ruling = ""
+        self._began: Record | None = None
+        self._open: dict[str, _Open] = {}
+        self._calm: deque[str] = deque()
+        self._calls = self._faults = self._ended = self._tokens = 0
+        self._outcomes = Counter[str]()
+        self._standings = Counter[str]()
+        self._cells: dict[tuple[str, str], _Cell] = {}
+        self._harms: dict[str, str] = {}
+        self._usd: float | None = 0.0
+        self._recovered_s, self._recovered, self._incidents = 0.0, 0, 0
+        self._traits = Traits()
+        self._chances: dict[str, float] = {}
+        self._off: list[str] = []
+        self._now, self._last_t = "", 0.0
+        self._past: deque[tuple[float, int, int, int]] = deque()
+        self._standing = Standings(judgeable=False)
+        self._ruled = (-1, -1.0)
+        self._kept: KeptReplies | None = None
+        self._labelled = 0
+        self._gone = ""
+
+    def look(self) -> bool:
+        """Reads the next part of the logs. Returns True if there may be more at once."""
+        before = self.version
+        more = self._look()
+        if self.version != before:
+            self._state = self._told()
+        return more
+
+    def state(self) -> dict[str, Any]:
+        """All but the rows after the last look, as plain data."""
+        return self._state
+
+    def _look(self) -> bool:
+        if self._gone:
+            return False
+        try:
+            if moved := self._follower.moved():
+                there = self.folder.is_dir()
+                self.note(f"{moved}: {'it is read anew' if there else 'this is what was read of it'}")
+                self._follower.close()
+                if not there:
+                    self._gone, self.running = moved, False
+                    return False
+                self._begin()
+            records = self._follower.new(PART)
+            self._ahead.look(self.folder / f"{MAIN}.log", self._follower.at)
+            running = is_written(self.folder)
+        except OSError as error:
+            if self._gone != (why := f"{error.filename or self.folder} cannot be read: {error.strerror or error}"):
+                self._gone, self.running = why, False
+                self.note(why)
+            return False
+        self._read_words()
+        fresh = self._take(records)
+        if self.whole == self._follower.more:
+            self.whole, self.version = not self.whole, self.version + 1
+        if running != self.running:
+            self.running, self.version = running, self.version + 1
+        if self._pulled != (pulled := _Pulled.of(self.folder) if running else _Pulled()):
+            self._pulled, self.version = pulled, self.version + 1
+        self._settle(fresh)
+        while self._again:
+            self._judge_again(self._again.popleft())
+        self.version += bool(records)
+        self._rate()
+        return self._follower.more
+
+    def note(self, text: str) -> None:
+        """A line for the reader of the page."""
+        self.notes.append(one_line(text, 2 * TEXT))
+        self.version += 1
+
+    def close(self) -> None:
+        self._follower.close()
+
+    def _take(self, records: Sequence[Record]) -> set[str]:
+        """Counts the events; returns the trials that they are of."""
+        fresh: set[str] = set()
+        held, last = None, None
+        for record in records:
+            if (trial := record.trial) != last or held is None:
+                last = trial
+                if trial is None:
+                    continue
+                fresh.add(trial)
+                held = self._open.setdefault(trial, _Open())
+                held.quiet = 0
+            held.records.append(record)
+        kinds = [*map(kind_of, records)]
+        found = Counter(kinds)
+        self._calls += found[CallFinished]
+        self._faults += found[FaultWitnessed]
+        self._ended += found[PromptFinished]
+        for kind, record in zip(kinds, records, strict=True):
+            if kind in COUNTED:
+                self._count(kind, record)
+        if records:
+            self._last_t = records[-1].t
+            at: Any = next((each.event for each in reversed(records) if kind_of(each) is CallStarted), None)
+            self._now = f"{at.target}.{at.tool}" if at is not None else self._now
+        return fresh
+
+    def _count(self, kind: type[Event], record: Record) -> None:
+        event: Any = record.event
+        if kind is PromptFinished and record.trial is not None:
+            self._open[record.trial].ended = True
+        elif kind in (FaultArmed, FaultHealed) and record.trial is not None:
+            self._open[record.trial].armed += 1 if kind is FaultArmed else -1
+        elif kind is Usage:
+            self._tokens += event.prompt_tokens + event.completion_tokens
+            self._usd = None if self._usd is None or event.cost_usd is None else self._usd + event.cost_usd
+        elif kind is RunStarted:
+            self._began = whole(record)
+            self.started = self._began.event  # type: ignore[assignment]
+        elif kind is RunFinished:
+            self.finished = whole(record).event  # type: ignore[assignment]
+        elif kind is LabWarning:
+            self.note(event.message)
+        elif kind is FaultsOff:
+            if event.injections != self._off:
+                self._off = [*event.injections]
+                self.note(f"{event.said}, from {record.trial} on")
+        elif kind is ChanceSet:
+            self._chances[event.setting] = event.chance
+            self.note(f"{event.said}, from {record.trial} on")
+
+    def _settle(self, fresh: set[str]) -> None:
+        """Judges the trials of which nothing more comes, and lets go of those before the latest."""
+        done = []
+        for key, held in self._open.items():
+            held.quiet += key not in fresh
+            ready = held.ended and (held.armed <= 0 or self._follower.ended)
+            if ready and not held.judged and (held.quiet or len(fresh) > 1 or self._follower.ended):
+                held.judged = True
+                done.append(key)
+            elif key in fresh and held.judged:  # more came of it
+                done.append(key)
+        if self.whole and not self.running:  # nothing writes it any more
+            rest = [key for key, held in self._open.items() if not held.judged]
+            for key in rest:
+                self._open[key].judged = True
+            done += rest
+        wanted = iter(done)
+        while batch := list(islice(wanted, BATCH)):
+            why = guarded(lambda batch=batch: self._judge(batch), str)  # type: ignore[misc]
+            if why:
+                self.note(f"{len(batch)} trials could not be judged: {why}")
+        for key in [key for key, held in self._open.items() if held.judged and held.quiet > 1]:
+            del self._open[key]
+
+    def _judge(self, keys: list[str]) -> str:
+        records = [record for key in keys for record in self._open[key].records]
+        if self._began is not None:
+            records.append(self._began)
+        history = Batch.of_lines(
+            sorted(records, key=place_in_time), running=self.running,
+            spoken=self._kept.spoken(self.began_as) if self._kept is not None else SILENT,
+        )  # fmt: skip
+        ends: dict[str | None, PromptFinished] = {record.trial: event for record, event in history.of(PromptFinished)}
+        calls: Counter[str | None] = Counter(trial for trial, _, _, _ in history.made)
+        failed: Counter[str | None] = Counter(
+            record.trial for record, _, at in history.failed if at not in history.given_up
+        )
+        met: dict[str | None, dict[tuple[str, str], None]] = {}
+        for record, fault in history.of(FaultWitnessed):
+            met.setdefault(record.trial, {})[one_line(fault.fault, NAME), one_line(fault.target, NAME)] = None
+        found = verdicts(history)
+        repairs: dict[str, list[Incident]] = {}
+        for one in incidents(history, self._traits):
+            repairs.setdefault(one.trial, []).append(one)
+        for record, started in history.of(PromptStarted):
+            if (trial := record.trial) is None or trial not in found:
+                continue
+            if started.stated and not self._standing.judgeable:
+                self._stand(Standings(True, self._standing.rulings))
+            verdict, end, own = found[trial], ends.get(trial), repairs.get(trial, ())
+            closed = [each.duration_s for each in own if each.recovered]
+            self._put(TrialLine(
+                trial, one_line(started.prompt, TEXT), str(verdict.outcome), verdict.certain,
+                str(self._standing.of(trial, str(verdict.outcome))), one_line(verdict.why, TEXT),
+                one_line(verdict.harm[0], TEXT) if verdict.harm else "", tuple(met.get(trial, ())),
+                end.duration_s if end is not None and not math.isnan(end.duration_s) else None,
+                calls[trial], failed[trial], (len(own), len(closed), sum(closed)),
+            ))  # fmt: skip
+        return ""
+
+    def _put(self, row: TrialLine) -> None:
+        """Adds a row, or takes it in place of the trial's former one."""
+        if (old := self.rows.get(row.trial)) is not None:
+            self._tally(old, -1)
+        self.rows[row.trial] = row
+        self._tally(row, 1)
+        if row.standing == Standing.WELL and not row.harm and old is None:
+            self._calm.append(row.trial)
+        if len(self.rows) > ROWS_MAX and self._calm:
+            self.rows.pop(self._calm.popleft(), None)
+
+    def _tally(self, row: TrialLine, by: int) -> None:
+        self._outcomes[row.outcome] += by
+        self._standings[row.standing] += by
+        number, recovered, seconds = row.incidents
+        self._incidents += by * number
+        self._recovered += by * recovered
+        self._recovered_s += by * seconds
+        if row.harm:
+            self._harms.pop(row.trial, None)
+            if by > 0:
+                self._harms[row.trial] = row.harm
+        for place in row.met:
+            cell = self._cells.setdefault(place, _Cell())
+            cell.trials += by
+            cell.outcomes[row.outcome] += by
+            if len(row.met) == 1 and row.standing != Standing.OPEN:
+                cell.judged += by
+                cell.bad += by * (row.standing == Standing.BAD)
+
+    def _read_words(self) -> None:
+        """Reads what a scenario and people have said of the trials, if there is more of it."""
+        now_s = self._clock.monotonic()
+        size, at_s = self._ruled
+        found = _size(self.folder / FILE)
+        if found != size and (not self.running or now_s - at_s > RULED_S):
+            self._ruled = (found, now_s)
+            with suppress(OSError):
+                self._rule(Rulings.read(self.folder))
+        if (found := _size(self.folder / LABELS)) != self._labelled:
+            self._labelled = found
+            self._kept = KeptReplies.read(self.folder)
+
+    def _rule(self, rulings: Rulings | None) -> None:
+        if rulings is None:
+            return
+        self.scenario, self.ruling = rulings.scenario, str(rulings.state or "")
+        self._stand(Standings(self._standing.judgeable, rulings.by_trial))
+        self.version += 1
+
+    def _stand(self, standing: Standings) -> None:
+        """Takes other rules for what ended well."""
+        self._standing = standing
+        for row in [*self.rows.values()]:
+            if (now := str(standing.of(row.trial, row.outcome))) != row.standing:
+                self._put(row._replace(standing=now))
+
+    def _rate(self) -> None:
+        """Notes where the counts stand now."""
+        if not self.running:
+            self._past.clear()
+        now_s = self._clock.monotonic()
+        self._past.append((now_s, *self._counts()))
+        while now_s - self._past[0][0] > RATE_S:
+            self._past.popleft()
+
+    def _counts(self) -> tuple[int, int, int]:
+        """The calls, the faults met and the trials that have ended, read or not."""
+        there = self._ahead.counts
+        return (
+            self._calls + there[CallFinished], self._faults + there[FaultWitnessed], self._ended + there[PromptFinished]
+        )  # fmt: skip
+
+    @property
+    def began_as(self) -> str:
+        """The run's own name; empty while its log does not tell it."""
+        return self._began.run if self._began else ""
+
+    def judge_again(self, trial: str) -> None:
+        """Has a trial judged again, at the next look, that somebody has labelled."""
+        self._again.append(trial)
+
+    def _judge_again(self, trial: str) -> None:
+        """Judges a trial again: its events are read anew."""
+        self._labelled = -1
+        with suppress(OSError, LookupError):
+            records = [*of_trial(self.folder, trial)]
+            self._read_words()
+            self._open[trial] = _Open([r for r in records if r.trial == trial], ended=True)
+            self._judge([trial])
+            self._open[trial].judged = True
+            self.version += 1
+
+    def _told(self) -> dict[str, Any]:
+        run, end, asked = self.started, self.finished, self._pulled.asked
+        calls, faults, done = self._counts()
+        of = max(run.prompts if run else 0, done)
+        calls_s = faults_s = rate = None
+        if len(self._past) > 1 and (since_s := self._past[-1][0] - self._past[0][0]) > 0:
+            calls_s, faults_s, rate = ((self._past[-1][n] - self._past[0][n]) / since_s for n in (1, 2, 3))
+        limits = _budget(run.plan) if run else {}
+        words = self._gone or (end.reason if end else "running" if self.running else "not finished")
+        read, there = (0, 0)
+        with suppress(OSError):
+            read, there = self._follower.left()
+        names = sorted({fault for fault, _ in self._cells})
+        targets = sorted({target for _, target in self._cells})
+        return {
+            "run": self.name, "version": self.version,
+            "name": self.scenario or one_line((run.model if run else "") or "", NAME), "ruling": self.ruling,
+            "world": run.world if run else "", "seed": run.seed if run else None,
+            "done": done, "of": of, "judged": sum(self._outcomes.values()), "kept": len(self.rows),
+            "running": self.running, "paused": asked.hold, "ended": "paused" if asked.hold else one_line(words, TEXT),
+            "read": None if self.whole or not there else min(1.0, read / there),
+            "eta_s": (of - done) / rate if rate and self.running else None,
+            "trials_per_s": rate, "calls_per_s": calls_s, "faults_per_s": faults_s,
+            "calls": calls, "faults": faults, "now": one_line(self._now, NAME),
+            "seconds": self._last_t,
+            "outcomes": {str(each): n for each in Outcome if (n := self._outcomes[str(each)])},
+            "well": self._standings[Standing.WELL], "bad": self._standings[Standing.BAD],
+            "harms": [{"trial": key, "text": text} for key, text in reversed([*self._harms.items()][-HARMS:])],
+            "harmed": len(self._harms),
+            "matrix": {
+                "targets": targets,
+                "rows": [{"fault": fault, "cells": [self._cell(fault, each) for each in targets]} for fault in names],
+            },
+            "mttr_s": self._recovered_s / self._recovered if self._recovered else None,
+            "recovered": self._recovered, "incidents": self._incidents,
+            "usd": self._usd, "tokens": self._tokens,
+            "usd_max": limits.get("cost_usd") or None, "tokens_max": limits.get("tokens") or None,
+            "map": (self.folder / MAP).is_file(), **self._levers(), "notes": [*self.notes, *self._cut()],
+        }  # fmt: skip
+
+    def _cut(self) -> Iterator[str]:
+        for name, number in sorted(self._follower.cut.items()):
+            yield f"{name}: {number} line{'s' if number > 1 else ''} could not be read"
+
+    def _cell(self, fault: str, target: str) -> dict[str, Any] | None:
+        cell = self._cells.get((fault, target))
+        if cell is None or not cell.trials:
+            return None
+        worst = next((str(each) for each in SEVERITY if cell.outcomes[str(each)] > 0), "")
+        return {"trials": cell.trials, "judged": cell.judged, "bad": cell.bad, "worst": worst}
+
+    def _levers(self) -> dict[str, Any]:
+        """The levers of a run that goes on. `levers`: its own ("run"), those of its gateway, or none. `manager`: the
+        proxy manager is paused; None if there is none. `chances`: those that may be set, by setting. `switches`: the
+        faults of the plan, on or off."""
+        run, (asked, manager, gateway) = self.started, self._pulled
+        if run is None or not self.running:
+            return {"levers": "", "chances": {}, "switches": [], "manager": None}
+        own = not of_gateway(run)
+        settings = {name: run.settings.get(name) for name in CHANCES} | self._chances if of_lab(run) else {}
+        return {
+            "levers": "run" if own else "gateway" if gateway else "",
+            "chances": {name: float(value) for name, value in settings.items() if isinstance(value, int | float)},
+            "switches": [{"name": each, "on": each not in asked.off} for each in planned(run)[: own * SWITCHES]],
+            "manager": manager if of_lab(run) else None,
+        }
+
+
+def _budget(plan: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The limits of the plan's budget: `cost_usd` is the run's, `tokens` are a trial's; empty if it has none."""
+    choices = (choice for each in plan.get("injections", ()) for choice in each.get("choices", ()))
+    found = next((choice.get("params") for choice in choices if choice["fault"] == "budget"), None)
+    given = found.items() if isinstance(found, dict) else ()  # it may hold anything
+    return {name: most for name, most in given if isinstance(most, int | float)}
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0

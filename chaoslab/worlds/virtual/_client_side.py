@@ -1,0 +1,245 @@
+"""The client's side of a connection to a watched service: what the program took there, and how it ended.
+
+The program's own bytes are read, not those that the service sent, so that a fault is witnessed by who met it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from functools import lru_cache, partial
+
+import h11
+
+from chaoslab.core.fault import BrokenFault
+from chaoslab.seams.services.aside import attempt_aside
+from chaoslab.seams.services.line import AppAnswer, ClientEnd
+from chaoslab.seams.services.messages import Fields, HttpRequest, is_stream
+from chaoslab.seams.services.seam import ServiceAttempt, ServiceSeam
+from chaoslab.seams.services.stream_view import StreamView
+from chaoslab.wire.http1 import BODILESS, Malformed
+from chaoslab.worlds.virtual._plain import HEADS_MAX, Chunks, RequestHead
+from chaoslab.worlds.virtual.machine import Waiter
+from chaoslab.worlds.virtual.network import TRIP_S, Gate, NetworkEnd
+
+Application = Callable[[str, bytes, Iterable[tuple[bytes, bytes]], bytes], AppAnswer]
+"""The function that begins an application's answer to a method, a target, headers and a body."""
+
+
+class ClientSide:
+    """The watcher of the client's end of one connection. `end` is the server's."""
+
+    def __init__(self, end: NetworkEnd, seam: ServiceSeam, name: str, application: Application) -> None:
+        self._end, self._seam, self._name, self._application = end, seam, name, application
+        self._open: deque[_Exchange] = deque()
+        self._how = ""
+        self._waiter: Waiter | None = None
+        end.peer.watcher = self
+        seam.outages.opened(name, self)
+
+    def drop(self) -> None:
+        """Breaks the connection, as its process's death does: an idle one is closed."""
+        if self._open:
+            self._end.reset()
+        else:
+            self._end.close()
+
+    def attempt_of(self, request: RequestHead, body: bytes) -> ServiceAttempt | None:
+        """The attempt that a request is; None if nobody watches any more."""
+        method, target = request.method.decode(), request.target.decode("latin-1")
+        if self._seam.turns is not None and self._seam.book is not None and self._name not in self._seam.models:
+            self._seam.turns.wait(f"{self._name} {method} {target}")
+        attempt = attempt_aside(self._seam, self._name, HttpRequest(method, target, list(request.headers), body), self)
+        if attempt is not None:
+            exchange = _Exchange(attempt, self._end.peer)
+            if self._how:
+                exchange.over(self._how)
+            else:
+                self._open.append(exchange)
+        return attempt
+
+    # The line of an attempt.
+
+    @property
+    def trip_s(self) -> float:
+        return TRIP_S
+
+    async def application(self, request: HttpRequest) -> AppAnswer:
+        return self._application(request.method, request.target.encode("latin-1"), request.headers, request.body)
+
+    async def wait(self, delay_s: float) -> bool:
+        if not self._how:
+            machine = self._end.machine
+            self._waiter = Waiter(machine)
+            self._waiter.park(f"the {delay_s:g} s of a fault", machine.now + delay_s)
+            self._waiter = None
+        return bool(self._how)
+
+    def lapse(self) -> None:
+        if self._open:
+            self._open.popleft().over("left")
+
+    # What the program observes at its end.
+
+    def took(self, data: bytes) -> None:
+        while data and self._open:
+            exchange = self._open[0]
+            data = exchange.took(data)
+            if exchange.whole:
+                self._open.popleft()
+
+    def waited(self) -> None:
+        for exchange in self._open:
+            exchange.attempt.waited()
+
+    def over(self, how: str) -> None:
+        if self._how:
+            return
+        self._how = how
+        self._seam.outages.closed(self._name, self)
+        while self._open:
+            self._open.popleft().over(how)
+        if self._waiter is not None:
+            self._waiter.wake()
+
+
+class _Exchange:
+    """One exchange as a client reads it. A reply that states its length or comes in chunks is read here, any other by
+    h11, which takes ten times as long."""
+
+    def __init__(self, attempt: ServiceAttempt, end: NetworkEnd) -> None:
+        self.attempt, self._client, self._machine = attempt, end, end.machine
+        self._last_s = attempt.began_s
+        self._stream: StreamView | None = None
+        self._heard = bytearray()
+        self._needed = 0
+        """The bytes of the whole reply, once its head has told them."""
+        self._http: h11.Connection | None = None
+        self._chunks: Chunks | None = None
+        self._answer: tuple[int, Fields, list[bytes]] | None = None
+        self._bytes = 0
+        self.whole = False
+
+    def took(self, data: bytes) -> bytes:
+        """Reads bytes; returns those that belong to the next exchange."""
+        self._bytes += len(data)
+        self._last_s = self._machine.now
+        if self._http is not None:
+            return self._read(data)
+        if self._chunks is not None:
+            return self._listen(self._chunks, data)
+        self._heard += data
+        if not self._needed:
+            head, found, body = self._heard.partition(b"\r\n\r\n")
+            if not found:
+                return b""
+            status, fields, length, chunked = _head(bytes(head))
+            if self.attempt.request.method == "HEAD" or status in BODILESS or status < 200:
+                length = ""
+            elif chunked and not length:
+                self._begun(status, fields)
+                self._chunks = Chunks()
+                return self._listen(self._chunks, bytes(body))
+            if not length.isdecimal():
+                self._http, heard = self._reader(), bytes(self._heard)
+                return self._read(heard)
+            self._answer = status, fields, []
+            self._needed = len(head) + 4 + int(length)
+        if len(self._heard) < self._needed:
+            return b""
+        rest = bytes(self._heard[self._needed :])
+        del self._heard[self._needed :]
+        self._bytes -= len(rest)
+        self._ended(None)
+        return rest
+
+    def _begun(self, status: int, fields: Fields) -> None:
+        self._answer = status, fields, []
+        if is_stream(fields):
+            self._stream = StreamView(self.attempt.began_s)
+
+    def _part(self, part: bytes) -> None:
+        if self._answer is not None:
+            self._answer[2].append(part)
+            if self._stream is not None:
+                self._stream.took(part, self._machine.now)
+
+    def _listen(self, chunks: Chunks, data: bytes) -> bytes:
+        """Reads a body in chunks; returns the bytes after it."""
+        try:
+            for part in chunks.take(data):
+                self._part(part)
+        except Malformed:
+            self._ended("garbled")
+            return b""
+        if chunks.rest is None:
+            return b""
+        self._bytes -= len(chunks.rest)
+        self._ended(None)
+        return chunks.rest
+
+    def _reader(self) -> h11.Connection:
+        http = h11.Connection(h11.CLIENT)
+        http.send(h11.Request(method=self.attempt.request.method, target="/", headers=[("Host", self.attempt.name)]))
+        http.send(h11.EndOfMessage())
+        return http
+
+    def _read(self, data: bytes) -> bytes:
+        assert self._http is not None
+        try:
+            self._http.receive_data(data)
+            while (event := self._http.next_event()) is not h11.NEED_DATA and event is not h11.PAUSED:
+                if isinstance(event, h11.Response):
+                    fields = [(k.decode("latin-1"), v.decode("latin-1")) for k, v in event.headers.raw_items()]
+                    self._begun(event.status_code, fields)
+                elif isinstance(event, h11.Data):
+                    self._part(bytes(event.data))
+                elif isinstance(event, h11.EndOfMessage):
+                    rest = self._http.trailing_data[0]
+                    self._bytes -= len(rest)
+                    self._ended(None)
+                    return rest
+        except h11.RemoteProtocolError:
+            self._ended("garbled" if data else "closed")  # the latter: the end came too soon
+        return b""
+
+    def over(self, how: str) -> None:
+        """Takes the end of the connection. It is also the end of a body whose length nobody stated."""
+        if how == "closed" and self._http is not None:
+            self._read(b"")
+        if not self.whole:
+            self._ended(how)
+
+    def _ended(self, error: str | None) -> None:
+        self.whole, answer = True, None
+        if self._answer is not None:
+            status, fields, parts = self._answer
+            if self._http is None and self._chunks is None:
+                parts = [bytes(self._heard.partition(b"\r\n\r\n")[2])]
+            answer = status, fields, b"".join(parts)
+        now = self._machine.now
+        waited = now > self._last_s and not self._client.available()
+        streamed = self._stream.view(error, now, waited=waited) if self._stream is not None else None
+        gave_up = now == self._machine.lapsed_at or self.attempt.waited_s is not None
+        try:
+            self.attempt.ended(ClientEnd(error, answer, self._bytes, waited, streamed, gave_up=gave_up))
+        except BrokenFault as broken:  # the program, or its loop, might take it for its own
+            self._machine.soon(_raise, broken)
+
+
+def _raise(error: BaseException) -> None:
+    raise error
+
+
+@lru_cache(HEADS_MAX)
+def _head(head: bytes) -> tuple[int, Fields, str, bool]:
+    """The status and the headers of a reply, the length that it states, and True if it comes in chunks."""
+    lines = (line.partition(":") for line in head.decode("latin-1").split("\r\n")[1:])
+    fields = tuple((name, value.strip()) for name, _, value in lines)
+    said = {name.lower(): value for name, value in fields}
+    return int(head[9:12]), fields, said.get("content-length", ""), said.get("transfer-encoding") == "chunked"
+
+
+def gate(seam: ServiceSeam, name: str) -> Gate:
+    """The decision on a connection to a watched service, for `Network.gates`."""
+    return partial(seam.refusals.refused, name, TRIP_S)

@@ -1,0 +1,416 @@
+"""Blocking sockets on the virtual network, the `socket.socket` of the machine's threads, and `select` over them."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import select as real_select
+import socket as real
+import struct
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from chaoslab.worlds.virtual.context import Unsupported, here, world
+from chaoslab.worlds.virtual.machine import Waiter
+from chaoslab.worlds.virtual.network import NetworkEnd
+
+if TYPE_CHECKING:
+    from chaoslab.worlds.virtual.world import World
+
+FIRST_FD = 1_000_000_000
+"""The first file number, above those of the process's files."""
+
+
+class VirtualSocket:
+    """A TCP client's socket."""
+
+    def __init__(
+        self,
+        family: int = real.AF_INET,
+        type: int = real.SOCK_STREAM,  # noqa: A002 - the name that callers know
+        proto: int = 0,
+        fileno: Any = None,
+    ) -> None:
+        if fileno is not None or family not in (real.AF_INET, real.AF_INET6, -1) or type not in (real.SOCK_STREAM, -1):
+            raise Unsupported("a socket that is not a TCP client's", "use TCP")
+        self.family, self.type, self.proto = real.AddressFamily(max(family, 2)), real.SOCK_STREAM, proto
+        self.end: NetworkEnd | None = None
+        self._asked = self._dialling = False  # its outcome was not reported; it is not established
+        self._failed: OSError | None = None  # the reason for a failed connection
+        self._deaf = False
+        self.rude = False
+        self._world: World = world()
+        self._timeout: float | None = self._world.default_timeout_s
+        self._waiters: list[Waiter] = []
+        self._number = self._world.sockets.add(self)
+        self._closed = self._gone = False  # gone: closed together with the last file made from it
+        self._held = 0  # the number of files made from it
+        self._heir: VirtualSocket | None = None  # took its connection over
+
+    # Events of the end: they wake the waiting threads.
+
+    def arrived(self) -> None:
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            waiter.wake()
+
+    def broke(self, error: OSError) -> None:  # noqa: ARG002 - kept by the end
+        self.arrived()
+
+    def drained(self) -> None:
+        self.arrived()
+
+    # Connecting.
+
+    def connect(self, address: Any) -> None:
+        """Connects. Without waiting it raises EINPROGRESS; the connection is established later, and then the socket is
+        writable."""
+        if self._gone:
+            raise _error(errno.EBADF)
+        busy = errno.EALREADY if self._dialling else errno.EINPROGRESS
+        if not self._asked:
+            if self.end is not None:
+                raise _error(errno.EISCONN)
+            self._world.network.dial(self._world.known(address), self._dialled)
+            self._asked = self._dialling = True
+        if self._dialling:
+            self._wait(lambda: not self._dialling, f"connect to {self._world.network.named(address)}", busy)
+        self._asked = False
+        self._raise_failed()
+
+    def _dialled(self, outcome: NetworkEnd | OSError) -> None:
+        if self._heir is not None:
+            self._heir._dialled(outcome)
+            return
+        self._dialling = False
+        if isinstance(outcome, OSError):
+            self._failed = outcome
+        elif self._gone:
+            outcome.close()
+        else:
+            self.adopt(outcome)
+        self.arrived()
+
+    def _raise_failed(self) -> None:
+        """Raises the reason for a failed connection, once."""
+        error, self._failed = self._failed, None
+        if error is not None:
+            raise error
+
+    def connect_ex(self, address: Any) -> int:
+        try:
+            self.connect(address)
+        except OSError as error:
+            return error.errno or errno.EAGAIN  # EAGAIN for a timeout, which has no number
+        return 0
+
+    def adopt(self, end: NetworkEnd) -> None:
+        """Takes over a connection that was made for it."""
+        self.end = end
+        end.receiver = self
+
+    def hand_over(self, heir: VirtualSocket) -> None:
+        """Gives the connection, its number and its settings to a new socket, and is detached, as by `wrap_socket`."""
+        vars(heir).update({key: value for key, value in vars(self).items() if key not in vars(heir)})
+        self._world.sockets.give(self._number, heir)
+        if self.end is not None:
+            self.end.receiver = heir
+        self.end, self._heir, self._closed, self._gone = None, heir, True, True
+        self.arrived()
+
+    def bind(self, address: Any) -> None:
+        """Accepts port 0 alone: a client's own address has no effect here."""
+        if address[1] != 0:
+            raise Unsupported("a socket that listens", "serve it with services={…}")
+
+    def listen(self, backlog: int = 0) -> None:  # noqa: ARG002
+        raise Unsupported("a socket that listens", "serve it with services={…}")
+
+    # Reading and writing.
+
+    def _connected(self) -> NetworkEnd:
+        if self._gone:
+            raise _error(errno.EBADF)
+        self._raise_failed()
+        if self.end is None:
+            raise _error(errno.EAGAIN if self._dialling else errno.ENOTCONN)
+        return self.end
+
+    def _peer(self) -> str:
+        return self._world.network.named(self._connected().peer_address)
+
+    def _wait(self, ready: Callable[[], bool], what: str, busy: int = errno.EAGAIN) -> None:
+        """Waits until it is ready. `busy`: the error code if the socket does not block."""
+        machine = self._world.machine
+        until = None if self._timeout is None else machine.now + self._timeout
+        while not ready():
+            if self._timeout == 0:
+                machine.steps.tries.step(f"tries to {what}", "times")
+                raise _error(busy)
+            waiter = Waiter(machine)
+            self.watch(waiter)
+            try:
+                woken = waiter.park(what, until)
+            finally:
+                self.unwatch(waiter)
+            if not woken and not ready():
+                raise TimeoutError("timed out")
+            if self._gone:
+                raise _error(errno.EBADF)
+
+    def recv(self, size: int, flags: int = 0) -> bytes:
+        end = self._connected()
+        if flags & real.MSG_PEEK:
+            raise Unsupported("MSG_PEEK on a socket", "read without it")
+        if not self.readable():
+            try:
+                self._wait(self.readable, f"recv from {self._peer()}")
+            except TimeoutError:
+                if end.watcher is not None:
+                    end.watcher.waited()
+                raise
+        return end.take(size)
+
+    def recv_into(self, buffer: Any, nbytes: int = 0, flags: int = 0) -> int:
+        view = memoryview(buffer).cast("B")
+        data = self.recv(nbytes or len(view), flags)
+        view[: len(data)] = data
+        return len(data)
+
+    def send(self, data: Any, flags: int = 0) -> int:  # noqa: ARG002
+        end = self._connected()
+        if end.full:
+            self._wait(lambda: not end.full or end.sent_end or end.error is not None, f"send to {self._peer()}")
+        end.write(bytes(data))
+        return len(data)
+
+    def sendall(self, data: Any, flags: int = 0) -> None:
+        self.send(data, flags)
+
+    def readable(self) -> bool:
+        return not self._dialling if self.end is None else self._deaf or self.end.available()
+
+    def writable(self) -> bool:
+        return not self._dialling if self.end is None else not self.end.full
+
+    def watch(self, waiter: Waiter) -> None:
+        self._waiters.append(waiter)
+
+    def unwatch(self, waiter: Waiter) -> None:
+        if waiter in self._waiters:
+            self._waiters.remove(waiter)
+
+    def makefile(self, mode: str = "r", buffering: int | None = None, **kwargs: Any) -> Any:
+        raw = real.SocketIO(self, "".join(sorted(set(mode) & set("rw"))))  # type: ignore[arg-type]
+        self._held += 1
+        if buffering == 0:
+            return raw
+        size = io.DEFAULT_BUFFER_SIZE if buffering in (None, -1) else int(buffering or 0)
+        buffered: Any = (
+            io.BufferedRWPair(raw, raw, size)
+            if {"r", "w"} <= set(mode)
+            else (io.BufferedReader(raw, size) if "r" in mode else io.BufferedWriter(raw, size))
+        )
+        return buffered if "b" in mode else io.TextIOWrapper(buffered, **kwargs)
+
+    # Ending.
+
+    def _decref_socketios(self) -> None:
+        """Called by a file made from this socket when it is closed."""
+        self._held -= 1
+        if self._closed and not self._held:
+            self._really_close()
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            if not self._held:
+                self._really_close()
+
+    def _really_close(self) -> None:
+        self._gone = True
+        self._world.sockets.drop(self._number)
+        if self.end is not None:
+            if self.rude:
+                self.end.reset()
+            else:
+                self.end.close()
+        self.arrived()
+
+    def detach(self) -> int:
+        return self._number
+
+    def shutdown(self, how: int) -> None:
+        end = self._connected()
+        if how in (real.SHUT_WR, real.SHUT_RDWR):
+            end.end()
+        if how in (real.SHUT_RD, real.SHUT_RDWR):
+            self._deaf = True
+        self.arrived()
+
+    # Attributes and options.
+
+    def settimeout(self, timeout: float | None) -> None:
+        self._timeout = timeout
+
+    def gettimeout(self) -> float | None:
+        return self._timeout
+
+    @property
+    def timeout(self) -> float | None:
+        return self._timeout
+
+    def setblocking(self, flag: bool) -> None:
+        self._timeout = None if flag else 0.0
+
+    def getblocking(self) -> bool:
+        return self._timeout != 0
+
+    def setsockopt(self, level: int, option: int, *value: Any) -> None:
+        if (level, option) == (real.SOL_SOCKET, real.SO_LINGER):
+            self.rude = struct.unpack("ii", value[0]) == (1, 0)
+
+    def getsockopt(self, level: int, option: int, buflen: int = 0) -> Any:
+        value = self.type if (level, option) == (real.SOL_SOCKET, real.SO_TYPE) else 0
+        if (level, option) == (real.SOL_SOCKET, real.SO_ERROR) and self._failed is not None:
+            value, self._failed = self._failed.errno or 0, None
+        return value.to_bytes(buflen, sys.byteorder) if buflen else int(value)
+
+    def getsockname(self) -> Any:
+        return self.end.address if self.end else ("0.0.0.0", 0)
+
+    def getpeername(self) -> Any:
+        return self._connected().peer_address
+
+    def fileno(self) -> int:
+        return -1 if self._closed else (here.world or self._world).sockets.number_of(self, self._number)
+
+    def leave(self) -> None:
+        """Ends the connection at the end of its trial. If somebody keeps the socket for the next trial, the other side
+        appears to have closed it."""
+        if self.end is not None:
+            self.end.leave()
+
+    def set_inheritable(self, inheritable: bool) -> None:
+        pass
+
+    def __enter__(self) -> VirtualSocket:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _error(code: int) -> OSError:
+    return OSError(code, os.strerror(code))
+
+
+class Sockets:
+    """The sockets of a trial by number."""
+
+    def __init__(self) -> None:
+        self._next = self._left = FIRST_FD
+        self._open: dict[int, VirtualSocket] = {}
+
+    def add(self, sock: VirtualSocket) -> int:
+        self._next += 1
+        self._open[self._next] = sock
+        return self._next
+
+    def give(self, number: int, sock: VirtualSocket) -> None:
+        """Gives a number to another socket."""
+        if number in self._open:
+            self._open[number] = sock
+
+    def drop(self, number: int) -> None:
+        self._open.pop(number, None)
+
+    def number_of(self, sock: VirtualSocket, number: int) -> int:
+        """The number of a socket in this trial. One left by an earlier trial gets a number from another range, so that
+        it shifts no other."""
+        if self._open.get(number) is sock:
+            return number
+        known = next((left for left, one in self._open.items() if one is sock), 0)
+        if not known:
+            self._left -= 1
+            known, self._open[self._left] = self._left, sock
+        return known
+
+    def leave(self) -> None:
+        """Ends the connections of all sockets: the trial is over."""
+        for sock in self._open.values():
+            sock.leave()
+        self._open.clear()
+
+    def of(self, file: Any) -> VirtualSocket:
+        number = file if isinstance(file, int) else file.fileno()
+        if number in self._open:
+            return self._open[number]
+        if number < 0:
+            raise ValueError("file descriptor cannot be a negative integer (-1)")
+        raise Unsupported("waiting for a real file or pipe", "leave it out of the trial")
+
+
+class Poll:
+    """`select.poll()`."""
+
+    def __init__(self) -> None:
+        self._asked: dict[int, int] = {}
+
+    def register(self, fd: Any, eventmask: int = real_select.POLLIN | real_select.POLLOUT) -> None:
+        self._asked[fd if isinstance(fd, int) else fd.fileno()] = eventmask
+        world().sockets.of(fd)
+
+    def modify(self, fd: Any, eventmask: int) -> None:
+        self.register(fd, eventmask)
+
+    def unregister(self, fd: Any) -> None:
+        del self._asked[fd if isinstance(fd, int) else fd.fileno()]
+
+    def poll(self, timeout: float | None = None) -> list[tuple[int, int]]:
+        """Waits at most `timeout` milliseconds."""
+        return _until(self._ready, list(self._asked), None if timeout is None or timeout < 0 else timeout / 1000)
+
+    def _ready(self) -> list[tuple[int, int]]:
+        found = []
+        for number, mask in self._asked.items():
+            sock = world().sockets.of(number)
+            events = (real_select.POLLIN if sock.readable() else 0) | (real_select.POLLOUT if sock.writable() else 0)
+            if events & mask:
+                found.append((number, events & mask))
+        return found
+
+
+def select(rlist: Any, wlist: Any, xlist: Any, timeout: float | None = None) -> tuple[list[Any], list[Any], list[Any]]:
+    """`select.select`."""
+    sockets = world().sockets
+
+    def ready() -> list[tuple[list[Any], list[Any]]]:
+        r = [s for s in rlist if sockets.of(s).readable()]
+        w = [s for s in wlist if sockets.of(s).writable()]
+        return [(r, w)] if r or w else []
+
+    found = _until(ready, [*rlist, *wlist, *xlist], timeout)
+    return (*found[0], []) if found else ([], [], [])
+
+
+def _until(ready: Any, files: list[Any], timeout_s: float | None) -> list[Any]:
+    machine, sockets = world().machine, world().sockets
+    until = None if timeout_s is None else machine.now + timeout_s
+    while not (found := ready()):
+        if until is not None and machine.now >= until:
+            machine.steps.tries.step("asks what is ready", "times")
+            return []
+        waiter, watched = Waiter(machine), [sockets.of(file) for file in files]
+        for sock in watched:
+            sock.watch(waiter)
+        try:
+            woken = waiter.park("select", until)
+        finally:
+            for sock in watched:
+                sock.unwatch(waiter)
+        if not woken:
+            return list(ready())
+    return list(found)

@@ -1,0 +1,163 @@
+"""A separate set of `threading.local` values for each thread of the machine, also for locals made before the world.
+
+CPython finds the values of a thread through something that the OS thread holds, and all threads of a machine share one
+OS thread. So it is exchanged at each switch. Up to Python 3.12 it is a set of entries in the dictionary of the thread's
+state (`thread.local.<address>`). From 3.13 on it is two fields of the state itself: a key, and an object whose end
+deletes the values under the key. If a later Python has neither, the threads of a machine share their locals.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import sys
+import threading
+import weakref
+from operator import is_
+from typing import Any, Protocol
+
+from chaoslab.worlds.virtual.context import here
+
+
+class ThreadOwner(Protocol):
+    """A thread. `locals` leads to its values while another one runs."""
+
+    locals: Any
+
+
+class Slot(Protocol):
+    """The place in CPython that leads to the running thread's values."""
+
+    def new(self) -> Any: ...
+
+    def take(self) -> Any: ...
+
+    def put(self, own: Any, /) -> Any:
+        """Replaces the content, and returns the earlier one."""
+
+
+class ThreadLocals:
+    """The exchange for one machine."""
+
+    def __init__(self) -> None:
+        self._tenant: ThreadOwner | None = None
+        self._slot: Slot | None = None
+        self._before: Any = None
+
+    def begin(self, first: ThreadOwner) -> None:
+        """Gives the first thread the values of the OS thread."""
+        self._slot = _Dictionary() if sys.version_info < (3, 13) else _fields()
+        self._tenant = first
+        if self._slot is not None:
+            self._before = self._slot.take()
+
+    def enter(self, thread: ThreadOwner) -> None:
+        """Makes this the running thread."""
+        before, self._tenant = self._tenant, thread
+        if before is thread or before is None or self._slot is None:
+            return
+        if thread.locals is not None:
+            before.locals = self._slot.put(thread.locals)
+            return
+        world = here.world
+        thread.locals = self._slot.new()
+        before.locals = self._slot.put(thread.locals)
+        here.world = world
+
+    def end(self) -> None:
+        """Restores the values of the OS thread, with the changes made to them."""
+        if self._slot is not None:
+            world = here.world
+            self._slot.put(self._before)
+            here.world = world
+            self._slot = self._before = None
+        self._tenant = None
+
+
+class _Dictionary:
+    """The place up to Python 3.12."""
+
+    _PREFIX = "thread.local."
+
+    def __init__(self) -> None:
+        self._state: dict[Any, Any] = ctypes.cast(_state_dictionary(), ctypes.py_object).value
+
+    def new(self) -> dict[Any, Any]:
+        return {}
+
+    def take(self) -> dict[Any, Any]:
+        """All entries, since to find those of locals takes longer."""
+        return {**self._state}
+
+    def put(self, entries: dict[Any, Any]) -> dict[Any, Any]:
+        """Puts the entries of locals in place, except those of deleted ones: a living local refers to its entry, and
+        the address of a deleted one may be reused."""
+        state, old = self._state, self.take()
+        if len(old) != len(entries) or not all(map(is_, old.values(), entries.values())):
+            for key in filter(self._of_local, old):
+                del state[key]
+            for key in filter(self._of_local, entries):
+                if weakref.getweakrefcount(entries[key]):
+                    state[key] = entries[key]
+        return old
+
+    def _of_local(self, key: Any) -> bool:
+        return type(key) is str and key.startswith(self._PREFIX)
+
+
+_state_dictionary = ctypes.pythonapi.PyThreadState_GetDict
+_state_dictionary.restype = ctypes.c_void_p  # a borrowed reference, which `py_object` would take as owned
+_state_dictionary.argtypes = []
+
+_state_address = ctypes.pythonapi.PyThreadState_Get
+_state_address.restype = ctypes.c_void_p
+_state_address.argtypes = []
+
+
+Both = tuple[int, int, tuple[object, ...]]
+"""The two addresses, and the objects that they point to."""
+
+
+class _Token:
+    """A key that lives as long as its thread."""
+
+
+class _Fields:
+    """The place from Python 3.13 on: two fields, at `key` and `life` words from the state's start."""
+
+    def __init__(self, key: int, life: int) -> None:
+        self._words = (ctypes.c_void_p * WORDS).from_address(_state_address() or 0)
+        self._key, self._life = key, life
+        self._now: Both = (self._words[key] or 0, self._words[life] or 0, ())
+
+    def new(self) -> Both:
+        key, life = _Token(), _Token()
+        return id(key), id(life), (key, life)
+
+    def take(self) -> Both:
+        return self._now
+
+    def put(self, both: Both) -> Both:
+        old, self._now = self._now, both
+        self._words[self._key], self._words[self._life], _ = both
+        return old
+
+
+WORDS = 64
+"""The number of words of the state that are searched for the fields; the state is longer."""
+
+
+def _fields() -> _Fields | None:
+    """The two fields, found through the references of a local of this thread; None if they are not there."""
+    probe = threading.local()
+    probe.known = True
+    words = (ctypes.c_void_p * WORDS).from_address(_state_address() or 0)
+    held = list(words)
+    key = life = None
+    for referent in gc.get_referents(probe):
+        if isinstance(referent, dict) and len(referent) == 1 and id(next(iter(referent))) in held:
+            key = held.index(id(next(iter(referent))))
+        elif isinstance(referent, set) and len(referent) == 1:
+            found = next(iter(referent))()
+            life = held.index(id(found)) if id(found) in held else None
+    return None if key is None or life is None else _Fields(key, life)
