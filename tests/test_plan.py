@@ -277,7 +277,7 @@ def test_a_story_that_decides_by_itself_is_scheduled_when_it_acts() -> None:
 
     A plan's stages would show one scheduled for every call, and none met.
     """
-    budget = Injection("budget", (Choice("budget", params={"calls": 3.0}),), ("search",))
+    budget = Injection("budget", (Choice("budget", params={"calls_max": 3.0}),), ("search",))
     assert budget.conditional
     stages, faults = story_of([budget], call(), spent={"calls": 2.0})
     assert (stages, faults.rolled) == ([], ["budget"])

@@ -350,12 +350,8 @@ def test_a_limit_of_tokens_calls_and_dollars_is_held_against_what_was_spent(tmp_
             return [(await chat(lab, {"messages": [], "n": n})).status_code for n in range(4)]
 
     assert told(tmp_path, answer, story, fault("budget", "model", tokens=1200)) == [200, 200, 429, 429]
-    assert told(tmp_path, answer, story, Injection("budget", (Choice("budget", params={"calls": 3}),), ("model",))) == [
-        200,
-        200,
-        200,
-        429,
-    ]
+    by_calls = Injection("budget", (Choice("budget", params={"calls_max": 3}),), ("model",))
+    assert told(tmp_path, answer, story, by_calls) == [200, 200, 200, 429]
     assert told(tmp_path, answer, story, fault("budget", "model", cost_usd=0.0001)) == [200, 200, 429, 429]
 
 
