@@ -140,8 +140,8 @@ def test_what_limits_have_kept_from_hitting_is_told_with_them() -> None:
     call = CallStarted(**call_at("look", "look", 1, 1, ""), arguments={})
     found = Idle()
     found.take(history(call, *held), [it])
-    assert found.told(called=True) == ["'it' hit nothing: held back by share 0.1 (2 times), faults 1 (1 time)"]
+    assert found.in_words(called=True) == ["'it' hit nothing: held back by share 0.1 (2 times), faults 1 (1 time)"]
     hit = [kind(**fault_at("latency", "it", "look", 1, 1, "")) for kind in (FaultScheduled, FaultInjected)]
     found.take(history(call, *hit), [it])
-    assert found.told() == []
+    assert found.in_words() == []
     assert not found.wants([it])

@@ -35,7 +35,7 @@ class Standing:
         self.controls = Controls(self.seam, self.told.append, stop, bounds or Bounds(), token="t")
 
     def asked(self, method: str, lever: str, token: str = "t") -> tuple[int, dict[str, Any]]:
-        return self.controls.asked(method, f"{PATH}{token}/{lever}")
+        return self.controls.answer_to(method, f"{PATH}{token}/{lever}")
 
     def names(self) -> list[str]:
         return [each.name for each in self.controls.limited(self.seam.reach("crm"))]

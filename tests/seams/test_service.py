@@ -334,7 +334,7 @@ def test_the_bytes_are_the_same_whether_faults_are_near_or_not(words: bytes, mon
     logging.getLogger("chaoslab.worlds.virtual.serving").setLevel(logging.CRITICAL)
     watched = heard(words, [])
     near = heard(words, [lab.inject("latency", "shop", calls=[9]), lab.inject("wrong_value", "shop", chance=1e-9)])
-    monkeypatch.setattr("chaoslab.worlds.virtual._client_side.asked", lambda *_: None)
+    monkeypatch.setattr("chaoslab.worlds.virtual._client_side.attempt_aside", lambda *_: None)
     assert watched == near == heard(words, []) != b""
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Literal
 
 from chaoslab.base.dice import Dice
 from chaoslab.base.durations import duration
@@ -30,7 +30,7 @@ class Latency(Fault):
     example = '"latency", "search", delay_s=1.5, jitter_s=0.5'
     source = "https://github.com/Shopify/toxiproxy#latency"
 
-    def draw(self, dice: Dice) -> Self:
+    def draw(self, dice: Dice) -> "Latency":
         jitter_s = dice("jitter").between(-self.jitter_s, self.jitter_s) if self.jitter_s else 0.0
         stream = self.stream or dice("stream").pick(STREAMS)
         return Latency(max(0.0, round(self.delay_s + jitter_s, 3)), stream=stream)

@@ -29,7 +29,7 @@ def by_https(end: NetworkEnd) -> bool:
 
 class ServerSide:
     """The server's side of one connection; requests are answered one after the other. From the first exchange that is
-    not plain (see `plain.py`), h11 reads and spells all."""
+    not plain (see `_plain.py`), h11 reads and spells all."""
 
     def __init__(self, app: Wsgi, end: NetworkEnd, name: str, client: ClientSide | None) -> None:
         self._machine, self._app, self._end, self._name = end.machine, app, end, name

@@ -1,4 +1,4 @@
-"""What a program took of an answer is read from its bytes, however they came, and told when they are whole or over."""
+"""The part of an answer that a program took is read from its bytes, and told when they are whole or over."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class Program:
         outages = SimpleNamespace(opened=lambda *_: None, closed=lambda *_: self.closed.append("over"))
         seam: Any = SimpleNamespace(outages=outages, turns=None, book=None, models={})
         self.waited: list[int] = []
-        monkeypatch.setattr(client_side, "asked", lambda seam, name, request, line: self._attempt(request))  # noqa: ARG005
+        monkeypatch.setattr(client_side, "attempt_aside", lambda seam, name, request, line: self._attempt(request))  # noqa: ARG005
         self.side = ClientSide(end, seam, "shop", lambda *_: None)  # type: ignore[arg-type]
         for method in methods:
-            self.side.asked(SimpleNamespace(method=method.encode(), target=b"/", headers=[]), b"")  # type: ignore[arg-type]
+            self.side.attempt_of(SimpleNamespace(method=method.encode(), target=b"/", headers=[]), b"")  # type: ignore[arg-type]
 
     def _attempt(self, request: Any) -> Any:
         number = self.count = getattr(self, "count", 0) + 1
@@ -109,7 +109,7 @@ def test_the_bytes_of_answers_that_follow_each_other_are_told_apart(size: int, m
     program.side.over("closed")
     assert [(seen.error, seen.bytes) for _, seen in program.seen[3:]] == [(None, len(BARE)), ("closed", 0)]
     assert program.closed == ["over"]
-    program.side.asked(SimpleNamespace(method=b"GET", target=b"/", headers=[]), b"")
+    program.side.attempt_of(SimpleNamespace(method=b"GET", target=b"/", headers=[]), b"")
     assert program.seen[-1][1].error == "closed"  # nothing comes over it any more
 
 
@@ -166,6 +166,6 @@ def test_a_process_that_dies_resets_what_is_under_way_and_closes_what_is_idle(mo
 
 def test_a_fault_that_is_broken_ends_the_run_and_not_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
     program = Program(monkeypatch)
-    program.side.asked(SimpleNamespace(method=b"GET", target=b"/broken", headers=[]), b"")  # type: ignore[arg-type]
+    program.side.attempt_of(SimpleNamespace(method=b"GET", target=b"/broken", headers=[]), b"")  # type: ignore[arg-type]
     program.side.took(OK)
     assert [str(error) for error in program.raised] == ["it fails"]
