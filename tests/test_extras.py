@@ -152,10 +152,10 @@ def test_another_python_than_the_labs_is_told_in_a_line(capsys: pytest.CaptureFi
     def lacking(name: str) -> int:
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
-    assert cli._ended(lambda: lacking("msgspec")) == 2
+    assert cli._exit_code(lambda: lacking("msgspec")) == 2
     assert capsys.readouterr().err.startswith(f"this Python ({sys.executable}) lacks msgspec: use the one in")
     with pytest.raises(ModuleNotFoundError):  # a user's own
-        cli._ended(lambda: lacking("shop"))
+        cli._exit_code(lambda: lacking("shop"))
     core = {re.split("[>=]", each)[0] for each in tomllib.loads(PROJECT.read_text())["project"]["dependencies"]}
     assert {name.replace("toxiproxy", "toxiproxy-python") for name in CORE} == core
 

@@ -89,3 +89,13 @@ def test_what_no_other_room_uses_begins_with_an_underscore(room: str) -> None:
 def charts() -> set[str]:
     """The charts, each found by its file's name."""
     return {name for name in sources() if re.match(r"reports\.charts\.[a-z]", name)}
+
+
+def test_no_package_has_a_name_of_its_own_that_a_module_in_it_takes_once_it_is_loaded() -> None:
+    for name, text in sources().items():
+        body = ast.parse(text).body
+        own = {node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+        own |= {
+            node.id for part in body if isinstance(part, ast.Assign) for node in part.targets if type(node) is ast.Name
+        }
+        assert not [each for each in sorted(own) if f"{name}.{each}" in sources()], name

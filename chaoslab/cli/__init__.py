@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         open_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        return _ended(lambda: _command(given, alone=arguments is None))
+        return _exit_code(lambda: _command(given, alone=arguments is None))
     finally:
         if arguments is None:  # a program of its own: nothing is left that Ctrl-C could interrupt
             signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -73,7 +73,7 @@ def _command(given: Sequence[str], *, alone: bool) -> int:
     if alone and options.is_apart(options):
         from chaoslab.cli._apart import apart
 
-        return apart(lambda: _ended(lambda: _done(options)))
+        return apart(lambda: _exit_code(lambda: _done(options)))
     return _done(options)
 
 
@@ -83,7 +83,7 @@ def _done(options: argparse.Namespace) -> int:
     return code
 
 
-def _ended(work: Callable[[], int]) -> int:
+def _exit_code(work: Callable[[], int]) -> int:
     """The exit code of the work, also where it was kept from its end."""
     try:
         return work()
