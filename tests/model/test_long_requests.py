@@ -31,7 +31,7 @@ given, length = json.loads(sys.argv[1])
 """
 RULES = """
 from datetime import datetime
-from chaoslab.model import chat, conditions, dates, reading
+from chaoslab.model import _chat as chat, _conditions as conditions, _dates as dates, _reading as reading
 from chaoslab.model._expressions import expression
 from chaoslab.flask_tools.arithmetic import Wrong, calculate
 from chaoslab.flask_tools.translator import detect, render

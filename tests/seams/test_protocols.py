@@ -305,7 +305,7 @@ def test_a_changed_value_of_a_tool_keeps_to_what_the_tool_promises(
 
 def test_an_operation_of_several_fields_is_asked_answered_and_refused_by_field() -> None:
     one, two = graph("{ order { total } }"), graph("{ mine: order { total } cup { size } }")
-    assert two.asked({"x": 1}) == two.body
+    assert two.with_arguments({"x": 1}) == two.body
     assert (one.made(7), two.made(7)) == ({"data": {"order": 7}}, {"data": {"mine": 7, "cup": 7}})
     assert [each["path"] for each in two.failed("no")["errors"]] == [["mine"], ["cup"]]
     assert two.failed("no")["data"] == {"mine": None, "cup": None}
