@@ -11,6 +11,7 @@ import pytest
 import chaoslab
 
 PACKAGE = Path(chaoslab.__file__).parent
+PARTS = [PACKAGE.parent / part for part in ("agent", "flask_tools", "proxy_manager")]
 ROOMS = sorted(path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists())
 FOUND_BY_NAME = (
     "analysis.assertions", "core.triggers", "faults", "model.formats", "model.skills", "reports.contents.advice",
@@ -62,7 +63,10 @@ def used_outside() -> dict[str, set[str]]:
     return found
 
 
-PARTS = [PACKAGE.parent / part for part in ("agent", "flask_tools", "proxy_manager")]
+@cache
+def packages() -> set[str]:
+    """The modules that hold others."""
+    return {name.rpartition(".")[0] for name in sources()}
 
 
 def in_folder(name: str) -> bool:
@@ -73,17 +77,16 @@ def in_folder(name: str) -> bool:
 def test_a_room_lists_what_others_use(room: str) -> None:
     said = re.search(r"Other rooms use ((?:`[\w.]+`[,.][\s#]+)+)", sources()[room])
     listed = {f"{room}.{name}" for name in re.findall(r"`([\w.]+)`", said[1] if said else "")}
-    packages = {name for name in used_outside()[room] if any(each.startswith(f"{name}.") for each in sources())}
-    assert listed == {name for name in used_outside()[room] - packages if not in_folder(name)}
+    assert listed == {name for name in used_outside()[room] - packages() if not in_folder(name)}
 
 
 @pytest.mark.parametrize("room", [room for room in ROOMS if room not in ("cli", "faults")])
 def test_what_no_other_room_uses_begins_with_an_underscore(room: str) -> None:
     own = {name for name in sources() if room_of(name) == room and name != room} - RUN_BY_NAME
-    packages = {name for name in own if any(each.startswith(f"{name}.") for each in own)}
-    private = {name for name in own - packages if not in_folder(name) and name.rpartition(".")[2].startswith("_")}
+    own = {name for name in own - packages() if not in_folder(name)}
+    private = {name for name in own if name.rpartition(".")[2].startswith("_")}
     assert not private & used_outside()[room]
-    assert {name for name in own - packages - private - used_outside()[room] if not in_folder(name)} <= charts()
+    assert own - private - used_outside()[room] <= charts()
 
 
 def charts() -> set[str]:

@@ -19,6 +19,7 @@ from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.reports import contents, formats, summary
 from chaoslab.reports.contents import Contents
+from chaoslab.reports.contents._rows import poor
 from chaoslab.reports.formats import json
 from chaoslab.worlds.virtual import run_writer
 
@@ -106,7 +107,7 @@ def test_the_report_is_the_one_that_reads_the_stories(
     check_same(summed, read)
 
 
-@pytest.mark.parametrize("most", [1000, 8])
+@pytest.mark.parametrize("most", [1000, 50, 8])
 def test_files_of_the_report_are_those_of_the_stories(
     most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,6 +118,10 @@ def test_files_of_the_report_are_those_of_the_stories(
     summed, read = Contents.read(str(folder), where="r"), Contents.of(History.read(folder), where="r")
     assert summed.report.trials
     assert summed.advice
+    if most < 60:
+        examples = {trial for one in summed.advice for trial in one.trials[: contents.EXAMPLES]}
+        others = {row.trial for row in summed.rows} - examples - {summed.order[0]}
+        assert all(poor(summed.report, trial) for trial in others)
     for kind in ("html", "json", "junit", "markdown"):
         assert formats.files(kind, summed) == formats.files(kind, read), kind
     found = json.value(summed)
