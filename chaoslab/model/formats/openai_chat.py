@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
-from chaoslab.model import _errors as groq
+from chaoslab.model import _errors
 from chaoslab.model._completion import Completion, wrong
 from chaoslab.model.formats.common import QUOTA, Chat, Format, ModelAnswer, ModelRefused, with_headers
 
@@ -122,7 +122,7 @@ class GroqChat(OpenaiChat):
     """`POST /openai/v1/chat/completions`, with what Groq adds."""
 
     name = "Groq chat completions"
-    known = groq.ERRORS | {QUOTA: groq.INSUFFICIENT_QUOTA}
+    known = _errors.ERRORS | {QUOTA: _errors.INSUFFICIENT_QUOTA}
 
     def serves(self, path: str) -> bool:
         return path == "/openai/v1/chat/completions"
@@ -135,7 +135,7 @@ class GroqChat(OpenaiChat):
 
     def refusal(self, status: int, message: str, code: str | None = None) -> ErrorReply:
         kind = "internal_server_error" if status >= 500 else "invalid_request_error"
-        return groq.refusal(status, message, kind, code)
+        return _errors.refusal(status, message, kind, code)
 
 
 class MistralChat(OpenaiChat):
