@@ -185,7 +185,7 @@ def run(options: argparse.Namespace) -> int:
     from chaoslab.analysis.verdict.judge import judge
     from chaoslab.base.clock import system
     from chaoslab.core.events import PromptStarted
-    from chaoslab.reports.folder import read
+    from chaoslab.reports.places import read
     from chaoslab.surfaces.gateway import answered, over, ruled, warn_of_unreached
 
     stopped, started = Flag(), PromptStarted(prompt_index=1, prompt="all requests at the gateway", effects=None)

@@ -20,7 +20,7 @@ from chaoslab.base.clock import iso
 from chaoslab.base.durations import duration
 from chaoslab.base.registry import BrokenPlugin, did_you_mean
 from chaoslab.memory import _reading
-from chaoslab.reports import folder as places
+from chaoslab.reports import places
 from chaoslab.search.planning.cells import Cell
 from chaoslab.search.planning.dose import DoseRange, range_of
 from chaoslab.search.planning.evidence import Evidence, Experiment, TargetKnowledge

@@ -13,8 +13,8 @@ from chaoslab.record.batches import Batches, Unordered
 from chaoslab.record.history import History
 from chaoslab.record.runs import revision_of
 from chaoslab.record.spoken import LABELS, OPINIONS
-from chaoslab.reports.folder import LOGS, read, reported
 from chaoslab.reports.frames import LOGGED, NAMES, TABLES, Columns, Frames, empty
+from chaoslab.reports.places import LOGS, read, reported
 
 if TYPE_CHECKING:
     import pandas as pd

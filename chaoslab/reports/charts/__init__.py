@@ -25,8 +25,8 @@ from chaoslab.base.files import replacing
 from chaoslab.base.interrupts import heard_outside_imports
 from chaoslab.reports.charts._style import blank, nothing, sign
 from chaoslab.reports.charts.series import AXIS, Axis, axis_of, knobs, lines, of_levels, rows, said, states
-from chaoslab.reports.folder import LATEST, LOGS, charts_of
 from chaoslab.reports.levels import pooled
+from chaoslab.reports.places import LATEST, LOGS, charts_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
