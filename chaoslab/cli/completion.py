@@ -15,7 +15,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from argcomplete import shellcode
+    from argcomplete.shell_integration import shellcode
 
     print(shellcode(["chaoslab"], shell=options.shell), end="")
     return 0
@@ -24,10 +24,12 @@ def run(options: argparse.Namespace) -> int:
 def complete(parser: Callable[[Sequence[str]], argparse.ArgumentParser]) -> None:
     """Prints what completes the line in COMP_LINE, and ends the process. `parser` makes the parser for the words before
     the one under the cursor, so a named command loads no other's file."""
-    from argcomplete import ExclusiveCompletionFinder, split_line
+    from argcomplete.finders import ExclusiveCompletionFinder
+    from argcomplete.lexers import split_line
 
     _, _, _, words, _ = split_line(os.environ["COMP_LINE"], int(os.environ["COMP_POINT"]))
-    ExclusiveCompletionFinder()(parser(words[1:]), always_complete_options=False, default_completer=_values)
+    finder = ExclusiveCompletionFinder()
+    finder(parser(words[1:]), always_complete_options=False, default_completer=_values)  # type: ignore[arg-type]
 
 
 def _values(*, prefix: str, action: argparse.Action, **_: Any) -> Iterable[str]:
@@ -70,7 +72,7 @@ def _scenarios(word: str) -> Iterable[str]:
 
 def _files(word: str, *ends: str) -> Iterable[str]:
     """Folders, and files with one of these ends; without any, all files."""
-    from argcomplete import FilesCompleter
+    from argcomplete.completers import FilesCompleter
 
     return FilesCompleter(ends)(word)
 
