@@ -27,7 +27,10 @@ def complete(parser: Callable[[Sequence[str]], argparse.ArgumentParser]) -> None
     from argcomplete.finders import ExclusiveCompletionFinder
     from argcomplete.lexers import split_line
 
-    _, _, _, words, _ = split_line(os.environ["COMP_LINE"], int(os.environ["COMP_POINT"]))
+    from chaoslab.config.settings import inherited
+
+    told = inherited()
+    _, _, _, words, _ = split_line(told["COMP_LINE"], int(told["COMP_POINT"]))
     finder = ExclusiveCompletionFinder()
     finder(parser(words[1:]), always_complete_options=False, default_completer=_values)  # type: ignore[arg-type]
 
