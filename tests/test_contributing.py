@@ -18,7 +18,7 @@ from chaoslab.core.events import FaultWitnessed
 from chaoslab.reports import formats
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.advice import slow_success
-from chaoslab.reports.folder import read
+from chaoslab.reports.places import read
 from chaoslab.wire import toxics
 
 

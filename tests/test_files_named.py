@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.reports import folder as places
+from chaoslab.reports import places
 from tests import warm
 from tests.reports.fake_run import FakeRun
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -255,6 +256,20 @@ def test_tables_are_those_of_the_log_and_need_no_story(made: Path, monkeypatch: 
     monkeypatch.undo()
     (made / "tables" / "latest" / "labels.jsonl").write_text("")
     assert type(lab.load(made / "tables" / "latest")) is type(log)
+
+
+def test_a_column_that_an_earlier_chaoslab_did_not_write_is_empty(made: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "earlier"
+    shutil.copytree((made / "tables" / "latest").resolve(), folder, ignore=lambda *_: {"labels.jsonl"})
+    first, *_ = sorted((folder / "tables" / "trials").glob("*.parquet"))
+    whole = lab.load(folder).trials
+    for path in (folder / "tables" / "calls").glob("*.parquet"):
+        pd.read_parquet(path).drop(columns=["tool", "duration_s"]).to_parquet(path, index=False)
+    pd.read_parquet(first).drop(columns="outcome").to_parquet(first, index=False)
+    found = lab.load(folder)
+    assert (found.calls["tool"].isna().all(), found.calls["duration_s"].isna().all()) == (True, True)
+    assert found.calls.dtypes.to_dict() == lab.load(made / "lines" / "latest").calls.dtypes.to_dict()
+    assert 0 < found.trials["outcome"].isna().sum() < len(whole) == len(found.trials)
 
 
 def test_frames_of_stories_that_were_left_out_count_their_calls(made: Path) -> None:

@@ -30,7 +30,7 @@ from chaoslab.core.events import CallStarted, FaultsOff, PromptAttempt
 from chaoslab.execution.agents import _calling as calling
 from chaoslab.execution.workers import WorkerLost
 from chaoslab.reports import show, summary
-from chaoslab.reports.folder import read
+from chaoslab.reports.places import read
 from chaoslab.worlds.virtual.context import within
 from tests.worlds.virtual.patch_parts import in_place
 

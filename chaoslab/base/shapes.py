@@ -1,18 +1,23 @@
-"""Checks values from JSON against a class's annotations: type, range and form of each field, compiled once a class.
+"""Checks values from JSON against a class's annotations: type, range and form of each field. msgspec does it, by a
+struct of the same fields that is made once a class.
 
 An annotation is made of the types of JSON (`str`, `int`, `float`, `bool`, `None`, `list[…]`, `dict[str, …]`, `Any`) and
 of unions of them. `Annotated[type, Within(low, high)]` bounds a number; any other function there tells if a value of
-that type is allowed. A number is always finite, and a whole number has at most 20 digits.
+that type is allowed. A number is always finite, and a whole number has 64 bits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from datetime import datetime
-from functools import cached_property, partial
-from types import NoneType, UnionType
-from typing import Annotated, Any, NamedTuple, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
+from functools import cached_property, reduce
+from operator import attrgetter, or_
+from sys import intern
+from types import UnionType
+from typing import Annotated, Any, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
+
+import msgspec
 
 DEPTH_MAX = 200
 """The most levels of lists and objects within each other: fewer than any reader's recursion can follow."""
@@ -27,19 +32,32 @@ class Within:
     high: float
 
 
+WHOLE = Within(-(2**63), 2**63 - 1)
+"""The whole numbers that msgspec can bound."""
+FINITE = Within(-1e300, 1e300)
+
+
 @dataclass(frozen=True)
 class Like:
-    """A check that an object has the keys and types of a TypedDict. `empty`: an object without any key passes too."""
+    """A check that a value is what an annotation allows, or has the keys and types of a TypedDict. `empty`: an object
+    without any key passes too."""
 
-    keys: type
+    annotation: Any
     empty: bool = False
 
     def __call__(self, value: Any) -> bool:
-        return (self.empty and not value) or self._shape.fits(value)
+        if self.empty and not value:
+            return True
+        try:
+            self._shape.struct_of(value if is_typeddict(self.annotation) else {"value": value})
+        except ValueError:
+            return False
+        return True
 
     @cached_property
     def _shape(self) -> Shape:
-        return Shape.of(self.keys)
+        of = self.annotation
+        return Shape.of(of) if is_typeddict(of) else Shape(Like, {"value": (of, ())}, {})
 
 
 def is_moment(value: str) -> bool:
@@ -51,157 +69,164 @@ def is_moment(value: str) -> bool:
     return True
 
 
-class Allowed(NamedTuple):
-    """The values that an annotation allows: types, bounds of numbers, and a further check."""
-
-    types: frozenset[type]
-    bounds: Within | None = None
-    check: Check | None = None
-
-    def holds(self, value: Any) -> bool:
-        return (
-            type(value) in self.types
-            and (self.bounds is None or value is None or self.bounds.low <= value <= self.bounds.high)
-            and (self.check is None or self.check(value))
-        )
-
-
-_NUMBERS: frozenset[type] = frozenset({int, float})
-_ALL: frozenset[type] = _NUMBERS | {str, bool, NoneType, list, dict}
-_PLAIN: dict[Any, Allowed] = {
-    Any: Allowed(_ALL),
-    str: Allowed(frozenset({str})),
-    bool: Allowed(frozenset({bool})),
-    NoneType: Allowed(frozenset({NoneType})),
-    int: Allowed(frozenset({int}), Within(-(2**64), 2**64)),
-    float: Allowed(_NUMBERS, Within(-1e300, 1e300)),
-}
-
-
-def allowed(annotation: Any) -> Allowed:
-    """An annotation, compiled. Raises TypeError: it is of no type that JSON has."""
-    if annotation in _PLAIN:
-        return _PLAIN[annotation]
-    origin, inner = get_origin(annotation), get_args(annotation)
-    if origin is Annotated:
-        within = allowed(inner[0])
-        bounds = next((one for one in inner[1:] if isinstance(one, Within)), within.bounds)
-        checks = [one for one in (within.check, *inner[1:]) if one is not None and not isinstance(one, Within)]
-        return Allowed(within.types, bounds, _all(checks))
-    if origin in (Union, UnionType):
-        return _either([allowed(one) for one in inner])
-    if origin in (list, dict):
-        return Allowed(frozenset({origin}), None, _each(allowed(inner[-1]), values=origin is dict))
-    raise TypeError(f"{annotation} is no type that JSON has")
-
-
-def _all(checks: list[Check]) -> Check | None:
-    return checks[0] if len(checks) == 1 else (lambda value: all(one(value) for one in checks)) if checks else None
-
-
-def _either(options: list[Allowed]) -> Allowed:
-    types = frozenset[type]().union(*(one.types for one in options))
-    bounded = [one for one in options if one.bounds]
-    if len(bounded) <= 1 and types <= _NUMBERS | {NoneType} and not any(one.check for one in options):
-        return Allowed(types, bounded[0].bounds if bounded else None)
-    if not bounded and not any(one.check for one in options):
-        return Allowed(types)
-    return Allowed(types, None, lambda value: any(one.holds(value) for one in options))
-
-
-def _each(inner: Allowed, *, values: bool) -> Check | None:
-    types, further = inner.types, inner.bounds is not None or inner.check is not None
-    if types == _ALL and not further:
-        return None
-
-    def each(value: Any) -> bool:
-        held: Iterable[Any] = value.values() if values else value
-        return types.issuperset(map(type, held)) and (not further or all(map(inner.holds, held)))
-
-    return each
-
-
-class FieldShape(NamedTuple):
-    """One field: the values that it may hold, and its default."""
-
-    name: str
-    types: frozenset[type]
-    low: float | None
-    high: float
-    check: Check | None
-    required: bool
-    default: Callable[[], Any]
-
-
 @dataclass(frozen=True)
 class Shape:
-    """A class's fields. `inner`: by name, the fields that are dataclasses; in JSON their fields stand beside the
-    others."""
+    """A class's fields, each with its annotation and its default if it has one. `inner`: by name, the fields that are
+    dataclasses; in JSON their fields stand beside the others."""
 
     kind: type
-    rows: tuple[FieldShape, ...]
-    inner: tuple[tuple[str, Shape], ...] = ()
+    own: Mapping[str, tuple[Any, tuple[Any, ...]]]
+    inner: Mapping[str, Shape]
 
     @classmethod
     def of(cls, kind: type, *, without: Collection[str] = ()) -> Shape:
-        """The shape of a dataclass, except the fields `without`, or of a TypedDict. Raises TypeError: an annotation is
-        of no type that JSON has."""
+        """The shape of a dataclass, except the fields `without`, or of a TypedDict."""
         hints = get_type_hints(kind, include_extras=True)
         if is_typeddict(kind):
-            rows = [(name, hint, get_origin(hint) is NotRequired) for name, hint in hints.items()]
-            return cls(kind, tuple(_row(n, get_args(h)[0] if may else h, required=not may) for n, h, may in rows))
-        nested = {f.name: cls.of(hints[f.name]) for f in fields(kind) if is_dataclass(hints[f.name])}
-        own = (f for f in fields(kind) if f.name not in without and f.name not in nested)
-        return cls(kind, tuple(_of_field(f, hints[f.name]) for f in own), tuple(nested.items()))
+            keys = ((name, hint, get_origin(hint) is NotRequired) for name, hint in hints.items())
+            return cls(kind, {n: (get_args(h)[0], (msgspec.UNSET,)) if may else (h, ()) for n, h, may in keys}, {})
+        inner = {f.name: cls.of(hints[f.name]) for f in fields(kind) if is_dataclass(hints[f.name])}
+        own: dict[str, tuple[Any, tuple[Any, ...]]] = {}
+        for each in fields(kind):
+            if each.name not in inner and each.name not in without:
+                made = each.default_factory
+                default = msgspec.field(default_factory=made) if made is not MISSING else each.default
+                own[each.name] = (hints[each.name], () if default is MISSING else (default,))
+        return cls(kind, own, inner)
 
-    def made(self, data: Mapping[str, Any]) -> Any:
+    def made(self, data: Any) -> Any:
         """The dataclass's instance of these fields. Other keys of `data` are ignored. Raises ValueError: a field is
         missing or is not allowed."""
-        made: Any = object.__new__(self.kind)
-        held = made.__dict__  # the __init__ of a frozen class sets each field through a call
-        for name, shape in self.inner:
-            held[name] = shape.made(data)
-        for name, types, low, high, check, required, default in self.rows:
-            if name in data:
-                held[name] = value = data[name]
-                if (
-                    type(value) not in types
-                    or (low is not None and value is not None and not low <= value <= high)
-                    or (check is not None and not check(value))
-                ):
-                    raise ValueError(f"{name} is not what it should be")
-            elif required:
-                raise ValueError(f"{name} is missing")
-            else:
-                held[name] = default()
-        return made
+        return self._make(self.struct_of(data))
 
-    def fits(self, data: Mapping[str, Any]) -> bool:
-        """Tells if `data` has the required keys and only allowed values."""
-        return all(
-            Allowed(row.types, None if row.low is None else Within(row.low, row.high), row.check).holds(data[row.name])
-            if row.name in data
-            else not row.required
-            for row in self.rows
-        )
+    def struct_of(self, data: Any) -> Any:
+        """The struct of these fields. Raises ValueError: as `made`."""
+        return msgspec.convert(data, self._struct)
+
+    @cached_property
+    def _struct(self) -> type:
+        return struct(self.kind.__name__, self.rows().values(), self.checks())
+
+    @cached_property
+    def _make(self) -> Callable[[Any], Any]:
+        return self.maker()
+
+    def rows(self) -> dict[str, tuple[Any, ...]]:
+        """The fields of a line, each with its name, its type as msgspec takes it, and its default if it has one."""
+        found: dict[str, tuple[Any, ...]] = {}
+        for inner in self.inner.values():
+            found |= inner.rows()
+        return found | {name: (name, _typed(hint), *default) for name, (hint, default) in self.own.items()}
+
+    def annotations(self) -> Iterator[Any]:
+        """The annotations of the fields of a line."""
+        for inner in self.inner.values():
+            yield from inner.annotations()
+        yield from (hint for hint, _ in self.own.values())
+
+    def checks(self) -> list[tuple[str, Check]]:
+        """The checks that msgspec does not know, by the field's name. It has checked types and bounds before."""
+        own = [(name, check) for name, (hint, _) in self.own.items() if (check := _check(hint)) is not None]
+        own = [(name, _if_given(check) if self.own[name][1] == (msgspec.UNSET,) else check) for name, check in own]
+        return own + [check for inner in self.inner.values() for check in inner.checks()]
+
+    def maker(self, once: Collection[str] = ()) -> Callable[[Any], Any]:
+        """A function that makes an instance of a struct with its fields. Texts in the fields `once` are kept once."""
+        new, kind, names = object.__new__, self.kind, tuple(self.own)
+        values: Callable[[Any], tuple[Any, ...]] = attrgetter("__class__", *names, "__class__")  # a tuple, however few
+        inner = [(name, of.maker(once)) for name, of in self.inner.items()]
+        kept = [name for name in names if name in once]
+
+        def make(struct: Any) -> Any:
+            made: Any = new(kind)  # the __init__ of a frozen class sets each field through a call
+            held = made.__dict__  # filled in one by one, it shares its keys with those of all other instances
+            for name, of in inner:
+                held[name] = of(struct)
+            held.update(zip(names, values(struct)[1:-1], strict=True))
+            for name in kept:
+                text = held[name]
+                if text is not None:
+                    held[name] = intern(text)
+            return made
+
+        return make
 
 
-def _row(name: str, annotation: Any, *, required: bool, default: Callable[[], Any] = lambda: None) -> FieldShape:
-    types, bounds, check = allowed(annotation)
-    low, high = (bounds.low, bounds.high) if bounds else (None, 0.0)
-    return FieldShape(name, types, low, high, check, required, default)
+def struct(name: str, rows: Collection[tuple[Any, ...]], checks: Sequence[tuple[str, Check]], **options: Any) -> type:
+    """A msgspec struct of these fields that makes these checks. `options`: further ones of msgspec's."""
+    more = dict(options.pop("namespace", {}))
+    if checks:
+        more["__post_init__"] = _checker(checks)
+    return msgspec.defstruct(name, list(rows), kw_only=True, gc=False, namespace=more, **options)
 
 
-def _of_field(field: Field[Any], annotation: Any) -> FieldShape:
-    if field.default_factory is not MISSING:
-        return _row(field.name, annotation, required=False, default=field.default_factory)
-    if field.default is not MISSING:
-        return _row(field.name, annotation, required=False, default=partial(_itself, field.default))
-    return _row(field.name, annotation, required=True)
+def _checker(checks: Sequence[tuple[str, Check]]) -> Callable[[Any], None]:
+    if len(checks) == 1:
+        (only, holds), value = checks[0], attrgetter(checks[0][0])
+
+        def check_one(struct: Any) -> None:
+            if not holds(value(struct)):
+                raise ValueError(f"{only} is not what it should be")
+
+        return check_one
+
+    def check(struct: Any) -> None:
+        for name, fits in checks:
+            if not fits(getattr(struct, name)):
+                raise ValueError(f"{name} is not what it should be")
+
+    return check
 
 
-def _itself(value: Any) -> Any:
-    return value
+def _typed(hint: Any) -> Any:
+    """The annotation as msgspec takes it."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        bounds = next((one for one in inner[1:] if isinstance(one, Within)), None)
+        return _number(inner[0], bounds) if bounds else _typed(inner[0])
+    if hint in (int, float):
+        return _number(hint, WHOLE if hint is int else FINITE)
+    if origin in (list, dict):
+        return origin[tuple(map(_typed, inner))]
+    return reduce(or_, map(_typed, inner)) if inner else hint
+
+
+def _number(kind: Any, bounds: Within) -> Any:
+    """A number within bounds. A float may stand without a point, and stays a whole number then."""
+    low, high = max(bounds.low, WHOLE.low), min(bounds.high, WHOLE.high)
+    whole = Annotated[int, msgspec.Meta(ge=int(low), le=int(high))]
+    return whole if kind is int else whole | Annotated[float, msgspec.Meta(ge=bounds.low, le=bounds.high)]
+
+
+def _check(hint: Any) -> Check | None:
+    """The functions in an annotation as one check of a value of its type; None if it has none."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        checks = [one for one in (_check(inner[0]), *inner[1:]) if one is not None and not isinstance(one, Within)]
+        return checks[0] if len(checks) == 1 else (lambda value: all(one(value) for one in checks)) if checks else None
+    if origin in (Union, UnionType):
+        options = [(_class(one), check) for one in inner if (check := _check(one)) is not None]
+        return (lambda value: all(one(value) for of, one in options if isinstance(value, of))) if options else None
+    each = _check(inner[-1]) if origin in (list, dict) else None
+    if each is None:
+        return None
+    return (lambda value: all(map(each, value.values()))) if origin is dict else (lambda value: all(map(each, value)))
+
+
+def _if_given(check: Check) -> Check:
+    return lambda value: value is msgspec.UNSET or check(value)
+
+
+def _class(hint: Any) -> type:
+    """The class of an annotation's values."""
+    bare = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+    found: type = object if bare is Any else get_origin(bare) or bare
+    return found
+
+
+def free_in(hint: Any) -> bool:
+    """True if the annotation allows values of any type somewhere, so of any depth."""
+    return hint is Any or any(map(free_in, get_args(hint)))
 
 
 def deeper(value: Any, levels: int) -> bool:

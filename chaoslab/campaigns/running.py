@@ -13,7 +13,7 @@ from typing import Any
 from chaoslab.base import files, interrupts, levers
 from chaoslab.base.clock import Clock, iso, system
 from chaoslab.base.jsonable import line
-from chaoslab.campaigns import _probes as probes
+from chaoslab.campaigns import _probes
 from chaoslab.campaigns._child import Process, StepUnderWay, words_of
 from chaoslab.campaigns._gauge import Gauge
 from chaoslab.campaigns._schedule import following
@@ -332,7 +332,7 @@ class Runner:
         seen, why = [], ""
         for probe, bound in zip(self.spec.steady, self.campaign.bounds, strict=True):
             levers.renew(self._lease, clock=self._clock)
-            value, why = probes.looked_at(
+            value, why = _probes.looked_at(
                 probe, bound, folder=self.campaign.folder, measured=measured or self._gauge.value, clock=self._clock
             )
             seen.append({"name": probe.name, "value": value, "should": str(bound), "why": why})

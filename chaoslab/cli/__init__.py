@@ -54,6 +54,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     `exec` ends with its command's own code if that is not 0 and the trial gives no code but 4.
     """  # noqa: E501 - a row of a table is one line
     if arguments is None:
+        from chaoslab.config.settings import inherited
+
+        if "_ARGCOMPLETE" in inherited():  # a press of Tab, told by the script of `chaoslab completion`
+            from chaoslab.cli.completion import complete
+
+            complete(_parser)
         open_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:

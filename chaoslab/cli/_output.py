@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import as_json
-from chaoslab.cli import _requirements as requirements
-from chaoslab.cli import otlp
+from chaoslab.cli import _requirements, otlp
 
 if TYPE_CHECKING:
     from chaoslab.reports.gate import Gate
@@ -22,7 +21,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     as_json(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="print no progress, only the summary")
     otlp.add_live(parser)
-    requirements.arguments(parser)
+    _requirements.arguments(parser)
 
 
 def is_apart(options: argparse.Namespace) -> bool:

@@ -3,8 +3,7 @@
 import argparse
 
 from chaoslab.base.commandline import port, refuse
-from chaoslab.cli import _requirements as requirements
-from chaoslab.cli import gateway
+from chaoslab.cli import _requirements, gateway
 
 HELP = "run a command in any language as the agent, its requests broken on the way, and judge it"
 EXAMPLE = "chaoslab exec --route crm=http://127.0.0.1:9000 -- node agent.js"
@@ -41,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
         warn_of_unreached(known)
         return exec_agent.run(
             options.words, variables, known, plan, made, started=started, logs=options.logs, settle_s=options.settle,
-            gate=requirements.of_or_by_itself(options), levers=options.levers or options.lease is not None,
+            gate=_requirements.of_or_by_itself(options), levers=options.levers or options.lease is not None,
         )  # fmt: skip
     except (ValueError, TypeError, LookupError, OSError) as error:
         return refuse(error)

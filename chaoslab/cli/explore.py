@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -96,8 +95,8 @@ def _explored(wanted: Sequence[Scenario], options: argparse.Namespace) -> int:
     from chaoslab.base.terminal import clean
     from chaoslab.config.settings import inherited
     from chaoslab.record.runs import note_command
-    from chaoslab.reports.explored import MAP, painted, save, text
-    from chaoslab.scenarios.exploring import command, explore, plain, saved
+    from chaoslab.reports.explored import painted, text
+    from chaoslab.scenarios.exploring import explore, plain, saved
 
     data, failed = [], False
     colour = sys.stdout.isatty() and not inherited().get("NO_COLOR")
@@ -105,28 +104,24 @@ def _explored(wanted: Sequence[Scenario], options: argparse.Namespace) -> int:
     for scenario in wanted:
         found = explore(
             scenario, seed=options.seed, jobs=options.jobs, trials=options.trials, seconds=options.seconds,
-            tries=options.tries, by=options.by, logs=options.logs, resume=options.resume,
+            tries=options.tries, by=options.by, logs=options.logs, resume=options.resume, changed=options.set,
             tell=None if options.quiet else Teller(),
         )  # fmt: skip
         failed = failed or bool(found.failures)
         if found.folder is not None and scenario.file:
             note_command(found.folder, _again(options, scenario.name))
-        commands = {each.cause: command(scenario, each, changed=options.set) for each in found.failures}
         if options.json:
-            data.append({"name": scenario.name, **plain(found, commands)})
+            data.append({"name": scenario.name, **plain(found)})
         else:
-            shown = f"{scenario.name}\n{text(found, commands)}"
+            shown = f"{scenario.name}\n{text(found)}"
             print(painted(clean(shown)) if colour else shown, file=out, flush=True)
             for each in found.left_out:
                 print(f"not asked for: {each}, which the trial without faults does not meet either")
         if options.save is not None:
             for file in saved(scenario, found, options.save, changed=options.set):
                 print(f"saved {file}", file=sys.stderr)
-        if found.folder is not None:
-            with suppress(ModuleNotFoundError):  # Jinja, which only pages need
-                save(found, found.folder / MAP, commands)
         if options.map is not None:
-            save(found, options.map, commands)
+            found.save(options.map)
             print(f"map {options.map}", file=sys.stderr)
     if options.json:
         print_json(explored=data)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import filled, seed
-from chaoslab.cli import _projects as projects
+from chaoslab.cli import _projects
 
 if TYPE_CHECKING:
     from chaoslab.surfaces.otel.masking import Personal
@@ -28,7 +28,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="a header of each request to an address, as in 'Authorization: Bearer …'; it is never written down",
     )  # fmt: skip
     parser.add_argument("--seed", type=seed, default=1, help="of the values that no example gives (%(default)s)")
-    projects.arguments(parser)
+    _projects.arguments(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -47,4 +47,4 @@ def run(options: argparse.Namespace) -> int:
         api = api_of(name or "server", tools, shown, personal=personal, seed=options.seed)
         return project_of(api, most=options.most, personal=personal), api_lines(api)
 
-    return projects.written(options, shown, make)
+    return _projects.written(options, shown, make)

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import path, seed
-from chaoslab.cli import _projects as projects
+from chaoslab.cli import _projects
 
 if TYPE_CHECKING:
     from chaoslab.surfaces.otel.masking import Personal
@@ -19,7 +19,7 @@ EXAMPLE = "chaoslab from-openapi openapi.yaml --out chaos"
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("document", type=path, metavar="FILE", help="OpenAPI 3.0, 3.1 or Swagger 2, as JSON or YAML")
     parser.add_argument("--seed", type=seed, default=1, help="of the values that no example gives (%(default)s)")
-    projects.arguments(parser)
+    _projects.arguments(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -30,4 +30,4 @@ def run(options: argparse.Namespace) -> int:
         api = api_in(options.document, personal=personal, seed=options.seed)
         return project_of(api, most=options.most, personal=personal), api_lines(api)
 
-    return projects.written(options, str(options.document), make)
+    return _projects.written(options, str(options.document), make)

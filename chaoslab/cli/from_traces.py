@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import path
-from chaoslab.cli import _projects as projects
+from chaoslab.cli import _projects
 
 if TYPE_CHECKING:
     from chaoslab.surfaces.otel.masking import Personal
@@ -18,7 +18,7 @@ EXAMPLE = "chaoslab from-traces traces.jsonl --out chaos"
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("traces", type=path, metavar="FILE|DIR", help="JSON or JSON lines, or a folder of them")
-    projects.arguments(parser)
+    _projects.arguments(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -35,4 +35,4 @@ def run(options: argparse.Namespace) -> int:
         told = f"{made.kept} of {made.calls} tool calls are in {scenarios} scenarios"
         return made, [*(f"note: {note}" for note in notes), told]
 
-    return projects.written(options, str(options.traces), make)
+    return _projects.written(options, str(options.traces), make)

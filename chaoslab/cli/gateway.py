@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import filled, path, port, refuse, seconds, seconds_from_0, seed, whole
 from chaoslab.base.interrupts import Flag
-from chaoslab.cli import _requirements as requirements
+from chaoslab.cli import _requirements
 
 if TYPE_CHECKING:
     from chaoslab.core.plan import Plan
@@ -53,7 +53,7 @@ def options(parser: argparse.ArgumentParser) -> None:
         "--timeout", type=seconds, default=120.0, metavar="SECONDS",
         help="the longest silence of a service (default: %(default)s)",
     )  # fmt: skip
-    requirements.arguments(parser)
+    _requirements.arguments(parser)
     parser.add_argument(
         "--settle", type=seconds_from_0, default=30.0, metavar="SECONDS",
         help="the longest wait, at the end, for requests that may have an effect yet (default: %(default)s)",
@@ -185,7 +185,7 @@ def run(options: argparse.Namespace) -> int:
     from chaoslab.analysis.verdict.judge import judge
     from chaoslab.base.clock import system
     from chaoslab.core.events import PromptStarted
-    from chaoslab.reports.folder import read
+    from chaoslab.reports.places import read
     from chaoslab.surfaces.gateway import answered, over, ruled, warn_of_unreached
 
     stopped, started = Flag(), PromptStarted(prompt_index=1, prompt="all requests at the gateway", effects=None)
@@ -209,6 +209,6 @@ def run(options: argparse.Namespace) -> int:
             running.end(finish, settle_s=options.settle, stopped=stopped.is_set)
             over(running.book, ok=True)
         history, key = read(running.book.run.name, logs=options.logs), running.book.key
-        return ruled(history, requirements.of_or_by_itself(options), {key: judge(history, key)}, judgeable=False)
+        return ruled(history, _requirements.of_or_by_itself(options), {key: judge(history, key)}, judgeable=False)
     except (ValueError, TypeError, LookupError, OSError) as error:
         return refuse(error)

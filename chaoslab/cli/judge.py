@@ -59,9 +59,9 @@ def run(options: argparse.Namespace) -> int:
 def _judge(options: argparse.Namespace) -> int:
     from chaoslab.execution.asking import Model
     from chaoslab.execution.judging import JudgingWanted, ModelJudge
-    from chaoslab.reports import folder
+    from chaoslab.reports import places
 
-    place, history = folder.of_this_lab(options.run)
+    place, history = places.of_this_lab(options.run)
     against = options.against_labels or options.certain_above is not None
     if against and not history.spoken.labels:
         raise LookupError(f"this run has no labels: 'chaoslab label {options.run}' makes some")
@@ -77,7 +77,7 @@ def _judge(options: argparse.Namespace) -> int:
                 print(f"\r{len(asked)} of {many} asked", end="\n" if len(asked) == many else "", file=sys.stderr)
         requests = judge.requests
     of_run = _against(wanted, history, options.certain_above) if against else None
-    after = folder.read(str(place))
+    after = places.read(str(place))
     said: dict[str, Any] = {
         "questions": len(wanted.there),
         "kept": kept,

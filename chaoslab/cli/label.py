@@ -40,9 +40,9 @@ def _label(options: argparse.Namespace) -> int:
     from chaoslab.base.clock import iso, system
     from chaoslab.config.settings import inherited
     from chaoslab.record.spoken import LABELS, KeptReplies, keep
-    from chaoslab.reports import folder, labelling, trials
+    from chaoslab.reports import labelling, places, trials
 
-    place, history = folder.of_this_lab(options.run)
+    place, history = places.of_this_lab(options.run)
     for note in history.notes:
         print(f"note: {note}", file=sys.stderr)
     found = opinions.undecided(history)

@@ -118,7 +118,7 @@ def _cell(value: Any) -> str:
 
 def _predict(store: Memory, options: argparse.Namespace) -> int:
     from chaoslab.memory.planning import prediction_of
-    from chaoslab.reports.folder import find
+    from chaoslab.reports.places import find
     from chaoslab.scenarios.load import load
     from chaoslab.scenarios.located import SUFFIXES
 

@@ -85,13 +85,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _sent(name: str, collector: object) -> int:
-    from chaoslab.reports import folder
+    from chaoslab.reports import places
     from chaoslab.surfaces.otel.collector import Collector
     from chaoslab.surfaces.otel.export import Export
 
     assert isinstance(collector, Collector)
     try:
-        history = folder.read(name)
+        history = places.read(name)
     except LookupError as error:
         return refuse(error)
     export = Export(collector, spoken=history.spoken)

@@ -81,7 +81,7 @@ def _file(options: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
     scenario."""
     from chaoslab.cli import explore
     from chaoslab.record.runs import command_of
-    from chaoslab.reports.folder import find
+    from chaoslab.reports.places import find
     from chaoslab.scenarios.located import SUFFIXES
 
     if Path(options.what).suffix in SUFFIXES:

@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace, names: Sequence[str]) -> None:
     """Raises LookupError if the options contradict each other, or one of several runs is not there."""
-    from chaoslab.reports.folder import find
+    from chaoslab.reports.places import find
 
     if options.open and (options.format or HTML) != HTML:
         raise LookupError(f"--open shows HTML in the browser, and --format {options.format} is none: leave one out")
@@ -84,7 +84,7 @@ def _check(options: argparse.Namespace, names: Sequence[str]) -> None:
 def _index(options: argparse.Namespace) -> int:
     """Writes the page over all runs and prints its path; returns the exit code."""
     from chaoslab.reports import index
-    from chaoslab.reports.folder import LOGS
+    from chaoslab.reports.places import LOGS
 
     if options.format or options.out or len(options.runs) > 1:
         raise LookupError("--index takes one folder of runs, and neither --format nor --out")
@@ -102,8 +102,8 @@ def _index(options: argparse.Namespace) -> int:
 
 def _leave(name: str, options: argparse.Namespace) -> int:
     from chaoslab.lab.launch import leave
-    from chaoslab.reports.folder import find
     from chaoslab.reports.loaded import opened
+    from chaoslab.reports.places import find
 
     folder = find(name)
     own = folder.parent / folder.resolve().name
@@ -115,8 +115,7 @@ def _leave(name: str, options: argparse.Namespace) -> int:
 def _write(name: str, options: argparse.Namespace, *, alone: bool) -> int:
     """Writes the report of one run and prints the paths; returns the exit code."""
     from chaoslab.base.interrupts import heard_outside_imports
-    from chaoslab.reports import folder as places
-    from chaoslab.reports import formats
+    from chaoslab.reports import formats, places
     from chaoslab.reports.contents import Contents
 
     with heard_outside_imports():
@@ -143,8 +142,7 @@ def _write(name: str, options: argparse.Namespace, *, alone: bool) -> int:
 def _tables(name: str, options: argparse.Namespace, *, alone: bool) -> int:
     """Writes the tables of one run as Parquet and prints the paths; returns the exit code."""
     from chaoslab.record.runs import revision_of
-    from chaoslab.reports import folder as places
-    from chaoslab.reports import parquet
+    from chaoslab.reports import parquet, places
     from chaoslab.reports.frames import Frames
 
     own = places.charts_of(name).parent
@@ -162,8 +160,7 @@ def _compare(names: Sequence[str], options: argparse.Namespace) -> int:
     """Tells what changed from the first run to the second, and writes it as the second's report is; returns the exit
     code."""
     from chaoslab.base.interrupts import heard_outside_imports
-    from chaoslab.reports import folder as places
-    from chaoslab.reports import formats
+    from chaoslab.reports import formats, places
     from chaoslab.reports.changes import Changes
     from chaoslab.reports.changes.formats import FORMATS as CHANGES
     from chaoslab.reports.changes.formats import text

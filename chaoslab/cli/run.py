@@ -4,8 +4,7 @@ import argparse
 from collections.abc import Sequence
 
 from chaoslab.base.commandline import filled
-from chaoslab.cli import _output as output
-from chaoslab.cli import _requirements as requirements
+from chaoslab.cli import _output, _requirements
 
 HELP = "run the lab, its world, prompts, trials, seed and processes given as options"
 EXAMPLE = "chaoslab run --world virtual --trials 200 TOXIC_PROB=0.3"
@@ -19,10 +18,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=filled, help="of all dice (SEED)")
     parser.add_argument("--jobs", type=filled, help="processes of a virtual run (JOBS)")
     parser.add_argument("--estimate", action="store_true", help="only tell what the run would cost")
-    output.arguments(parser)
+    _output.arguments(parser)
 
 
-is_apart = output.is_apart
+is_apart = _output.is_apart
 
 
 def run(options: argparse.Namespace) -> int:
@@ -30,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     given = [f"{name}={value}" for name, value in (*named.items(), ("PROMPTS", options.prompts)) if value is not None]
     if options.estimate:
         return _estimate([*options.settings, *given], options)
-    return output.run([*options.settings, *given], options, ruled=requirements.of_or_by_itself(options))
+    return _output.run([*options.settings, *given], options, ruled=_requirements.of_or_by_itself(options))
 
 
 def _estimate(given: Sequence[str], options: argparse.Namespace) -> int:

@@ -65,7 +65,7 @@ def shrunk_text(scenario: Scenario, failure: FoundFailure, changed: list[str], t
 def _chosen(options: argparse.Namespace) -> tuple[Scenario, int]:
     """The scenario and the number of the trial, from 1."""
     from chaoslab.cli import test as test_command
-    from chaoslab.reports.folder import find
+    from chaoslab.reports.places import find
     from chaoslab.scenarios.exploring import again_of
     from chaoslab.scenarios.load import load
     from chaoslab.scenarios.located import SUFFIXES, ScenarioError

@@ -22,7 +22,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from chaoslab.reports.folder import find
+    from chaoslab.reports.places import find
     from chaoslab.surfaces.levers import steer
 
     try:

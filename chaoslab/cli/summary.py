@@ -19,7 +19,7 @@ def run(options: argparse.Namespace) -> int:
 
     try:
         with heard_outside_imports():
-            from chaoslab.reports import folder, summary
+            from chaoslab.reports import places, summary
 
             if options.json:
                 from chaoslab.reports.contents import Contents
@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
 
                 print(*json.files(Contents.read(options.run, where=options.run)).values(), sep="", end="")
             else:
-                print(summary.render(folder.report(options.run), where=options.run, full=options.full))
+                print(summary.render(places.report(options.run), where=options.run, full=options.full))
     except LookupError as error:
         return refuse(error)
     return 0

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import as_json, filled, path, print_json, refuse
-from chaoslab.cli import _output as output
+from chaoslab.cli import _output
 
 if TYPE_CHECKING:
     from chaoslab.lab.sweep import DoneCell
@@ -30,7 +30,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     as_json(parser)
 
 
-is_apart = output.is_apart
+is_apart = _output.is_apart
 
 
 def run(options: argparse.Namespace) -> int:
@@ -81,5 +81,5 @@ def run(options: argparse.Namespace) -> int:
 def _start(given: Sequence[str]) -> int:
     from chaoslab.lab import launch
 
-    with output.aside(silent=True):
+    with _output.aside(silent=True):
         return launch.start(given, drawn=False)

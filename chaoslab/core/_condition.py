@@ -27,6 +27,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from chaoslab.base.jsonable import cut
 
+# Python's `ast` cannot parse this: an argument may have a keyword's name (`from == "Oslo"`), `$`, `has` and `contains`
+# are no Python, and an error names the column of what was typed.
 TEXT_MAX = 500
 DEPTH_MAX = 20
 """The most parentheses and `not` within each other."""

@@ -6,8 +6,9 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 from chaoslab.core.stream import DONE, is_done
 
@@ -15,6 +16,8 @@ CHAT_FAILED = {
     "message": "The server had an error while processing your request. Sorry about that!", "type": "server_error",
     "param": None, "code": None,
 }  # fmt: skip
+UNREAD = (ValueError, RecursionError, LookupError, TypeError, AttributeError)
+"""The errors that reading an answer of another form raises."""
 
 
 @dataclass(frozen=True)
@@ -50,21 +53,89 @@ class AnswerContent:
     objects: bool = False
 
 
+@dataclass
+class ReadAnswer:
+    """A model's answer as the lab reads it, as far as it came. The tokens are None if the answer did not state them.
+    `finished`: it ended as the model meant it to."""
+
+    model: str = ""
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    text: str = ""
+    calls: dict[Any, list[str]] = field(default_factory=dict)
+    """Name and arguments of each call."""
+    natives: dict[Any, Mapping[str, Any]] = field(default_factory=dict)
+    """The format's own block of each call."""
+    finished: bool = False
+    reason: str = ""
+    """The reason that the provider states for the answer's end, such as "stop"; empty if it states none."""
+
+    @property
+    def said(self) -> str:
+        """The text and the calls in words."""
+        made = ", ".join(f"{name}({arguments})" for name, arguments in self.calls.values())
+        return " ".join(filter(None, (self.text, f"calls {made}" if made else "")))
+
+    def called(self, key: Any, name: Any, arguments: Any, native: Mapping[str, Any] = MappingProxyType({})) -> None:
+        """Adds a call, or a part of one."""
+        self.natives[key] = {**self.natives.get(key, {}), **native}
+        made = self.calls.setdefault(key, ["", ""])
+        for place, said in enumerate((name, arguments)):
+            if isinstance(said, str):
+                made[place] += said
+
+    def ended(self, reason: Any) -> None:
+        """Takes the reason of the answer's end, if a part of the answer states one."""
+        if reason:
+            self.finished, self.reason = True, str(reason)
+
+    def counted(self, tokens_in: Any, tokens_out: Any) -> None:
+        """Takes the tokens that the answer states; what is no count is left out."""
+        if type(tokens_in) is int:
+            self.tokens_in = tokens_in
+        if type(tokens_out) is int:
+            self.tokens_out = tokens_out
+
+
 class Answers(ABC):
     """The answers of one format. An event of a stream is the JSON of its data."""
 
+    objects: ClassVar[tuple[bool, bool]] = (False, False)
+    """If a whole answer, and a streamed one, has the arguments of calls as objects."""
+    without: ClassVar[str] = ""
+    """The text of a call's arguments that nothing was said of."""
+
     @abstractmethod
+    def hear(self, heard: ReadAnswer, value: Any) -> None:
+        """Takes a whole answer's JSON. Raises LookupError, TypeError, AttributeError: it has another form."""
+
+    @abstractmethod
+    def hear_event(self, heard: ReadAnswer, value: Any) -> None:
+        """Takes an event of a stream; raises as `hear` does."""
+
     def said(self, value: Any) -> AnswerContent | None:
         """The content of a whole answer's JSON; None if this is no answer of the format."""
+        heard = ReadAnswer()
+        try:
+            self.hear(heard, value)
+        except UNREAD:
+            return None
+        return self._content(heard, objects=self.objects[0]) if isinstance(value, Mapping) else None
 
     @abstractmethod
     def with_said(self, value: Any, said: AnswerContent) -> dict[str, Any]:
         """The whole answer with another content. Other parts of it stay."""
 
-    @abstractmethod
     def content_of(self, events: Sequence[Any]) -> AnswerContent | None:
-        """The content of a streamed answer; None if it is none of the format, or did not end as one should. Raises
-        LookupError, TypeError, AttributeError, ValueError: it has another form."""
+        """The content of a streamed answer; None if it did not end as one should. Raises as `hear` does."""
+        heard = ReadAnswer()
+        for event in events:
+            self.hear_event(heard, event)
+        return self._content(heard, objects=self.objects[1]) if heard.reason else None
+
+    def _content(self, heard: ReadAnswer, *, objects: bool) -> AnswerContent:
+        made = ((name, said or self.without, heard.natives[key]) for key, (name, said) in heard.calls.items())
+        return AnswerContent(heard.text, tuple(FunctionCall(*call) for call in made), objects=objects)
 
     @abstractmethod
     def retold(self, events: Sequence[Any], said: AnswerContent) -> Iterator[dict[str, Any]]:
@@ -89,21 +160,29 @@ class Answers(ABC):
 class ChatAnswers(Answers):
     """Those of OpenAI's chat completions."""
 
-    def content_of(self, events: Sequence[Any]) -> AnswerContent | None:
-        text, finished = "", False
-        made: dict[Any, dict[str, Any]] = {}
-        for _, choice in _choices(events):
+    def hear(self, heard: ReadAnswer, value: Any) -> None:
+        self._counted(heard, value, value.get("usage"))
+        choice = value["choices"][0]
+        heard.ended(choice.get("finish_reason"))
+        message = choice["message"]
+        heard.text = text_of(message.get("content"))
+        for number, call in enumerate(message.get("tool_calls") or ()):
+            heard.called(number, call["function"]["name"], call["function"]["arguments"], call)
+
+    def hear_event(self, heard: ReadAnswer, value: Any) -> None:
+        self._counted(heard, value, value.get("usage") or (value.get("x_groq") or {}).get("usage"))
+        for _, choice in _choices([value]):
+            heard.ended(choice.get("finish_reason"))
             delta = choice.get("delta") or {}
-            text += delta.get("content") or ""
-            for part in delta.get("tool_calls") or ():
-                call = made.setdefault(part.get("index"), {"type": "function", "function": {}})
-                named, said = call["function"], part.get("function") or {}
-                call |= {key: part[key] for key in ("id", "type") if part.get(key)}
-                call["function"] = {
-                    key: (named.get(key) or "") + (said.get(key) or "") for key in ("name", "arguments")
-                }
-            finished = finished or bool(choice.get("finish_reason"))
-        return AnswerContent(text, tuple(_call(call, call["function"]) for call in made.values())) if finished else None
+            heard.text += delta.get("content") or ""
+            for call in delta.get("tool_calls") or ():
+                made, own = call.get("function") or {}, {key: call[key] for key in ("id", "type") if call.get(key)}
+                heard.called(call.get("index"), made.get("name"), made.get("arguments"), own)
+
+    @staticmethod
+    def _counted(heard: ReadAnswer, value: Mapping[str, Any], usage: Mapping[str, Any] | None) -> None:
+        heard.model = str(value.get("model") or heard.model)
+        heard.counted((usage or {}).get("prompt_tokens"), (usage or {}).get("completion_tokens"))
 
     def retold(self, events: Sequence[Any], said: AnswerContent) -> Iterator[dict[str, Any]]:
         choices = list(_choices(events))
@@ -138,18 +217,8 @@ class ChatAnswers(Answers):
     def failing(self, events: Sequence[Any]) -> bytes:  # noqa: ARG002 - it is always the same
         return b"event: error\ndata: " + json.dumps({"error": CHAT_FAILED}).encode() + b"\n\n"
 
-    def said(self, value: Any) -> AnswerContent | None:
-        message = self._message(value)
-        if message is None:
-            return None
-        calls = message.get("tool_calls")
-        made = [call for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
-        functions = [(call, call.get("function")) for call in made]
-        told = tuple(_call(call, function) for call, function in functions if isinstance(function, Mapping))
-        return AnswerContent(text_of(message.get("content")), told)
-
     def with_said(self, value: Any, said: AnswerContent) -> dict[str, Any]:
-        message = {**(self._message(value) or {}), "content": said.text or None}
+        message = {**value["choices"][0]["message"], "content": said.text or None}
         message.pop("tool_calls", None)
         if said.calls:
             message["tool_calls"] = [
@@ -162,13 +231,6 @@ class ChatAnswers(Answers):
         elif not said.text:
             message["content"] = ""
         return {**value, "choices": [{**value["choices"][0], "message": message, "finish_reason": _finish(said)}]}
-
-    @staticmethod
-    def _message(value: Any) -> Mapping[str, Any] | None:
-        choices = value.get("choices") if isinstance(value, Mapping) else None
-        first = choices[0] if isinstance(choices, list) and choices else None
-        message = first.get("message") if isinstance(first, Mapping) else None
-        return message if isinstance(message, Mapping) else None
 
 
 def _choices(events: Sequence[Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
@@ -192,10 +254,6 @@ def _silent(event: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _finish(said: AnswerContent) -> str:
     return said.finish or ("tool_calls" if said.calls else "stop")
-
-
-def _call(native: Mapping[str, Any], function: Mapping[str, Any]) -> FunctionCall:
-    return FunctionCall(str(function.get("name")), str(function.get("arguments")), native)
 
 
 def text_of(value: Any) -> str:

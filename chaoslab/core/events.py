@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar, NotRequired, TypedDict
 
 from chaoslab.base.clock import iso, later
 from chaoslab.base.json_text import quoted
-from chaoslab.base.shapes import Like, Within, allowed, is_moment
+from chaoslab.base.shapes import Like, Within, is_moment
 from chaoslab.base.values import fixed, once
 
 VERSION = 4
@@ -38,11 +38,11 @@ LASTS_MAX_S = 1e15
 # Types that a field is checked by when its line is read. An event that is made in Python is not checked.
 Seconds = Annotated[float, Within(0.0, LASTS_MAX_S)]
 Amount = Annotated[float, Within(0.0, 1e15)]
-Count = Annotated[int, Within(0, 2**63)]
+Count = Annotated[int, Within(0, 2**63 - 1)]
 Chance = Annotated[float, Within(0.0, 1.0)]
 Moment = Annotated[str, is_moment]
 Weighted = Annotated[list[str | float], lambda pair: [type(one) is str for one in pair] == [True, False]]
-Setting = Annotated[Any, allowed(str | float | bool | None | list[str | Weighted]).holds]
+Setting = Annotated[Any, Like(str | float | bool | None | list[str | Weighted])]
 
 
 class _Choice(TypedDict):

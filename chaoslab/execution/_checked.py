@@ -21,8 +21,8 @@ from chaoslab.core.conversation import Conversation
 from chaoslab.core.inject import check
 from chaoslab.core.limits import all_of, check_targets
 from chaoslab.core.plan import Injection, Plan
-from chaoslab.execution import _validation as validation
-from chaoslab.execution.agents import _says as says
+from chaoslab.execution import _validation
+from chaoslab.execution.agents import _says
 from chaoslab.execution.agents._case import AgentCase
 from chaoslab.execution.agents._run import WORLDS, AgentSpec
 from chaoslab.execution.agents.functions import name_of
@@ -75,7 +75,7 @@ class Ground:
     @classmethod
     def of(cls, run: AgentSpec) -> Ground:
         """That of a run which was checked."""
-        names = validation.names_of(run.tools, run.reads, {**run.services, **run.upstreams})
+        names = _validation.names_of(run.tools, run.reads, {**run.services, **run.upstreams})
         turns = run.prompt.most if isinstance(run.prompt, Conversation) else 1
         return cls(names, run.services, run.upstreams, run.models, turns, run.options.world)
 
@@ -96,7 +96,7 @@ class Ground:
             objects=[name for name in self.models if with_objects(name)],
         )
         check_services(found, self.there)
-        validation.check_lost(found, self.services)
+        _validation.check_lost(found, self.services)
         check_refusing(found, self.upstreams)
         if self.world != "virtual":
             check_clocks(found)
@@ -107,12 +107,12 @@ def checked(asked: RunArguments) -> tuple[AgentSpec, bool, Path | None]:
     """The run, True if it is compared with a twin, and the folder of its logs. Raises ValueError, LookupError,
     TypeError: an argument is invalid; the message is one line."""
     adapters.adapters.cache_clear()  # one may have been installed since the last run, in a notebook
-    tools, reads = validation.functions("tools", asked.tools), validation.functions("reads", asked.reads)
-    faults = validation.a_list("faults", asked.faults, '[lab.inject("latency", "refund")]')
-    services = validation.services(asked.services)
+    tools, reads = _validation.functions("tools", asked.tools), _validation.functions("reads", asked.reads)
+    faults = _validation.a_list("faults", asked.faults, '[lab.inject("latency", "refund")]')
+    services = _validation.services(asked.services)
     world, prompt, deadline_s = asked.world, asked.prompt, asked.deadline_s
     _check_world(world, services)
-    validation.check_elsewhere(asked.elsewhere, world)
+    _validation.check_elsewhere(asked.elsewhere, world)
     asked.check()
     for name in ("log_as", "keep"):
         if asked.logs is None and getattr(asked, name) != RunOptions.__dataclass_fields__[name].default:
@@ -124,11 +124,11 @@ def checked(asked: RunArguments) -> tuple[AgentSpec, bool, Path | None]:
     for name in ("now", "order") if world != "virtual" else ():
         if getattr(asked, name) != RunOptions.__dataclass_fields__[name].default:
             raise ValueError(f"{name}= needs world='virtual', whose clock and whose order are the lab's")
-    upstreams = validation.upstreams(asked.upstreams, world, isolate=validation.isolated(asked.isolate))
+    upstreams = _validation.upstreams(asked.upstreams, world, isolate=_validation.isolated(asked.isolate))
     there = {**services, **upstreams}
-    validation.agent(asked.agent)
-    names = validation.names_of(tools, reads, there)
-    models = validation.models(asked.models, there)
+    _validation.agent(asked.agent)
+    names = _validation.names_of(tools, reads, there)
+    models = _validation.models(asked.models, there)
     turns, words = 1, str(prompt)
     if isinstance(prompt, Conversation):
         turns, words = prompt.most, repr(prompt)
@@ -141,23 +141,23 @@ def checked(asked: RunArguments) -> tuple[AgentSpec, bool, Path | None]:
     effects = None
     if asked.effects is not None:
         named = {name_of(function): function for function in tools}
-        effects = validation.effects(asked.effects, named, of_services=bool(there))
+        effects = _validation.effects(asked.effects, named, of_services=bool(there))
     acting = [name_of(function) for function in tools]
-    says.check(asked.says, acting, of_services=bool(there))
+    _says.check(asked.says, acting, of_services=bool(there))
     for where, named_ in (
         ("undoes", [*(asked.undoes or {}), *(asked.undoes or {}).values()]),
         ("idempotent", asked.idempotent),
     ):
-        validation.check_effects(where, named_ or (), acting, of_services=bool(there))
-    facts, twin = validation.facts(asked.facts), asked.twin
+        _validation.check_effects(where, named_ or (), acting, of_services=bool(there))
+    facts, twin = _validation.facts(asked.facts), asked.twin
     if twin is not None and not isinstance(twin, bool):
-        raise TypeError(f"twin is {validation.shown(twin)}: it should be True, False or None")
+        raise TypeError(f"twin is {_validation.shown(twin)}: it should be True, False or None")
     if twin and effects is not None and facts:
         raise ValueError(
             "twin=True compares with a run without faults, and effects and facts state all that is right: leave one "
             "of them out"
         )
-    ignore, raises = validation.ignored(asked.ignore, [*tools, *reads]), asked.raises
+    ignore, raises = _validation.ignored(asked.ignore, [*tools, *reads]), asked.raises
     name = digest(
         [
             plan.to_json(), words, names, asked.timeout_s, deadline_s, facts, to_jsonable(effects), world,
@@ -165,11 +165,11 @@ def checked(asked: RunArguments) -> tuple[AgentSpec, bool, Path | None]:
             *([sorted(ignore), to_jsonable(raises)] if ignore or raises else ()), *_others(asked),
         ]
     )  # fmt: skip
-    state = validation.state(asked.state)
+    state = _validation.state(asked.state)
     wants_twin = (effects is None and world == "virtual") if twin is None else twin
     if state is not None and not wants_twin:
         raise ValueError("state= is compared with a run without faults: it needs twin=True, which this run has not")
-    validation.raises(raises, [name_of(function) for function in (*tools, *reads)])
+    _validation.raises(raises, [name_of(function) for function in (*tools, *reads)])
     spec = AgentSpec(
         asked.agent, prompt, tools, reads, plan, f"py{asked.seed}-{name}",
         iso(datetime.fromisoformat(moment(asked.now or DEFAULT_NOW))), deadline_s, services, effects, facts,

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Future, wait
 from concurrent.futures import Executor as Pool
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -218,8 +218,9 @@ class _Standing:
         while True:
             yield self.todo.popleft() if self.todo else None
 
-    def do(self, batch: Sequence[Any]) -> Iterator[Came[Any]]:
-        """The results up to an error, as they come from the child: they are unpickled where they are taken."""
+    def do(self, batch: Sequence[Any]) -> Generator[Came[Any], None, None]:
+        """The results as they come from the child: they are unpickled where they are taken. None is asked for behind
+        an error."""
         self.todo.extend(batch[n : n + CHUNK_MAX] for n in range(0, len(batch), CHUNK_MAX))
         for n in range(0, len(batch), CHUNK_MAX):
             try:
@@ -227,21 +228,12 @@ class _Standing:
             except WorkerLost:  # one of the chunk killed the child or took too long: which is seen one at a time
                 self.todo.clear()
                 self.__post_init__()
-                yield from _up_to_error(InChild(self.limit_s, IN_HAND).each(self.sent, batch[n:]))
+                yield from InChild(self.limit_s, IN_HAND).each(self.sent, batch[n:])
                 return
             yield came
-            if came.error is not None:
-                return
 
     def end(self) -> None:
         self._done.close()
-
-
-def _up_to_error(coming: Iterator[Came[Any]]) -> Iterator[Came[Any]]:
-    for came in coming:
-        yield came
-        if came.error is not None:
-            return
 
 
 _own = threading.local()
@@ -265,7 +257,11 @@ def _done(sent: _Sent, batch: Sequence[Any], limit_s: float | None) -> tuple[lis
             if standing is not None:
                 standing.end()
             standing = _own.standing = _Standing(sent, limit_s)
-        done.extend(standing.do(batch))
+        with closing(standing.do(batch)) as coming:
+            for came in coming:
+                done.append(came)
+                if came.error is not None:
+                    break
     except BaseException as error:  # noqa: BLE001 - it is raised again where the results are taken
         _own.standing = None
         return [*done, Came.of([], from_here(error))], system.monotonic() - began_s

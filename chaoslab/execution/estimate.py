@@ -12,7 +12,7 @@ from chaoslab.base.clock import system
 from chaoslab.base.durations import span
 from chaoslab.core.events import PromptFinished, PromptStarted, RunStarted, Usage, UsageUnstated
 from chaoslab.record.runs import newest_first
-from chaoslab.reports import folder as places
+from chaoslab.reports import places
 
 PILOT, PILOT_S = 6, 5.0
 """The most trials of a pilot, and the seconds after which it begins no third one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -140,6 +140,8 @@ class Exploration:
     """The arguments that it was made with."""
     left_out: Sequence[str] = ()
     """The requirements of a scenario that its trial without faults does not meet: no trial was asked for them."""
+    commands: Mapping[str, str] = field(default_factory=dict)
+    """By the cause of a failure, the command that runs it again, where there is one."""
 
     @property
     def untried(self) -> list[Any]:
@@ -286,8 +288,11 @@ class _Explorer:
         self._asked.tell(SearchProgress(name, done, self.possible, len(self._kinds), left_s))
 
 
-def searched(trials: SearchSession, asked: AskedExplore) -> Exploration:
-    """The exploration of a session. Raises ValueError, LookupError, TypeError, NoBaseline: as `explore`."""
+def searched(
+    trials: SearchSession, asked: AskedExplore, again: Callable[[FoundFailure], str] = lambda _: ""
+) -> Exploration:
+    """The exploration of a session. `again`: the command that runs a failure again. Raises ValueError, LookupError,
+    TypeError, NoBaseline: as `explore`."""
     _check(asked)
     with ExitStack() as stack:
         journal = None
@@ -304,8 +309,9 @@ def searched(trials: SearchSession, asked: AskedExplore) -> Exploration:
         known = explorer.known
         with trials.one_by_one():
             shrunk = distinct(_shrunk(trials, known, group) for group in alike(list(known.tried.values())))
-        again = trials.run([each.tried.variation for each in shrunk])  # their stories, which were not kept
-        found = explorer.found([each.failure(trial) for each, (_, trial) in zip(shrunk, again, strict=True)], ended)
+        ran = trials.run([each.tried.variation for each in shrunk])  # their stories, which were not kept
+        found = explorer.found([each.failure(trial) for each, (_, trial) in zip(shrunk, ran, strict=True)], ended)
+        found.commands = {each.cause: again(each) for each in found.failures}
         explorer.draw(found)
         return found
 

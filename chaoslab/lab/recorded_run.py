@@ -19,8 +19,7 @@ from chaoslab.record.gaps import of_logs
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record, lines_of, log_files, parse_line
 from chaoslab.record.rulings import Rulings
-from chaoslab.reports import folder as places
-from chaoslab.reports import trials
+from chaoslab.reports import places, trials
 
 if TYPE_CHECKING:
     from chaoslab.lab._virtual_lab import LabSpec

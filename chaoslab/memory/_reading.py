@@ -21,7 +21,7 @@ from chaoslab.record.batches import Batches, Unordered
 from chaoslab.record.history import History
 from chaoslab.record.lines import log_files
 from chaoslab.record.rulings import Rulings
-from chaoslab.reports import folder as places
+from chaoslab.reports import places
 from chaoslab.reports.levels import level_in
 from chaoslab.search.planning import hooks
 from chaoslab.search.planning.cells import ONCE, Cell, dose_of

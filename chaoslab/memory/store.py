@@ -19,8 +19,8 @@ from chaoslab.base import extras
 from chaoslab.base.clock import iso
 from chaoslab.base.durations import duration
 from chaoslab.base.registry import BrokenPlugin, did_you_mean
-from chaoslab.memory import _reading as reading
-from chaoslab.reports import folder as places
+from chaoslab.memory import _reading
+from chaoslab.reports import places
 from chaoslab.search.planning.cells import Cell
 from chaoslab.search.planning.dose import DoseRange, range_of
 from chaoslab.search.planning.evidence import Evidence, Experiment, TargetKnowledge
@@ -143,11 +143,11 @@ class Memory:
             states = dict(db.execute("SELECT key, state FROM runs"))
             for folder in folders:
                 try:
-                    key = reading.key_of(folder)
+                    key = _reading.key_of(folder)
                     if key in states and not (again and states[key] != KNOWN):
                         found.known += 1
                         continue
-                    run = reading.read(folder)
+                    run = _reading.read(folder)
                 except BrokenPlugin:
                     raise
                 except (LookupError, OSError) as error:
@@ -165,7 +165,7 @@ class Memory:
                 self._derive(db)
         return found
 
-    def _put(self, db: sqlite3.Connection, run: reading.RunRead) -> None:
+    def _put(self, db: sqlite3.Connection, run: _reading.RunRead) -> None:
         facts = run.trials
         timed = [each.seconds for each in facts if each.seconds is not None]
         row = (

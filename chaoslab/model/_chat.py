@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import Any
 
 from chaoslab.base.json_text import speller
-from chaoslab.model import _dates as dates
+from chaoslab.model import _dates
 from chaoslab.model._choosing import KINDS, Offer, catalogue, choose, parameters
 from chaoslab.model._story import Ask, CouldNot, Draft, Step, StepResult, said
 
@@ -127,7 +127,7 @@ def reply_to(messages: Sequence[Mapping[str, Any]], offers: tuple[Offer, ...]) -
         return ChatReply("The request is empty.")
     system = "\n".join(text_of(message) for message in messages if message.get("role") in ("system", "developer"))
     earlier = [text_of(message) for message in messages[:asked] if message.get("role") == "assistant"]
-    draft = _drawn_up(request, offers, dates.today(system), next((text for text in reversed(earlier) if text), ""))
+    draft = _drawn_up(request, offers, _dates.today(system), next((text for text in reversed(earlier) if text), ""))
     turn = _Turn(_answers(messages[asked + 1 :]), draft.offers)
     for number, step in enumerate(draft.steps):
         try:
@@ -153,11 +153,11 @@ def asked_last(messages: Sequence[Mapping[str, Any]]) -> int | None:
 @lru_cache(256)
 def _drawn_up(request: str, offered: tuple[Offer, ...], now: datetime | None, earlier: str) -> Draft:
     """The plan of a request, the same at each turn of a conversation; running the steps does not change them."""
-    from chaoslab.model import _planning as planning
+    from chaoslab.model import _planning
 
     draft = Draft(offered, now, earlier=earlier)
     try:
-        planning.draw_up(request, draft)
+        _planning.draw_up(request, draft)
     except OverflowError:
         draft.steps[:] = [said(f"I did nothing, since {BEYOND}.")]
     return draft

@@ -4,8 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from chaoslab.model import _conditions as conditions
-from chaoslab.model import _reading as reading
+from chaoslab.model import _conditions, _reading
 from chaoslab.model._choosing import unclaimed
 from chaoslab.model._story import Draft, Step, Under, said
 from chaoslab.model.skills import calculate, calendar, inbox, messages, movies, other, search, translate, units, weather
@@ -50,14 +49,14 @@ _DICTATED = re.compile(r"^\W*(?:please\s+)?(?:send|write|text|message|tell|e-?ma
 
 def draw_up(request: str, draft: Draft) -> None:
     """Fills the draft with the steps of the request."""
-    masked, draft.quotes = reading.mask(request)
-    masked = reading.spaced_once(masked)
+    masked, draft.quotes = _reading.mask(request)
+    masked = _reading.spaced_once(masked)
     verbs = frozenset(
         found[0]
         for offer in unclaimed(draft.offers)
         if (found := re.findall(r"[a-z]{3,}", offer.name.lower())) and found[0] != "get"
     )
-    for sentence in _dictated(reading.sentences(masked), verbs):
+    for sentence in _dictated(_reading.sentences(masked), verbs):
         _sentence(sentence.strip(), draft, verbs)
 
 
@@ -65,8 +64,8 @@ def _dictated(sentences: list[str], verbs: frozenset[str]) -> list[str]:
     """The sentences, where text after "Write to Ana: …" belongs to the message until something new is asked."""
     joined: list[str] = []
     for sentence in sentences:
-        dictating = joined and _DICTATED.match(joined[-1]) and not re.search(reading.QUOTE, joined[-1])
-        if dictating and not reading.asks(sentence, verbs):
+        dictating = joined and _DICTATED.match(joined[-1]) and not re.search(_reading.QUOTE, joined[-1])
+        if dictating and not _reading.asks(sentence, verbs):
             joined[-1] += " " + sentence
         else:
             joined.append(sentence)
@@ -80,7 +79,7 @@ def _sentence(sentence: str, draft: Draft, verbs: frozenset[str]) -> None:
     if after and not re.match(r"\W*if\b", before_if, re.I):
         _sentence(before_if, draft, verbs)
         sentence = after[0]
-    stripped = reading.bare(sentence)
+    stripped = _reading.bare(sentence)
     if (match := _ELSE.match(stripped)) and draft.only_if is not None:
         _otherwise(stripped[match.end() :], draft, verbs)
         return
@@ -103,7 +102,7 @@ def _sentence(sentence: str, draft: Draft, verbs: frozenset[str]) -> None:
         r"(?:ask|check|see|tell me|find out|let me know|do you know)\b", stripped, re.I
     ):
         before = len(draft.steps)
-        earlier, *last = reading.clauses(match["rest"], verbs)
+        earlier, *last = _reading.clauses(match["rest"], verbs)
         if last:
             _clauses(" ; ".join([earlier, *last[:-1]]), draft, verbs)
         condition_words, *otherwise = _ELSE.split(match["condition"], maxsplit=1)
@@ -151,14 +150,14 @@ def _clauses(text: str, draft: Draft, verbs: frozenset[str]) -> None:
         _unread(text, draft)
         return
     missed: list[str] = []
-    for clause in map(reading.bare, reading.clauses(text, verbs)):
+    for clause in map(_reading.bare, _reading.clauses(text, verbs)):
         if re.fullmatch(r"if (?:so|yes|it is|it does|that is so)", clause, re.I) and draft.last:
             draft.only_if = Under(
                 draft.last[-1:], *(draft.asked or (lambda found: not found.nothing, "there is something"))
             )
             continue
         if asked := re.match(r"(?:whether|if)\s+(?=.{6})", clause, re.I):
-            clause = conditions.question(clause[asked.end() :])
+            clause = _conditions.question(clause[asked.end() :])
         if not clause or re.fullmatch(r"if\b.{0,6}", clause, re.I):
             continue
         if not any(skill(clause, draft) for skill in _SKILLS):
@@ -172,7 +171,7 @@ def _note_question(clause: str, draft: Draft) -> None:
     """Records the meaning of a later "if so": the answer to this clause is yes."""
     if re.match(r"(?:is|are|am|do|does|did|has|have|will|any|check)\b", clause, re.I):
         asked = re.sub(r"^check (?:if|whether)\s+", "", draft.plain(clause), flags=re.I).rstrip("?")
-        draft.asked = conditions.condition(conditions.plain(clause)), f"the answer to “{asked}” is yes"
+        draft.asked = _conditions.condition(_conditions.plain(clause)), f"the answer to “{asked}” is yes"
 
 
 def _small_talk(text: str) -> str | None:
@@ -199,13 +198,13 @@ def _condition(words: str, draft: Draft) -> bool:
     """Adds the step that settles the condition and puts the next steps under it; False if the words are not
     understood."""
     before = len(draft.steps)
-    said, words = words, conditions.plain(words)
-    limit = conditions.LIMIT.search(words)
+    said, words = words, _conditions.plain(words)
+    limit = _conditions.LIMIT.search(words)
     referring = re.match(r"(?:the (?:result|answer|temperature|sum|total|number|difference)|it|that)\b", words, re.I)
     known = draft.last and referring and not weather.cities(words)
     if not known:
         equal = re.search(r"\s(?:is|equals|makes)(?: not)?(?: equal to| exactly)? -?\d+(?:\.\d+)?\W*$", words, re.I)
-        subject = words[: limit.start()] if limit else words[: equal.start()] if equal else conditions.question(words)
+        subject = words[: limit.start()] if limit else words[: equal.start()] if equal else _conditions.question(words)
         skills: tuple[Skill, ...] = (weather.read, inbox.read, calendar.read, movies.read, search.read)
         skills = (calculate.read, *skills) if limit or equal else skills
         # "It is colder than 5 degrees in Oslo" names its city after the number.
@@ -219,14 +218,14 @@ def _condition(words: str, draft: Draft) -> bool:
         # The comparison is the step after the two cities.
         draft.only_if = Under((len(draft.steps) - 1,), lambda found: found.items[1:] == ("first",), draft.plain(said))
         return True
-    if topic in ("weather", "calculate") and not conditions.measurable(words):
+    if topic in ("weather", "calculate") and not _conditions.measurable(words):
         del draft.steps[before:]
         draft.last = tuple(number for number in draft.last if number < before)
         return False
     every = re.search(r"\b(?:and|both)\b", words, re.I) is not None
     draft.only_if = Under(
         draft.last if draft.topic() == "weather" and not known else draft.last[-1:],
-        conditions.condition(words),
+        _conditions.condition(words),
         draft.plain(said),
         every=every,
     )

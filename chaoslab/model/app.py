@@ -15,10 +15,11 @@ from typing import Any
 
 from chaoslab.base.clock import system
 from chaoslab.base.phrases import phrase
+from chaoslab.core.answers import ReadAnswer
 from chaoslab.model._chat import ChatReply
 from chaoslab.model._completion import tokens
 from chaoslab.model.formats import TELLING, format_at, format_of, shape_of
-from chaoslab.model.formats.common import Chat, Format, ModelAnswer, ModelRefused, ReadAnswer, spelt
+from chaoslab.model.formats.common import Chat, Format, ModelAnswer, ModelRefused, spelt
 from chaoslab.model.prices import OTHERS, PRICES
 
 VECTORS = ("/embeddings", "/v2/embed")

@@ -17,7 +17,7 @@ from chaoslab.core.stream import EVENT_STREAM, Events
 from chaoslab.model.app import Answered, ModelApp
 from chaoslab.model.formats import format_of
 from chaoslab.model.formats.common import Format, ModelRefused
-from chaoslab.reports import folder
+from chaoslab.reports import places
 
 SHOWN, UNLIKE = 60, 400
 """The most characters of a request, and of its differences from the nearest one."""
@@ -40,9 +40,9 @@ def recorded(run: str | Path, *, target: str | None = None) -> RecordedModel:
     if not isinstance(run, str | Path):
         raise TypeError(f"recorded is given {run!r:.60}: it should be a run's folder, as in 'logs/20261122-090000'")
     place = Path(run)
-    logs = place.parent if place.parent != Path() else folder.LOGS
+    logs = place.parent if place.parent != Path() else places.LOGS
     found: dict[str, dict[str, dict[str, list[Replied]]]] = {}
-    for record, event in folder.read(str(run), logs=logs).of(Replied):
+    for record, event in places.read(str(run), logs=logs).of(Replied):
         trials = found.setdefault(event.target, {})
         trials.setdefault(record.trial or "", {}).setdefault(event.asked, []).append(event)
     if not found:

@@ -9,9 +9,10 @@ from itertools import zip_longest
 from typing import Any
 
 from chaoslab.base.jsonable import line
+from chaoslab.core.answers import ReadAnswer
 from chaoslab.model._chat import ChatReply, ToolCall, text_of
 from chaoslab.model.app import LiveModel
-from chaoslab.model.formats.common import Chat, ModelRefused, ReadAnswer
+from chaoslab.model.formats.common import Chat, ModelRefused
 from chaoslab.model.offline import seconds
 
 LIKE = 'lab.call("refund", order=17), a text, a list of calls, or {"error": 429}'

@@ -22,6 +22,9 @@ from chaoslab.core import events
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record, log_files
 
+# That lab's log is a text with JSON in it, of several runs, in local time, cut at any place, and its fields come and go
+# with its version. So most of this finds records and runs; a shape refuses a field that is amiss, where here the rest
+# of the record is still to be told.
 _START = re.compile(
     r'(?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[,.]\d{1,6})?) \[agent\] |^(?=\{)|(?=\{\r?\n  ")', re.MULTILINE
 )

@@ -84,7 +84,7 @@ def _decoded(line: bytes) -> Any:
 
 @cache
 def _typed(kinds: int) -> TypedLines[Record]:  # noqa: ARG001 - a package may add kinds, and the reader is made anew
-    return TypedLines(Record, "event", Event.kinds, once=_OFTEN)
+    return TypedLines(_ENVELOPE, "event", Event.kinds, once=_OFTEN)
 
 
 def parse_line(line: bytes) -> Record | None:

@@ -13,8 +13,9 @@ from chaoslab.record.batches import Batches, Unordered
 from chaoslab.record.history import History
 from chaoslab.record.runs import revision_of
 from chaoslab.record.spoken import LABELS, OPINIONS
-from chaoslab.reports.folder import LOGS, read, reported
+from chaoslab.reports._columns import COLUMNS
 from chaoslab.reports.frames import LOGGED, NAMES, TABLES, Columns, Frames, empty
+from chaoslab.reports.places import LOGS, read, reported
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,4 +85,6 @@ def _written(folder: Path, name: str) -> pd.DataFrame:
 
     paths = sorted((folder / TABLES / name).glob("*.parquet"))
     parts = [pd.read_parquet(path, engine="pyarrow") for path in paths]
-    return pd.concat(parts, ignore_index=True) if parts else empty(name)
+    found = pd.concat(parts, ignore_index=True) if parts else empty(name)
+    lacking = [each for each in COLUMNS[name] if each.name not in found]  # an earlier chaoslab wrote the table
+    return found.assign(**{each.name: pd.array([None] * len(found), dtype=each.dtype) for each in lacking})

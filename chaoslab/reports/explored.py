@@ -3,7 +3,6 @@
 import json
 import re
 import textwrap
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,8 @@ ROWS, FAILURES, UNTRIED = 10, 10, 5
 """The most calls, failures and untried cells that the terminal shows."""
 
 
-def text(found: Any, commands: Mapping[str, str] | None = None) -> str:
-    """The findings of an exploration, for the terminal. `commands`: what runs a failure again, by its cause."""
+def text(found: Any) -> str:
+    """The findings of an exploration, for the terminal."""
     map_, failures = found.map, found.failures
     by = ", ".join(f"{number} by {name}" for name, number in map_.by_strategy.items())
     lines = [map_.in_words(), f"trials: {by}", ""]
@@ -35,7 +34,7 @@ def text(found: Any, commands: Mapping[str, str] | None = None) -> str:
         lines.append("no failure was found")
     for n, failure in enumerate(failures[:FAILURES], 1):
         lines.append(f"{n}. {failure}")
-        if command := (commands or {}).get(failure.cause):
+        if command := found.commands.get(failure.cause):
             lines.append(f"   again: {command}")
     if more := len(failures) - FAILURES:
         lines += [f"… and {more} more"] if more > 0 else []
@@ -78,7 +77,7 @@ def _untried(map_: Map) -> list[str]:
     return lines
 
 
-def save(found: Any, path: Path, commands: Mapping[str, str] | None = None) -> None:
+def save(found: Any, path: Path) -> None:
     """Writes the map as a page (.html) or as data (.json). Raises ValueError: the name ends otherwise. OSError: it
     cannot be written."""
     from chaoslab.reports.formats import put
@@ -88,10 +87,10 @@ def save(found: Any, path: Path, commands: Mapping[str, str] | None = None) -> N
     if path.suffix == ".json":
         put(json.dumps(found.map.data(), indent=2, ensure_ascii=False) + "\n", path)
     else:
-        put(_page(found, commands or {}), path)
+        put(_page(found), path)
 
 
-def _page(found: Any, commands: Mapping[str, str]) -> str:
+def _page(found: Any) -> str:
     from chaoslab.analysis.verdict.table import Outcome
     from chaoslab.reports.contents.outcomes import glyph
     from chaoslab.reports.formats.html import page
@@ -115,7 +114,7 @@ def _page(found: Any, commands: Mapping[str, str]) -> str:
     failures = [
         {
             "n": n, "outcome": each.outcome, "cause": each.cause, "others": len(each.others),
-            "again": commands.get(each.cause, ""), "story": each.story(),
+            "again": found.commands.get(each.cause, ""), "story": each.story(),
         }
         for n, each in enumerate(found.failures, 1)
     ]  # fmt: skip

@@ -10,9 +10,9 @@ from chaoslab.base import extras
 from chaoslab.base.registry import did_you_mean
 from chaoslab.record.history import History
 from chaoslab.reports._kept import Kept
-from chaoslab.reports.folder import LATEST, LOGS, matching, reported
 from chaoslab.reports.frames import Frames
 from chaoslab.reports.joined import Joined
+from chaoslab.reports.places import LATEST, LOGS, matching, reported
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

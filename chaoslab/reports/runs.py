@@ -27,7 +27,7 @@ from chaoslab.record.lines import Record, kind_of, lines_of, log_files, parse_li
 from chaoslab.record.packs import Packs
 from chaoslab.record.rulings import Rulings
 from chaoslab.record.spoken import SILENT
-from chaoslab.reports import folder as places
+from chaoslab.reports import places
 from chaoslab.reports.contents.parts import rate_text
 from chaoslab.reports.levels import level_in
 from chaoslab.reports.page import WIDTH, count, wrapped

@@ -13,7 +13,7 @@ from chaoslab.core.levels import level
 from chaoslab.core.plan import Injection
 from chaoslab.execution.agents.functions import fresh
 from chaoslab.execution.trial import Trial, run_many
-from chaoslab.scenarios import _example as example
+from chaoslab.scenarios import _example
 
 LOST = 0.2
 """The chance that a refund's answer is lost."""
@@ -30,7 +30,7 @@ def lines(trials: int, seed: int, chaos_level: float = 0.0) -> Iterator[str]:
     yield f"In {LOST:.0%} of the calls the shop pays and its answer is lost; {trials} trials, in virtual time."
     yield ""
     worst = None
-    for name, make in (("naive", example.naive), ("careful", example.careful)):
+    for name, make in (("naive", _example.naive), ("careful", _example.careful)):
         began_s = system.monotonic()
         done = _tried(make, trials, seed, faults)
         took_s = system.monotonic() - began_s
@@ -60,7 +60,7 @@ def _tried(make: Callable[[], Any], trials: int, seed: int, faults: list[Injecti
     return list(
         run_many(
             fresh(make), "Refund order 17.", trials=trials, seed=seed, faults=faults,
-            tools=[example.refund], reads=[example.get_order], state=example.books,
+            tools=[_example.refund], reads=[_example.get_order], state=_example.books,
         )
     )  # fmt: skip
 
@@ -69,6 +69,6 @@ def _explained(trial: Trial) -> Iterator[str]:
     yield "One of its trials:"
     yield from (f"  {line}" for line in trial.story().rstrip().splitlines())
     yield "Why: it asks again after a failure, as here, and cannot know that the first payment was made."
-    source = inspect.getsource(example.naive).splitlines()
+    source = inspect.getsource(_example.naive).splitlines()
     begins = next(n for n, line in enumerate(source) if "for _ in" in line)
     yield from (f"  {line.removeprefix('        ')}" for line in source[begins : begins + 6])

@@ -4,7 +4,7 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -98,13 +98,16 @@ def _met_without_faults(rules: TrialRules, trials: SearchSession) -> tuple[Trial
     return replace(rules, expect=expect, by_turn=by_turn, accept=accept), [str(each.assertion) for each in missed]
 
 
-def explore(scenario: Scenario, *, seed: int | None = None, jobs: int = 1, **budget: Any) -> Exploration:
-    """Explores a scenario. `budget`: the further arguments of `lab.explore`. Raises ScenarioError: as `opened`."""
+def explore(
+    scenario: Scenario, *, seed: int | None = None, jobs: int = 1, changed: Sequence[str] = (), **budget: Any
+) -> Exploration:
+    """Explores a scenario. `changed`: values in place of the file's. `budget`: the further arguments of `lab.explore`.
+    Raises ScenarioError: as `opened`."""
     with opened(scenario, seed=seed, jobs=jobs) as made:
         own = {} if scenario.spec.explore is None else scenario.spec.explore.budget
         given = {name: value for name, value in budget.items() if value is not None}
         asked = AskedExplore(made.agent, scenario.prompt, **{**made.options, **own, **given, "jobs": jobs})
-        found = searched(made.session, asked)
+        found = searched(made.session, asked, lambda failure: command(scenario, failure, changed=changed))
         found.left_out = made.left_out
         return found
 
@@ -213,13 +216,13 @@ def command(scenario: Scenario, failure: FoundFailure, *, changed: Sequence[str]
     return shlex.join([*words, *(["-k", scenario.variant] if scenario.variant else [])])
 
 
-def plain(found: Exploration, commands: Mapping[str, str]) -> dict[str, Any]:
-    """The findings, as JSON values. `commands`: by cause."""
+def plain(found: Exploration) -> dict[str, Any]:
+    """The findings, as JSON values."""
     return {
         "tried": len(found.trials),
         "seconds": round(found.seconds, 3),
         "ended": found.ended,
-        "failures": [plain_failure(each, commands.get(each.cause, "")) for each in found.failures],
+        "failures": [plain_failure(each, found.commands.get(each.cause, "")) for each in found.failures],
         "map": found.map.data(),
     }  # fmt: skip
 

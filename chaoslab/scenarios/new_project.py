@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from chaoslab.base.extras import origin_of
-from chaoslab.scenarios import _example as example
+from chaoslab.scenarios import _example
 from chaoslab.scenarios.agent_tools import AgentTools, tools_of
 from chaoslab.scenarios.scenario import folders_of
 from chaoslab.scenarios.sources import function_name
@@ -155,7 +155,7 @@ def files(folder: Path, agent: str | None, prompt: str = PROMPT) -> Mapping[Path
         module = "support_agent"
         return {
             folder / "refund.chaos.yaml": SCENARIO.format(module=module),
-            folder / f"{module}.py": Path(example.__file__).read_text(encoding="utf-8"),
+            folder / f"{module}.py": Path(_example.__file__).read_text(encoding="utf-8"),
             folder / "test_chaos.py": TEST.format(module=module),
             folder / ".github" / "workflows" / "chaos.yml": workflow(repository(), test=True),
         }

@@ -8,8 +8,8 @@ from chaoslab.analysis.measures.trace_diff import Story, tell
 from chaoslab.analysis.verdict.standing import Standing
 from chaoslab.reports.changes import differences, keyed
 from chaoslab.reports.contents import Contents
-from chaoslab.reports.folder import read
 from chaoslab.reports.page import count
+from chaoslab.reports.places import read
 from chaoslab.scenarios.located import ScenarioError
 from chaoslab.search.compared import Comparison
 from chaoslab.search.pairs import Pair, Side

@@ -45,8 +45,8 @@ from chaoslab.record.history import History
 from chaoslab.record.log import Log
 from chaoslab.record.runs import Run
 from chaoslab.record.trial_log import Later, TrialLog
-from chaoslab.reports.folder import read
 from chaoslab.reports.gate import Gate, rule
+from chaoslab.reports.places import read
 from chaoslab.seams.gateway.controls import PATH, Bounds, Controls
 from chaoslab.seams.gateway.routes import GatewayRoute, check_reached, is_host, is_near, of_host
 from chaoslab.seams.gateway.shared import LOOK_S, Gateway

@@ -12,7 +12,7 @@ from typing import Any
 from chaoslab.core.events import PromptStarted
 from chaoslab.core.limits import Limits
 from chaoslab.record.history import History
-from chaoslab.reports.folder import read
+from chaoslab.reports.places import read
 from chaoslab.seams.gateway.routes import routes
 from chaoslab.surfaces.gateway import RunningGateway, finished, gateway, plan_of
 

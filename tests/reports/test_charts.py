@@ -53,9 +53,9 @@ from chaoslab.reports.charts.response_time import response_time
 from chaoslab.reports.charts.streams import streams
 from chaoslab.reports.charts.success_rate import success_rate
 from chaoslab.reports.charts.tool_latency import tool_latency
-from chaoslab.reports.folder import none_yet
 from chaoslab.reports.frames import Frames
 from chaoslab.reports.joined import Joined
+from chaoslab.reports.places import none_yet
 from chaoslab.reports.svg import latency
 from tests.event_parts import call_at
 from tests.reports.fake_run import TARGETS, FakeRun, ScriptedClock, stated

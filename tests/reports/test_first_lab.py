@@ -36,7 +36,7 @@ from chaoslab.core.events import (
 )
 from chaoslab.record import legacy_logs
 from chaoslab.record.history import History
-from chaoslab.reports import folder
+from chaoslab.reports import places
 from chaoslab.reports.charts import draw, overlay
 from chaoslab.reports.charts import main as charts
 from chaoslab.reports.frames import Frames
@@ -99,7 +99,7 @@ def bare(text: str) -> str:
 
 
 def test_the_newest_of_several_runs_is_told_and_the_others_are_named() -> None:
-    text = render(RunReport.of(folder.read(str(LOGS))))
+    text = render(RunReport.of(places.read(str(LOGS))))
     assert text.startswith("1 of 26 judged trials did not end well.\n\n")
     assert "\n\nrun first_lab#3 · seed not known · model not known · done after 85.7 s\n" in text
     assert bare(f"note: 3 runs are in this log, this is #3, the newest; {LOGS}#1 is the first") in bare(text)
@@ -111,7 +111,7 @@ def test_the_newest_of_several_runs_is_told_and_the_others_are_named() -> None:
 
 
 def test_what_such_a_log_does_not_tell_is_said_to_be_unknown() -> None:
-    text = render(RunReport.of(folder.read(str(LOGS))))
+    text = render(RunReport.of(places.read(str(LOGS))))
     assert "faults: not known from such a log" in text
     assert "usage: not known from such a log" in text
     assert "Nothing was stated about right answers, so none is called correct or wrong.\n" in text
@@ -120,15 +120,15 @@ def test_what_such_a_log_does_not_tell_is_said_to_be_unknown() -> None:
 
 
 def test_a_run_is_picked_by_its_number() -> None:
-    first = folder.read(f"{LOGS}#1")
+    first = places.read(f"{LOGS}#1")
     assert [e.prompt_index for _, e in first.of(PromptStarted)] == list(range(6))
-    assert folder.read(f"{LOGS / 'info.log'}#2").records[0].run == "first_lab#2"
+    assert places.read(f"{LOGS / 'info.log'}#2").records[0].run == "first_lab#2"
     with pytest.raises(LookupError, match=r"#4: this log holds 3 run\(s\), so #1 to #3"):
-        folder.read(f"{LOGS}#4")
+        places.read(f"{LOGS}#4")
 
 
 def test_a_run_that_was_killed_in_a_record_ends_there_and_the_next_begins_whole() -> None:
-    killed, newest = (folder.read(f"{LOGS}#{number}") for number in (2, 3))
+    killed, newest = (places.read(f"{LOGS}#{number}") for number in (2, 3))
     assert [e.prompt_index for _, e in killed.of(PromptStarted)] == [0, 1, 2, 3]
     assert killed.first(RunFinished) is None
     assert "not finished" in render(RunReport.of(killed))
@@ -137,7 +137,7 @@ def test_a_run_that_was_killed_in_a_record_ends_there_and_the_next_begins_whole(
 
 
 def test_every_picture_is_drawn_and_none_takes_silence_for_a_zero() -> None:
-    figures = draw(Frames(folder.read(str(LOGS))))
+    figures = draw(Frames(places.read(str(LOGS))))
     for figure in figures.values():
         check_legible(figure)
         assert "nobody injected" not in said(figure)
@@ -152,12 +152,12 @@ def test_every_picture_is_drawn_and_none_takes_silence_for_a_zero() -> None:
 
 def test_runs_of_both_labs_are_laid_over_each_other(tmp_path: Path) -> None:
     mine = History.read(FakeRun(tmp_path, prompts=25).write())
-    runs = [mine, folder.read(f"{LOGS}#1"), folder.read(f"{LOGS}#3")]
+    runs = [mine, places.read(f"{LOGS}#1"), places.read(f"{LOGS}#3")]
     figures = overlay(Joined(map(Frames, runs)))
     assert "inferred in 2 of the runs" in said(figures["mttr_vs_toxic_prob"])
     line = next(line for line in figures["success_vs_toxic_prob"].axes[0].lines if line.get_marker() == "o")
-    places = np.asarray(line.get_xdata())  # lines are drawn a little apart
-    assert places == pytest.approx([0.3], abs=0.01), "only our own run could be judged"
+    spots = np.asarray(line.get_xdata())  # lines are drawn a little apart
+    assert spots == pytest.approx([0.3], abs=0.01), "only our own run could be judged"
 
 
 def test_the_commands_take_such_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -174,7 +174,7 @@ def test_the_commands_take_such_a_folder(tmp_path: Path, capsys: pytest.CaptureF
 
 def test_such_logs_straight_in_the_folder_for_logs_are_found_too(tmp_path: Path) -> None:
     shutil.copytree(LOGS, tmp_path / "logs")
-    assert folder.read("latest", logs=tmp_path / "logs").records[0].run == "logs#3"
+    assert places.read("latest", logs=tmp_path / "logs").records[0].run == "logs#3"
 
 
 # --- which lab wrote it: the content decides ---
@@ -182,9 +182,9 @@ def test_such_logs_straight_in_the_folder_for_logs_are_found_too(tmp_path: Path)
 
 def test_our_own_logs_are_read_as_before(tmp_path: Path) -> None:
     FakeRun(tmp_path / "mine", prompts=2).write()
-    assert folder.read("mine", logs=tmp_path).has(FaultWitnessed)
+    assert places.read("mine", logs=tmp_path).has(FaultWitnessed)
     with pytest.raises(LookupError, match="'mine' is one run of this lab"):
-        folder.read("mine#2", logs=tmp_path)
+        places.read("mine#2", logs=tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -356,9 +356,9 @@ def test_what_is_no_count_of_attempts_is_not_taken_for_one(count: object, tmp_pa
 def test_other_line_ends_and_a_mark_of_utf_8_make_no_difference(tmp_path: Path) -> None:
     for path in LOGS.glob("*.log"):
         (tmp_path / path.name).write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
-    there = bare(render(RunReport.of(folder.read(str(tmp_path)))))
+    there = bare(render(RunReport.of(places.read(str(tmp_path)))))
     assert there.replace(str(tmp_path), str(LOGS)).replace(tmp_path.name, LOGS.name) == bare(
-        render(RunReport.of(folder.read(str(LOGS))))
+        render(RunReport.of(places.read(str(LOGS))))
     )
 
 

@@ -48,7 +48,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Contents:
 
 @pytest.fixture(scope="module")
 def foreign() -> Contents:
-    from chaoslab.reports.folder import read
+    from chaoslab.reports.places import read
 
     return Contents.of(read(str(FIRST_LAB)), where="first_lab")
 

@@ -170,9 +170,9 @@ def test_the_door_says_in_a_line_that_runs_are_drawn_apart(tmp_path: Path, capsy
 def test_what_the_first_lab_does_not_tell_keeps_its_runs_on_a_line_of_their_own(
     plain: History, shown: dict[str, object]
 ) -> None:
-    from chaoslab.reports import folder
+    from chaoslab.reports import places
 
-    old = [folder.read(f"{FIRST_LAB}#{number}") for number in (1, 3)]
+    old = [places.read(f"{FIRST_LAB}#{number}") for number in (1, 3)]
     mine, theirs = lines([stated(plain, **shown), *old])
     assert [run["run"] for run in theirs.runs] == [run.run for run in old]
     assert "settings not told" in theirs.label

@@ -26,8 +26,8 @@ from chaoslab.core.events import (
 )
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
-from chaoslab.reports.folder import read
 from chaoslab.reports.page import ROWS, ListBounds
+from chaoslab.reports.places import read
 from chaoslab.reports.summary import harm, render
 from tests.event_parts import call_at, fault_at
 from tests.reports.fake_run import FakeRun, ScriptedClock

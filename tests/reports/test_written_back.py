@@ -10,8 +10,8 @@ from chaoslab.cli import main
 from chaoslab.core.events import PromptFinished, PromptStarted, RunFinished, RunStarted
 from chaoslab.record.log import Log
 from chaoslab.reports import parquet
-from chaoslab.reports.folder import read
 from chaoslab.reports.frames import Frames
+from chaoslab.reports.places import read
 from tests import warm
 from tests.disk_parts import small_disk
 from tests.reports.fake_run import FakeRun

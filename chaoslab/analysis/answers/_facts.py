@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from chaoslab.analysis.answers import _amounts as amounts
-from chaoslab.analysis.answers import _notation as notation
+from chaoslab.analysis.answers import _amounts, _notation
 from chaoslab.analysis.answers._daytime import clock
 from chaoslab.analysis.answers.values import plain, tokens
 
@@ -13,7 +12,7 @@ from chaoslab.analysis.answers.values import plain, tokens
 def shows(spellings: Sequence[str], text: str) -> bool:
     """True if one of the spellings occurs in the text as whole words and whole numbers. Case, accents and spacing do
     not count, nor does the unit of an amount."""
-    read = notation.plainly(text)
+    read = _notation.plainly(text)
     if _shows(spellings, text) or (read != text and _shows(spellings, read)):
         return True
     return any(_shows([way], said) for way in spellings if (said := _as_in(str(way), read)) != read)
@@ -21,7 +20,7 @@ def shows(spellings: Sequence[str], text: str) -> bool:
 
 def _as_in(way: str, text: str) -> str:
     """The text with its times and amounts as this spelling of a fact has them."""
-    return amounts.aligned(way, clock(text, way))[1]
+    return _amounts.aligned(way, clock(text, way))[1]
 
 
 def _shows(spellings: Sequence[str], text: str) -> bool:

@@ -10,12 +10,11 @@ import unicodedata
 from functools import lru_cache
 from itertools import groupby
 
-from chaoslab.analysis.answers import _amounts as amounts
-from chaoslab.analysis.answers import _notation as notation
+from chaoslab.analysis.answers import _amounts, _notation
 from chaoslab.analysis.answers._daytime import clock
 from chaoslab.analysis.answers.values import in_iso, tokens
 
-NUMBER_WORDS = {word: f"#{number}" for word, number in notation.SMALL.items() if 2 <= number <= 12}
+NUMBER_WORDS = {word: f"#{number}" for word, number in _notation.SMALL.items() if 2 <= number <= 12}
 CURRENCIES = frozenset(["eur", "usd", "gbp", "jpy"])
 _SPELLED = {
     "eur": r"€|\beuros?\b",
@@ -65,14 +64,14 @@ _BULLET = re.compile(r"[ \t]*[-*+•‣◦▪][ \t]+\S")
 def normal(expected: str, given: str) -> tuple[list[str], list[str]]:
     """The tokens of both texts. A time or amount of the second is spelled as in the first where it is the same one."""
     one, two = _plainly(expected), _plainly(given)
-    one, two = amounts.aligned(clock(one, two), clock(two, one))
+    one, two = _amounts.aligned(clock(one, two), clock(two, one))
     return _tokens(one), _tokens(two)
 
 
 @lru_cache(maxsize=64)
 def _plainly(text: str) -> str:
     text = _SIGN.sub(_in_words, _MARKDOWN.sub(" ", text))
-    return _AT.sub(" ", in_iso(notation.plainly(text)))
+    return _AT.sub(" ", in_iso(_notation.plainly(text)))
 
 
 def _in_words(match: re.Match[str]) -> str:
@@ -83,7 +82,7 @@ def _in_words(match: re.Match[str]) -> str:
 
 
 def _tokens(text: str) -> list[str]:
-    text = _RELATION.sub(_related, re.sub(r"\bcan['’]t\b", "can not", amounts.spelled(text), flags=re.IGNORECASE))
+    text = _RELATION.sub(_related, re.sub(r"\bcan['’]t\b", "can not", _amounts.spelled(text), flags=re.IGNORECASE))
     text = _SPELLING.sub(lambda match: f" {match.lastgroup} ", text)
     text = _SYMBOL.sub(_named, text)
     found = [NUMBER_WORDS.get(token, token) for token in tokens(text)]

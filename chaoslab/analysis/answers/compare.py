@@ -14,8 +14,7 @@ from difflib import SequenceMatcher
 from enum import StrEnum
 from functools import lru_cache
 
-from chaoslab.analysis.answers import _structures as structures
-from chaoslab.analysis.answers import _words as words
+from chaoslab.analysis.answers import _structures, _words
 from chaoslab.analysis.answers._normal import as_written, normal, sorted_lists
 from chaoslab.analysis.answers._sentences import sentences, telling_sentences
 from chaoslab.analysis.answers.values import READ_MAX, is_value, plain, tokens
@@ -70,22 +69,22 @@ def compare(expected: str, given: str, *, asked: str = "", known: str = "") -> A
 
 @lru_cache(maxsize=256)
 def _compared(expected: str, given: str, asked: str, known: str) -> AnswerLikeness:
-    held = [structures.structure(text) for text in (expected, given)]
+    held = [_structures.structure(text) for text in (expected, given)]
     if held[0] is not None and held[1] is not None:
-        found = [each for each in structures.differences(held[0], held[1]) if not _same_text(each)]
+        found = [each for each in _structures.differences(held[0], held[1]) if not _same_text(each)]
         if not found:
             return AnswerLikeness(Likeness.SAME, "the same values")
-        differing = [each for each in found if not structures.of_making(each)]
+        differing = [each for each in found if not _structures.of_making(each)]
         other = bool(differing) and all(_contradicts(each, known) for each in differing)
         return AnswerLikeness(
-            Likeness.OTHER if other else Likeness.UNCLEAR, structures.differences_text(differing or found)
+            Likeness.OTHER if other else Likeness.UNCLEAR, _structures.differences_text(differing or found)
         )
     if held[0] is not None or held[1] is not None:
         return AnswerLikeness(Likeness.UNCLEAR, "only one of the two answers is structured")
     one, two = normal(expected, given)
     if one == two and one:
         return AnswerLikeness(Likeness.SAME, "the same answer in another notation")
-    idle = normal(words.IDLE.sub("", expected), words.IDLE.sub("", given))
+    idle = normal(_words.IDLE.sub("", expected), _words.IDLE.sub("", given))
     if idle[0] == idle[1] and idle[0]:
         return AnswerLikeness(Likeness.SAME, "the same answer but for idle words")
     lists = sorted_lists(expected), sorted_lists(given)
@@ -102,17 +101,17 @@ def _compared(expected: str, given: str, asked: str, known: str) -> AnswerLikene
     return _of_values(one, two, known) or _of_words(expected, given, asked, known)
 
 
-def _same_text(place: structures.Difference) -> bool:
+def _same_text(place: _structures.Difference) -> bool:
     _, one, other = place
     return isinstance(one, str) and isinstance(other, str) and compare(one, other).likeness is Likeness.SAME
 
 
-def _contradicts(place: structures.Difference, known: str) -> bool:
+def _contradicts(place: _structures.Difference, known: str) -> bool:
     """True if a place of a structured answer has another number. A flag or text may differ by an admission."""
     _, one, other = place
     if isinstance(one, str) and isinstance(other, str):
         return compare(one, other, known=known).likeness is Likeness.OTHER
-    return structures.number(one) and structures.number(other) and not set(tokens(str(other))) & set(tokens(known))
+    return _structures.number(one) and _structures.number(other) and not set(tokens(str(other))) & set(tokens(known))
 
 
 def _of_values(one: Sequence[str], two: Sequence[str], known: str) -> AnswerLikeness | None:
@@ -125,19 +124,19 @@ def _of_values(one: Sequence[str], two: Sequence[str], known: str) -> AnswerLike
     less, more = ([text[at] for at in places] for text in (one, two))
     said = f"it says {_listed(more)} instead of {_listed(less)}"
     numbers = all(one[at].startswith("#") and two[at].startswith("#") for at in places)
-    known_as = all(words.thousandfold(one[at], two[at]) for at in places) if numbers else True
+    known_as = all(_words.thousandfold(one[at], two[at]) for at in places) if numbers else True
     return None if known_as else AnswerLikeness(Likeness.OTHER, said)
 
 
 def _of_making(text: Sequence[str], at: int) -> bool:
     """True if a number counts what the agent did, such as its attempts or seconds."""
-    return bool(words.MAKING & {token.rstrip("s") for token in (*text[max(0, at - 2) : at], *text[at + 1 : at + 3])})
+    return bool(_words.MAKING & {token.rstrip("s") for token in (*text[max(0, at - 2) : at], *text[at + 1 : at + 3])})
 
 
 def _of_words(expected: str, given: str, asked: str, known: str) -> AnswerLikeness:
     """The comparison of two texts with other words, without the sentences that tell nothing of what was asked."""
     texts = [
-        telling_sentences(_SHORTENED.sub("", words.IDLE.sub("", _TIMED.sub(_minutes, text))))
+        telling_sentences(_SHORTENED.sub("", _words.IDLE.sub("", _TIMED.sub(_minutes, text))))
         for text in (expected, given)
     ]
     one, two = normal(*texts)
@@ -151,21 +150,21 @@ def _of_words(expected: str, given: str, asked: str, known: str) -> AnswerLikene
     lacking = [value for value in proving if value not in said]
     added = [value for value in said if value not in wanted and value not in asked_for]
     names = [name for text in texts for name in _names(text) if name in differing and name not in asked_for]
-    against = [word for word in differing if words.opposes(word, differing, asked_for)]
-    content = [{*words.content([token for token in each if token not in against])} for each in (one, two)]
-    shared, new = content[0] & content[1], content[1] - content[0] - {*words.content(asked_for)}
-    own = {*words.content([token for token in one if token not in asked_for])}
+    against = [word for word in differing if _words.opposes(word, differing, asked_for)]
+    content = [{*_words.content([token for token in each if token not in against])} for each in (one, two)]
+    shared, new = content[0] & content[1], content[1] - content[0] - {*_words.content(asked_for)}
+    own = {*_words.content([token for token in one if token not in asked_for])}
     if proving:  # a short answer leaves out what was asked
         most = 2 * len(shared) > max(map(len, content)) or 2 * len(shared & own) >= len(own)
     else:
-        own -= {words.stem(word) for word in against}
+        own -= {_words.stem(word) for word in against}
         most = bool(own) and own <= content[1] and 2 * len(shared) > len(content[0])
-    most = most and not (new or names) and (content[0] == content[1] or words.english(expected))
-    place = words.moved(one, two)
-    turned = not place and words.turned(one, two, against)
+    most = most and not (new or names) and (content[0] == content[1] or _words.english(expected))
+    place = _words.moved(one, two)
+    turned = not place and _words.turned(one, two, against)
     if lacking or added:  # one number in place of another
         turned = not against and [each[0][0] for each in (lacking, added) if len(each) == 1] == ["#", "#"]
-        turned = turned and not words.thousandfold(lacking[0], added[0]) and added[0] not in tokens(known)
+        turned = turned and not _words.thousandfold(lacking[0], added[0]) and added[0] not in tokens(known)
     if most and turned:
         return AnswerLikeness(Likeness.OPPOSED, f"it says the opposite or another value: {shown}")
     if lacking or added:
@@ -192,17 +191,17 @@ def echoes(expected: str, given: str, asked: str) -> bool:
     """True if an English text says what the expected one does: each of its sentences has mostly words of that and of
     the prompt, or one has nearly all of a sentence of that, and none turns a meaning round or tells of trouble."""
     own, parts = normal(expected, expected)[0], sentences(given)
-    if not words.english(expected) or structures.structure(given) is not None or len(parts) > PARTS_MAX:
+    if not _words.english(expected) or _structures.structure(given) is not None or len(parts) > PARTS_MAX:
         return False
-    known = {words.stem(token) for token in (*own, *normal(asked, asked)[0])}
-    twins = [{*words.content(normal(part, part)[0])} for part in sentences(expected)]
+    known = {_words.stem(token) for token in (*own, *normal(asked, asked)[0])}
+    twins = [{*_words.content(normal(part, part)[0])} for part in sentences(expected)]
     claimed, only = False, bool(parts)
     for part in parts:
-        said = [token for token in normal(expected, _SHORTENED.sub("", part))[1] if token not in words.PLAIN]
-        new = Counter(token for token in said if words.stem(token) not in known)
-        if any(token in words.TROUBLE or (words.opposes(token, new) and token != "one") for token in new):
+        said = [token for token in normal(expected, _SHORTENED.sub("", part))[1] if token not in _words.PLAIN]
+        new = Counter(token for token in said if _words.stem(token) not in known)
+        if any(token in _words.TROUBLE or (_words.opposes(token, new) and token != "one") for token in new):
             return False
-        content = {*words.content(said)}
+        content = {*_words.content(said)}
         claimed = claimed or any(len(twin) > 1 and 4 * len(twin & content) > 3 * len(twin) for twin in twins)
         only = only and bool(content) and 3 * new.total() < len(said)
     return claimed or only

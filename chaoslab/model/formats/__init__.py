@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from chaoslab.base.identity import parsed
+from chaoslab.core.answers import UNREAD
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.model.formats.anthropic_messages import AnthropicMessages
 from chaoslab.model.formats.bedrock import Bedrock
 from chaoslab.model.formats.cohere import Cohere
-from chaoslab.model.formats.common import UNREAD, Format, ModelRefused
+from chaoslab.model.formats.common import Format, ModelRefused
 from chaoslab.model.formats.gemini import Gemini
 from chaoslab.model.formats.openai_chat import GroqChat, MistralChat, OpenaiChat
 from chaoslab.model.formats.openai_responses import OpenaiResponses

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from chaoslab.core.answers import AnswerContent, Answers, FunctionCall, halves, new_id, pieces, text_of
+from chaoslab.core.answers import AnswerContent, Answers, ReadAnswer, halves, new_id, pieces
 from chaoslab.core.dialog import TOOL, Dialog
 from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
 from chaoslab.core.stream import spelt_event, type_of
@@ -55,19 +55,38 @@ class AnthropicAnswers(Answers):
     """Answers that are a list of blocks. The arguments of a streamed call are text, those of a whole one an object."""
 
     _stops: ClassVar = {"length": "max_tokens", "content_filter": "refusal"}
+    objects, without = (True, False), "{}"
 
-    def said(self, value: Any) -> AnswerContent | None:
-        if (
-            not isinstance(value, Mapping)
-            or value.get("type") != "message"
-            or not isinstance(value.get("content"), list)
-        ):
-            return None
-        blocks = [block for block in value["content"] if isinstance(block, Mapping)]
-        text = "".join(text_of(block.get("text")) for block in blocks if block.get("type") == "text")
-        calls = (block for block in blocks if block.get("type") == "tool_use")
-        made = (FunctionCall(str(call.get("name")), common.spelt(call.get("input")), call) for call in calls)
-        return AnswerContent(text, tuple(made), objects=True)
+    def hear(self, heard: ReadAnswer, value: Any) -> None:
+        self._begun(heard, value)
+        for number, block in enumerate(value["content"]):
+            if block["type"] == "text":
+                heard.text += block["text"]
+            elif block["type"] == "tool_use":
+                heard.called(number, block["name"], common.spelt(block["input"]), block)
+        heard.ended(value.get("stop_reason"))
+
+    def hear_event(self, heard: ReadAnswer, value: Any) -> None:
+        kind = value["type"]
+        if kind == "message_start":
+            self._begun(heard, value["message"])
+        elif kind == "content_block_start" and value["content_block"]["type"] == "tool_use":
+            heard.called(value["index"], value["content_block"]["name"], "", value["content_block"])
+        elif kind == "content_block_delta":
+            delta = value["delta"]
+            if delta["type"] == "text_delta":
+                heard.text += delta["text"]
+            elif delta["type"] == "input_json_delta" and value["index"] in heard.calls:
+                heard.called(value["index"], "", delta["partial_json"])
+        elif kind == "message_delta":
+            heard.counted(None, (value.get("usage") or {}).get("output_tokens"))
+            heard.ended(value["delta"].get("stop_reason"))
+
+    @staticmethod
+    def _begun(heard: ReadAnswer, message: Mapping[str, Any]) -> None:
+        usage = message.get("usage") or {}
+        heard.model = str(message.get("model") or "")
+        heard.counted(usage.get("input_tokens"), usage.get("output_tokens"))
 
     def with_said(self, value: Any, said: AnswerContent) -> dict[str, Any]:
         blocks: list[dict[str, Any]] = [{"type": "text", "text": said.text}] if said.text else []
@@ -78,21 +97,6 @@ class AnthropicAnswers(Answers):
 
     def _stop(self, said: AnswerContent) -> str:
         return self._stops.get(said.finish) or ("tool_use" if said.calls else "end_turn")
-
-    def content_of(self, events: Sequence[Any]) -> AnswerContent | None:
-        text, finished = "", False
-        blocks: dict[Any, tuple[Mapping[str, Any], list[str]]] = {}
-        for event in events:
-            delta = event.get("delta") or {}
-            if event["type"] == "content_block_start" and event["content_block"]["type"] == "tool_use":
-                blocks[event["index"]] = event["content_block"], []
-            elif delta.get("type") == "text_delta":
-                text += delta["text"]
-            elif delta.get("type") == "input_json_delta" and event["index"] in blocks:
-                blocks[event["index"]][1].append(delta["partial_json"])
-            finished = finished or bool(delta.get("stop_reason"))
-        calls = (FunctionCall(str(block["name"]), "".join(said) or "{}", block) for block, said in blocks.values())
-        return AnswerContent(text, tuple(calls)) if finished else None
 
     def retold(self, events: Sequence[Any], said: AnswerContent) -> Iterator[dict[str, Any]]:
         yield from (event for event in events if event["type"] == "message_start")
@@ -246,34 +250,6 @@ class AnthropicMessages(common.Format):
 
     def model(self, name: str) -> Any:
         return {"type": "model", "id": name, "display_name": name, "created_at": "1970-01-01T00:00:00Z"}
-
-    def hear(self, heard: common.ReadAnswer, value: Any) -> None:
-        heard.model = str(value["model"])
-        heard.counted(value["usage"].get("input_tokens"), value["usage"].get("output_tokens"))
-        for number, block in enumerate(value["content"]):
-            if block["type"] == "text":
-                heard.text += block["text"]
-            elif block["type"] == "tool_use":
-                heard.called(number, block["name"], common.spelt(block["input"]))
-        heard.ended(value.get("stop_reason"))
-
-    def hear_event(self, heard: common.ReadAnswer, value: Any) -> None:
-        kind = value["type"]
-        if kind == "message_start":
-            message = value["message"]
-            heard.model = str(message["model"])
-            heard.counted(message["usage"].get("input_tokens"), message["usage"].get("output_tokens"))
-        elif kind == "content_block_start" and value["content_block"]["type"] == "tool_use":
-            heard.called(value["index"], value["content_block"]["name"], "")
-        elif kind == "content_block_delta":
-            delta = value["delta"]
-            if delta["type"] == "text_delta":
-                heard.text += delta["text"]
-            elif delta["type"] == "input_json_delta":
-                heard.called(value["index"], "", delta["partial_json"])
-        elif kind == "message_delta":
-            heard.counted(None, value["usage"].get("output_tokens"))
-            heard.ended(value["delta"].get("stop_reason"))
 
 
 def _usage(tokens_in: int, tokens_out: int) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 from chaoslab.base.identity import digest, parsed
 from chaoslab.base.json_text import value_of
-from chaoslab.core.answers import AnswerContent, Answers, FunctionCall, halves, new_id, pieces, text_of
+from chaoslab.core.answers import UNREAD, AnswerContent, Answers, ReadAnswer, halves, new_id, pieces
 from chaoslab.core.dialog import TOOL, Dialog
 from chaoslab.core.frames import FRAMES, FrameCutter, frame, payload_of
 from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
@@ -52,13 +52,27 @@ class BedrockAnswers(Answers):
     """Answers that are a list of blocks, with objects as arguments. A streamed one passes as it is: its events are
     binary."""
 
-    def said(self, value: Any) -> AnswerContent | None:
-        blocks = self._blocks(value)
-        if blocks is None:
-            return None
-        calls = [block["toolUse"] for block in blocks if isinstance(block.get("toolUse"), Mapping)]
-        made = (FunctionCall(str(call.get("name")), common.spelt(call.get("input")), call) for call in calls)
-        return AnswerContent("".join(text_of(block.get("text")) for block in blocks), tuple(made), objects=True)
+    objects = (True, False)
+
+    def hear(self, heard: ReadAnswer, value: Any) -> None:
+        usage = value.get("usage") or {}
+        heard.counted(usage.get("inputTokens"), usage.get("outputTokens"))
+        for number, block in enumerate(value["output"]["message"]["content"]):
+            heard.text += block.get("text") or ""
+            if use := block.get("toolUse"):
+                heard.called(number, use["name"], common.spelt(use["input"]), use)
+        heard.ended(value.get("stopReason"))
+
+    def hear_event(self, heard: ReadAnswer, value: Any) -> None:
+        index, start, delta = value.get("contentBlockIndex"), value.get("start") or {}, value.get("delta") or {}
+        if use := start.get("toolUse"):
+            heard.called(index, use["name"], "")
+        heard.text += delta.get("text") or ""
+        if use := delta.get("toolUse"):
+            heard.called(index, "", use["input"])
+        usage = value.get("usage") or {}
+        heard.counted(usage.get("inputTokens"), usage.get("outputTokens"))
+        heard.ended(value.get("stopReason"))
 
     def with_said(self, value: Any, said: AnswerContent) -> dict[str, Any]:
         blocks: list[dict[str, Any]] = [{"text": said.text}] if said.text else []
@@ -87,14 +101,6 @@ class BedrockAnswers(Answers):
         return frame("modelStreamErrorException", said, exception=True)
 
     ping = frame("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": ""}})
-
-    @staticmethod
-    def _blocks(value: Any) -> list[Mapping[str, Any]] | None:
-        try:
-            blocks = value["output"]["message"]["content"]
-        except (LookupError, TypeError):
-            return None
-        return [block for block in blocks if isinstance(block, Mapping)] if isinstance(blocks, list) else None
 
 
 class Bedrock(common.Format):
@@ -185,32 +191,12 @@ class Bedrock(common.Format):
     def model(self, name: str) -> Any:
         return {"modelId": name, "modelName": name, "providerName": "chaoslab"}
 
-    def hear(self, heard: common.ReadAnswer, value: Any) -> None:
-        usage = value.get("usage") or {}
-        heard.counted(usage.get("inputTokens"), usage.get("outputTokens"))
-        for number, block in enumerate(value["output"]["message"]["content"]):
-            heard.text += block.get("text") or ""
-            if use := block.get("toolUse"):
-                heard.called(number, use["name"], common.spelt(use["input"]))
-        heard.ended(value.get("stopReason"))
-
-    def hear_event(self, heard: common.ReadAnswer, value: Any) -> None:
-        index, start, delta = value.get("contentBlockIndex"), value.get("start") or {}, value.get("delta") or {}
-        if use := start.get("toolUse"):
-            heard.called(index, use["name"], "")
-        heard.text += delta.get("text") or ""
-        if use := delta.get("toolUse"):
-            heard.called(index, "", use["input"])
-        usage = value.get("usage") or {}
-        heard.counted(usage.get("inputTokens"), usage.get("outputTokens"))
-        heard.ended(value.get("stopReason"))
-
-    def read_stream(self, body: bytes) -> common.ReadAnswer:
-        heard = common.ReadAnswer()
+    def read_stream(self, body: bytes) -> ReadAnswer:
+        heard = ReadAnswer()
         for event in FrameCutter().feed(body):
             try:
-                self.hear_event(heard, value_of(payload_of(event)))
-            except common.UNREAD:
+                self.dialog.answers.hear_event(heard, value_of(payload_of(event)))
+            except UNREAD:
                 continue
         return heard
 

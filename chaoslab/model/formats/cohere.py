@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from chaoslab.core.answers import AnswerContent, Answers, FunctionCall, halves, new_id, pieces
+from chaoslab.core.answers import AnswerContent, Answers, FunctionCall, ReadAnswer, halves, new_id, pieces
 from chaoslab.core.dialog import Dialog
 from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
 from chaoslab.core.stream import json_of, spelt_event
@@ -14,7 +14,6 @@ from chaoslab.model.formats.common import (
     Format,
     ModelAnswer,
     ModelRefused,
-    ReadAnswer,
     text_in,
     with_headers,
 )
@@ -40,14 +39,31 @@ _FINISHES = {"length": "MAX_TOKENS", "content_filter": "ERROR"}
 class CohereAnswers(Answers):
     """Answers with a list of parts of text, and calls as OpenAI has them."""
 
-    def said(self, value: Any) -> AnswerContent | None:
-        message = value.get("message") if isinstance(value, Mapping) else None
-        if not isinstance(message, Mapping):
-            return None
-        calls = [each for each in message.get("tool_calls") or () if isinstance(each, Mapping)]
-        named = [(call, call.get("function") or {}) for call in calls]
-        made = tuple(FunctionCall(str(f.get("name")), str(f.get("arguments")), call) for call, f in named)
-        return AnswerContent(text_in(message.get("content")), made)
+    def hear(self, heard: ReadAnswer, value: Any) -> None:
+        self._counted(heard, value)
+        message = value["message"]
+        heard.text = text_in(message.get("content"))
+        for number, call in enumerate(message.get("tool_calls") or ()):
+            heard.called(number, call["function"]["name"], call["function"]["arguments"], call)
+        heard.ended(value.get("finish_reason"))
+
+    def hear_event(self, heard: ReadAnswer, value: Any) -> None:
+        delta = value.get("delta") or {}
+        message = delta.get("message") or {}
+        kind = value["type"]
+        if kind == "content-delta":
+            heard.text += message["content"].get("text") or ""
+        elif kind in ("tool-call-start", "tool-call-delta"):
+            call = message["tool_calls"]
+            heard.called(value["index"], call["function"].get("name"), call["function"].get("arguments"), call)
+        elif kind == "message-end":
+            self._counted(heard, delta)
+            heard.ended(delta.get("finish_reason"))
+
+    @staticmethod
+    def _counted(heard: ReadAnswer, value: Mapping[str, Any]) -> None:
+        used = (value.get("usage") or {}).get("tokens") or {}
+        heard.counted(used.get("input_tokens"), used.get("output_tokens"))
 
     def with_said(self, value: Any, said: AnswerContent) -> dict[str, Any]:
         message = {key: each for key, each in value["message"].items() if key not in ("content", "tool_calls")}
@@ -56,22 +72,6 @@ class CohereAnswers(Answers):
         if said.calls:
             message["tool_calls"] = [_call(call, said.calls, number) for number, call in enumerate(said.calls)]
         return {**value, "message": message, "finish_reason": _finish(said.finish, called=bool(said.calls))}
-
-    def content_of(self, events: Sequence[Any]) -> AnswerContent | None:
-        text, finished = "", False
-        calls: dict[Any, tuple[Mapping[str, Any], list[str]]] = {}
-        for event in events:
-            message = (event.get("delta") or {}).get("message") or {}
-            if event["type"] == "content-delta":
-                text += message["content"].get("text") or ""
-            elif event["type"] == "tool-call-start":
-                native = message["tool_calls"]
-                calls[event["index"]] = native, [native["function"].get("arguments") or ""]
-            elif event["type"] == "tool-call-delta":
-                calls[event["index"]][1].append(message["tool_calls"]["function"]["arguments"])
-            finished = finished or event["type"] == "message-end"
-        made = (FunctionCall(str(call["function"]["name"]), "".join(said), call) for call, said in calls.values())
-        return AnswerContent(text, tuple(made)) if finished else None
 
     def retold(self, events: Sequence[Any], said: AnswerContent) -> Iterator[dict[str, Any]]:
         yield from (event for event in events if event["type"] == "message-start")
@@ -134,32 +134,6 @@ class Cohere(Format):
 
     def model(self, name: str) -> Any:
         return {"name": name, "endpoints": ["chat"], "context_length": 131072}
-
-    def hear(self, heard: ReadAnswer, value: Any) -> None:
-        self._counted(heard, value)
-        message = value["message"]
-        heard.text = text_in(message.get("content"))
-        for number, call in enumerate(message.get("tool_calls") or ()):
-            heard.called(number, call["function"]["name"], call["function"]["arguments"])
-        heard.ended(value.get("finish_reason"))
-
-    def hear_event(self, heard: ReadAnswer, value: Any) -> None:
-        delta = value.get("delta") or {}
-        message = delta.get("message") or {}
-        kind = value["type"]
-        if kind == "content-delta":
-            heard.text += message["content"].get("text") or ""
-        elif kind in ("tool-call-start", "tool-call-delta"):
-            said = message["tool_calls"]["function"]
-            heard.called(value["index"], said.get("name"), said.get("arguments"))
-        elif kind == "message-end":
-            self._counted(heard, delta)
-            heard.ended(delta.get("finish_reason"))
-
-    @staticmethod
-    def _counted(heard: ReadAnswer, value: Mapping[str, Any]) -> None:
-        used = (value.get("usage") or {}).get("tokens") or {}
-        heard.counted(used.get("input_tokens"), used.get("output_tokens"))
 
 
 def _text(content: Any) -> Any:

@@ -5,13 +5,14 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
 from chaoslab.base.identity import digest, parsed
 from chaoslab.base.json_text import value_of
 from chaoslab.base.phrases import phrase
+from chaoslab.core.answers import UNREAD, ReadAnswer
 from chaoslab.core.dialog import CHAT, Dialog
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.core.stream import EVENT_STREAM, Events, data_of
@@ -19,8 +20,6 @@ from chaoslab.model._chat import ChatReply, text_of
 from chaoslab.model._completion import tokens
 
 spelt = json.JSONEncoder(ensure_ascii=False).encode
-UNREAD = (ValueError, RecursionError, LookupError, TypeError, AttributeError)
-"""The errors that reading an answer of another form raises."""
 QUOTA = 402
 """The status under which a format keeps its reply for an account without credit, whatever that reply's own status."""
 
@@ -77,47 +76,6 @@ class ModelAnswer:
         return tokens(self.reply.content) + (tokens(calls) if calls else 0)
 
 
-@dataclass
-class ReadAnswer:
-    """A model's answer as the lab reads it, as far as it came. The tokens are None if the answer did not state them.
-    `finished`: it ended as the model meant it to."""
-
-    model: str = ""
-    tokens_in: int | None = None
-    tokens_out: int | None = None
-    text: str = ""
-    calls: dict[Any, list[str]] = field(default_factory=dict)
-    """Name and arguments of each call."""
-    finished: bool = False
-    reason: str = ""
-    """The reason that the provider states for the answer's end, such as "stop"; empty if it states none."""
-
-    @property
-    def said(self) -> str:
-        """The text and the calls in words."""
-        made = ", ".join(f"{name}({arguments})" for name, arguments in self.calls.values())
-        return " ".join(filter(None, (self.text, f"calls {made}" if made else "")))
-
-    def called(self, key: Any, name: Any, arguments: Any) -> None:
-        """Adds a call, or a part of one."""
-        made = self.calls.setdefault(key, ["", ""])
-        for place, said in enumerate((name, arguments)):
-            if isinstance(said, str):
-                made[place] += said
-
-    def ended(self, reason: Any) -> None:
-        """Takes the reason of the answer's end, if a part of the answer states one."""
-        if reason:
-            self.finished, self.reason = True, str(reason)
-
-    def counted(self, tokens_in: Any, tokens_out: Any) -> None:
-        """Takes the tokens that the answer states; what is no count is left out."""
-        if type(tokens_in) is int:
-            self.tokens_in = tokens_in
-        if type(tokens_out) is int:
-            self.tokens_out = tokens_out
-
-
 class Format(ABC):
     """One format of a model's API: it reads requests into a `Chat`, writes a `ModelAnswer` as the real service does."""
 
@@ -161,14 +119,6 @@ class Format(ABC):
     def model(self, name: str) -> Any:
         """The JSON of one model."""
 
-    @abstractmethod
-    def hear(self, heard: ReadAnswer, value: Any) -> None:
-        """Takes a whole reply's JSON. Raises LookupError, TypeError, AttributeError: it has another form."""
-
-    @abstractmethod
-    def hear_event(self, heard: ReadAnswer, value: Any) -> None:
-        """Takes the JSON of an event of a stream; raises as `hear` does."""
-
     def question_digest(self, path: str, body: bytes) -> str:  # noqa: ARG002
         """A digest of what a request asks for, by which a log's answers are found. The body alone says it, as in the
         logs of the lab's own agent. Raises ValueError: the body is no JSON."""
@@ -204,7 +154,7 @@ class Format(ABC):
         """Reads a whole reply by its JSON. One that cannot be read says nothing."""
         heard = ReadAnswer()
         with suppress(*UNREAD):
-            self.hear(heard, value)
+            self.dialog.answers.hear(heard, value)
         return heard
 
     def read_stream(self, body: bytes) -> ReadAnswer:
@@ -213,7 +163,7 @@ class Format(ABC):
         for event in Events().feed(body):
             if data := data_of(event):
                 try:
-                    self.hear_event(heard, value_of(data.decode()))
+                    self.dialog.answers.hear_event(heard, value_of(data.decode()))
                 except UNREAD:
                     continue  # its reader gets it as it is
         return heard

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from urllib.parse import parse_qs, unquote
 
 from chaoslab.base.identity import digest, parsed
-from chaoslab.core.answers import AnswerContent, Answers, FunctionCall, pieces, text_of
+from chaoslab.core.answers import AnswerContent, Answers, ReadAnswer, pieces
 from chaoslab.core.dialog import TOOL, Dialog
 from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
 from chaoslab.core.stream import json_of, spelt_event
@@ -63,17 +63,25 @@ class GeminiAnswers(Answers):
     """Answers that are the parts of the first candidate. Each event of a streamed one has some of them."""
 
     _finishes: ClassVar = {"length": "MAX_TOKENS", "content_filter": "SAFETY"}
+    objects = (True, True)
 
-    def said(self, value: Any) -> AnswerContent | None:
-        candidates = value.get("candidates") if isinstance(value, Mapping) else None
-        first = candidates[0] if isinstance(candidates, list) and candidates else None
-        content = first.get("content") if isinstance(first, Mapping) else None
-        if not isinstance(content, Mapping):
-            return None
-        parts = [part for part in content.get("parts") or () if isinstance(part, Mapping)]
-        calls = [(part, part["functionCall"]) for part in parts if isinstance(part.get("functionCall"), Mapping)]
-        made = (FunctionCall(str(call.get("name")), common.spelt(call.get("args") or {}), part) for part, call in calls)
-        return AnswerContent("".join(text_of(part.get("text")) for part in parts), tuple(made), objects=True)
+    def hear(self, heard: ReadAnswer, value: Any) -> None:
+        for each in value if isinstance(value, list) else [value]:
+            self.hear_event(heard, each)
+        if isinstance(value, Mapping) and not isinstance(_candidate(value).get("content"), Mapping):
+            raise LookupError("content")
+
+    def hear_event(self, heard: ReadAnswer, value: Any) -> None:
+        heard.model = str(value.get("modelVersion") or heard.model)
+        usage = value.get("usageMetadata") or {}
+        heard.counted(usage.get("promptTokenCount"), usage.get("candidatesTokenCount"))
+        candidate = _candidate(value)
+        for part in (candidate.get("content") or {}).get("parts") or ():
+            if "text" in part:
+                heard.text += part["text"]
+            elif call := part.get("functionCall"):
+                heard.called(len(heard.calls), call["name"], common.spelt(call.get("args") or {}), part)
+        heard.ended(candidate.get("finishReason"))
 
     def with_said(self, value: Any, said: AnswerContent) -> dict[str, Any]:
         first = value["candidates"][0]
@@ -87,9 +95,6 @@ class GeminiAnswers(Answers):
             **value,
             "candidates": [{**first, "content": {**first["content"], "parts": parts}, "finishReason": finish}],
         }
-
-    def content_of(self, events: Sequence[Any]) -> AnswerContent | None:
-        return self.said(self._joined(events)) if events and _candidate(events[-1]).get("finishReason") else None
 
     def retold(self, events: Sequence[Any], said: AnswerContent) -> Iterator[dict[str, Any]]:
         whole = self.with_said(self._joined(events), said)
@@ -232,22 +237,6 @@ class Gemini(common.Format):
             "name": f"models/{name}", "version": "001", "displayName": name, "inputTokenLimit": 131072,
             "outputTokenLimit": 8192, "supportedGenerationMethods": ["generateContent", "countTokens"],
         }  # fmt: skip
-
-    def hear(self, heard: common.ReadAnswer, value: Any) -> None:
-        for each in value if isinstance(value, list) else [value]:
-            self.hear_event(heard, each)
-
-    def hear_event(self, heard: common.ReadAnswer, value: Any) -> None:
-        heard.model = str(value.get("modelVersion") or heard.model)
-        usage = value.get("usageMetadata") or {}
-        heard.counted(usage.get("promptTokenCount"), usage.get("candidatesTokenCount"))
-        candidate = value["candidates"][0]
-        for part in (candidate.get("content") or {}).get("parts") or ():
-            if "text" in part:
-                heard.text += part["text"]
-            elif call := part.get("functionCall"):
-                heard.called(len(heard.calls), call["name"], common.spelt(call.get("args") or {}))
-        heard.ended(candidate.get("finishReason"))
 
 
 PARAMETERS = ("parameters", "parametersJsonSchema", "parameters_json_schema")

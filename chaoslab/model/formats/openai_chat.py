@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
-from chaoslab.model import _errors as groq
+from chaoslab.model import _errors
 from chaoslab.model._completion import Completion, wrong
-from chaoslab.model.formats.common import QUOTA, Chat, Format, ModelAnswer, ModelRefused, ReadAnswer, with_headers
+from chaoslab.model.formats.common import QUOTA, Chat, Format, ModelAnswer, ModelRefused, with_headers
 
 
 def error(status: int, message: str, kind: str, code: str | None = None, param: str | None = None) -> ErrorReply:
@@ -117,35 +117,12 @@ class OpenaiChat(Format):
     def model(self, name: str) -> Any:
         return {"id": name, "object": "model", "created": 0, "owned_by": "chaoslab"}
 
-    def hear(self, heard: ReadAnswer, value: Any) -> None:
-        heard.model = str(value["model"])
-        usage = value.get("usage") or {}
-        heard.counted(usage.get("prompt_tokens"), usage.get("completion_tokens"))
-        choice = value["choices"][0]
-        heard.ended(choice.get("finish_reason"))
-        message = choice["message"]
-        heard.text = message.get("content") or ""
-        for number, call in enumerate(message.get("tool_calls") or ()):
-            heard.called(number, call["function"]["name"], call["function"]["arguments"])
-
-    def hear_event(self, heard: ReadAnswer, value: Any) -> None:
-        heard.model = str(value.get("model") or heard.model)
-        usage = value.get("usage") or (value.get("x_groq") or {}).get("usage") or {}
-        heard.counted(usage.get("prompt_tokens"), usage.get("completion_tokens"))
-        for choice in value.get("choices") or ():
-            heard.ended(choice.get("finish_reason"))
-            delta = choice.get("delta") or {}
-            heard.text += delta.get("content") or ""
-            for call in delta.get("tool_calls") or ():
-                made = call.get("function") or {}
-                heard.called(call.get("index"), made.get("name"), made.get("arguments"))
-
 
 class GroqChat(OpenaiChat):
     """`POST /openai/v1/chat/completions`, with what Groq adds."""
 
     name = "Groq chat completions"
-    known = groq.ERRORS | {QUOTA: groq.INSUFFICIENT_QUOTA}
+    known = _errors.ERRORS | {QUOTA: _errors.INSUFFICIENT_QUOTA}
 
     def serves(self, path: str) -> bool:
         return path == "/openai/v1/chat/completions"
@@ -158,7 +135,7 @@ class GroqChat(OpenaiChat):
 
     def refusal(self, status: int, message: str, code: str | None = None) -> ErrorReply:
         kind = "internal_server_error" if status >= 500 else "invalid_request_error"
-        return groq.refusal(status, message, kind, code)
+        return _errors.refusal(status, message, kind, code)
 
 
 class MistralChat(OpenaiChat):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from chaoslab.core.answers import CHAT_FAILED, AnswerContent, Answers, FunctionCall, halves, new_id, pieces, text_of
+from chaoslab.core.answers import CHAT_FAILED, AnswerContent, Answers, ReadAnswer, halves, new_id, pieces
 from chaoslab.core.dialog import TOOL, Dialog
 from chaoslab.core.service_spec import CONTEXT_LENGTH
 from chaoslab.core.stream import spelt_event, type_of
@@ -37,20 +37,31 @@ class ResponsesAnswers(Answers):
 
     _reasons: ClassVar = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
-    def said(self, value: Any) -> AnswerContent | None:
-        if (
-            not isinstance(value, Mapping)
-            or value.get("object") != "response"
-            or not isinstance(value.get("output"), list)
-        ):
-            return None
-        items = [item for item in value["output"] if isinstance(item, Mapping)]
-        parts = [part for item in items if item.get("type") == "message" for part in item.get("content") or ()]
-        text = "".join(text_of(part.get("text")) for part in parts if isinstance(part, Mapping))
-        calls = (item for item in items if item.get("type") == "function_call")
-        return AnswerContent(
-            text, tuple(FunctionCall(str(call.get("name")), str(call.get("arguments")), call) for call in calls)
-        )
+    def hear(self, heard: ReadAnswer, value: Any) -> None:
+        heard.model = str(value.get("model") or heard.model)
+        usage = value.get("usage") or {}
+        heard.counted(usage.get("input_tokens"), usage.get("output_tokens"))
+        heard.finished = value.get("status") == "completed"
+        heard.reason = str((value.get("incomplete_details") or {}).get("reason") or value.get("status"))
+        heard.text, heard.calls, heard.natives = "", {}, {}
+        for number, item in enumerate(value["output"]):
+            if item["type"] == "message":
+                heard.text += common.text_in(item["content"])
+            elif item["type"] == "function_call":
+                heard.called(number, item["name"], item["arguments"], item)
+
+    def hear_event(self, heard: ReadAnswer, value: Any) -> None:
+        kind = value["type"]
+        if kind == "response.output_text.delta":
+            heard.text += value["delta"]
+        elif kind == "response.output_item.added" and value["item"]["type"] == "function_call":
+            heard.called(value["output_index"], value["item"]["name"], "")
+        elif kind == "response.function_call_arguments.delta":
+            heard.called(value["output_index"], "", value["delta"])
+        elif kind == "response.created":
+            heard.model = str(value["response"].get("model") or "")
+        elif kind in LAST:
+            self.hear(heard, value["response"])
 
     def with_said(self, value: Any, said: AnswerContent) -> dict[str, Any]:
         items: list[dict[str, Any]] = []
@@ -68,9 +79,6 @@ class ResponsesAnswers(Answers):
             {"status": "incomplete", "incomplete_details": {"reason": reason}} if reason else {"status": "completed"}
         )
         return {**value, "output": items, **ended}
-
-    def content_of(self, events: Sequence[Any]) -> AnswerContent | None:
-        return self.said(events[-1]["response"]) if events and events[-1]["type"] in LAST else None
 
     def retold(self, events: Sequence[Any], said: AnswerContent) -> Iterator[dict[str, Any]]:
         response = self.with_said(events[-1]["response"], said)
@@ -199,32 +207,6 @@ class OpenaiResponses(OpenaiChat):
         for index, item in enumerate(output):
             yield from _item_events(index, item)
         yield "response.completed", {"response": self._response(answer, output)}
-
-    def hear(self, heard: common.ReadAnswer, value: Any) -> None:
-        heard.model = str(value["model"])
-        usage = value.get("usage") or {}
-        heard.counted(usage.get("input_tokens"), usage.get("output_tokens"))
-        heard.finished = value["status"] == "completed"
-        heard.reason = str((value.get("incomplete_details") or {}).get("reason") or value["status"])
-        heard.text, heard.calls = "", {}
-        for number, item in enumerate(value["output"]):
-            if item["type"] == "message":
-                heard.text += common.text_in(item["content"])
-            elif item["type"] == "function_call":
-                heard.called(number, item["name"], item["arguments"])
-
-    def hear_event(self, heard: common.ReadAnswer, value: Any) -> None:
-        kind = value["type"]
-        if kind == "response.output_text.delta":
-            heard.text += value["delta"]
-        elif kind == "response.output_item.added" and value["item"]["type"] == "function_call":
-            heard.called(value["output_index"], value["item"]["name"], "")
-        elif kind == "response.function_call_arguments.delta":
-            heard.called(value["output_index"], "", value["delta"])
-        elif kind == "response.created":
-            heard.model = str(value["response"]["model"])
-        elif kind == "response.completed":
-            self.hear(heard, value["response"])
 
 
 def _items(given: Any) -> list[Mapping[str, Any]]:

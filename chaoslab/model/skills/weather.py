@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from chaoslab.model import _conditions as conditions
+from chaoslab.model import _conditions
 from chaoslab.model._story import Ask, CouldNot, Draft, Step, StepResult, Story
 from chaoslab.model.skills.search import looked_up
 
@@ -180,8 +180,8 @@ def result_of(reply: Any, city: str, clause: str, *, degrees_f: float | None = N
         answer = "yes" if wet(str(sky), asked[1]) else "no"
         more.append(f"{answer}, it is {'' if answer == 'yes' else 'not '}{asked[1].lower()}ing")
     number = re.search(r"-?\d+(?:\.\d+)?", clause)
-    if degrees is not None and number and re.match(r"is\b", clause, re.I) and conditions.LIMIT.search(clause):
-        holds = conditions.condition(clause)(StepResult("", numbers=(degrees,)))
+    if degrees is not None and number and re.match(r"is\b", clause, re.I) and _conditions.LIMIT.search(clause):
+        holds = _conditions.condition(clause)(StepResult("", numbers=(degrees,)))
         more.append("yes, it is" if holds else "no, it is not")
     if re.search(r"\b(?:tomorrow|next week|weekend|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b", clause, re.I):
         more.append("that is the weather now, for I have no forecast")

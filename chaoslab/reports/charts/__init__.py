@@ -25,8 +25,8 @@ from chaoslab.base.files import replacing
 from chaoslab.base.interrupts import heard_outside_imports
 from chaoslab.reports.charts._style import blank, nothing, sign
 from chaoslab.reports.charts.series import AXIS, Axis, axis_of, knobs, lines, of_levels, rows, said, states
-from chaoslab.reports.folder import LATEST, LOGS, charts_of
 from chaoslab.reports.levels import pooled
+from chaoslab.reports.places import LATEST, LOGS, charts_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -212,7 +212,7 @@ def put(
 def main(names: Sequence[str] = (), *, out: Path | None = None, logs: Path = LOGS) -> int:
     """Draws the named runs, by default the latest; several are drawn over each other. Returns 0, or with one line
     on the error 2, or 3 if the disk is full."""
-    from chaoslab.reports import _kept as kept
+    from chaoslab.reports import _kept
     from chaoslab.reports.joined import Joined
 
     names = names or [LATEST]
@@ -220,7 +220,7 @@ def main(names: Sequence[str] = (), *, out: Path | None = None, logs: Path = LOG
     apart = ""
 
     def frames_of(name: str) -> Frames:
-        run = kept.frames_of(name, logs=logs)
+        run = _kept.frames_of(name, logs=logs)
         notes.extend(f"{name}: {note}" if len(names) > 1 else note for note in run.measures.notes)
         return run
 

@@ -24,7 +24,7 @@ from chaoslab.reports.contents._rows import TrialRow, order, poor, rows
 from chaoslab.reports.contents.advice import Advice, advice
 from chaoslab.reports.contents.headline import Harm, Headline, harms, headline
 from chaoslab.reports.contents.parts import REAL_TIME, Section, parts
-from chaoslab.reports.folder import LOGS, reported
+from chaoslab.reports.places import LOGS, reported
 from chaoslab.reports.text import visible
 
 NAME, ASKED = 200, 1000

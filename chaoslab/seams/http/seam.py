@@ -27,8 +27,7 @@ from chaoslab.core.plan import HITS, SPARED, Candidates, Decision, Plan
 from chaoslab.core.service_spec import TROUBLE
 from chaoslab.core.stream import Parts, Streamed
 from chaoslab.record.log import Log
-from chaoslab.seams import _client_retry as client_retry
-from chaoslab.seams import _trace_context as trace_context
+from chaoslab.seams import _client_retry, _trace_context
 from chaoslab.seams._replied import replied
 from chaoslab.seams.http._streamed import Body, Clean, KeptParts, LaneParts
 from chaoslab.seams.http._words import error_in, said_by_model, said_in
@@ -213,8 +212,8 @@ class _Attempt(Attempt):
         """Runs the stories and logs the caller's observation."""
         call, note = self.call, self.note
         shown = {"messages": len((call.value or {}).get("messages", []))} if self._of_model else call.value
-        again = client_retry.stated(self.request.headers.get(client_retry.HEADER, "")) if call.attempt > 1 else None
-        span = trace_context.stated(self.request.headers.get(trace_context.HEADER, ""))
+        again = _client_retry.stated(self.request.headers.get(_client_retry.HEADER, "")) if call.attempt > 1 else None
+        span = _trace_context.stated(self.request.headers.get(_trace_context.HEADER, ""))
         note(events.CallStarted(at=call.at, tool=call.tool, arguments=shown, client_retry=again, traceparent=span))
         self.seam.on_call(f"{call.target}.{call.tool}")
         self.trial.spent["calls"] += 1

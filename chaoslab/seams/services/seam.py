@@ -30,8 +30,7 @@ from chaoslab.core.plan import HITS, Candidates, Plan
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.core.stream import Cutter, Events, Parts, Piped, Streamed, json_of
 from chaoslab.record.trial_log import TrialLog
-from chaoslab.seams import _client_retry as client_retry
-from chaoslab.seams import _trace_context as trace_context
+from chaoslab.seams import _client_retry, _trace_context
 from chaoslab.seams.functions.seam import Turns
 from chaoslab.seams.protocols import json_rpc, mcp
 from chaoslab.seams.protocols.message import Effects
@@ -243,8 +242,8 @@ class ServiceAttempt(Attempt):
             failed_with=None if self.message is None else self._failed,
         )  # fmt: skip
         shown = wanted.arguments if self.chat is None else self.chat.shown(self.value)
-        again = client_retry.stated(request.header(client_retry.HEADER.encode())) if attempt > 1 else None
-        span = trace_context.stated(request.header(trace_context.HEADER.encode()))
+        again = _client_retry.stated(request.header(_client_retry.HEADER.encode())) if attempt > 1 else None
+        span = _trace_context.stated(request.header(_trace_context.HEADER.encode()))
         spoken = self.message.protocol if self.message is not None else None
         book.note(
             events.CallStarted(

@@ -41,7 +41,7 @@ from chaoslab.core.events import (
 from chaoslab.execution.spec import is_of_one_process
 from chaoslab.record.lines import Record
 from chaoslab.seams.protocols import mcp
-from chaoslab.surfaces.otel import _conventions as names
+from chaoslab.surfaces.otel import _conventions
 
 Json = dict[str, Any]
 INTERNAL, CLIENT = 1, 3
@@ -117,7 +117,7 @@ class TrialSpans:
         self._chats: dict[int, _Span] = {}
         """By the model's request, the operation that ended last: `Usage` names no target."""
         first, last = records[0], records[-1]
-        self.root = _Span("", names.INVOKE, None, first.t, end_t=max(last.t, first.t))
+        self.root = _Span("", _conventions.INVOKE, None, first.t, end_t=max(last.t, first.t))
         # an ISO 8601 moment in nanoseconds since 1970
         at = datetime.fromisoformat(first.ts)
         self._origin_ns = int(at.timestamp()) * 10**9 + at.microsecond * 1000 - round(first.t * 1e9)
@@ -138,36 +138,36 @@ class TrialSpans:
                 self._fault(t, event)
             case Retry() | Fallback():
                 operation = self._operations.get((event.target, event.request), self.root)
-                operation.events.append((t, f"{names.OWN}{event.kind}", _own(event)))
+                operation.events.append((t, f"{_conventions.OWN}{event.kind}", _own(event)))
             case CallDisturbed():
                 attempt = self._attempts.get(_place(event), self.root)
-                attempt.events.append((t, f"{names.OWN}disturbed", {f"{names.OWN}why": event.why}))
+                attempt.events.append((t, f"{_conventions.OWN}disturbed", {f"{_conventions.OWN}why": event.why}))
             case Effect():
                 said = {"target": event.target, "effect": event.effect, "content": event.content}
-                self._open(event.target).events.append((t, f"{names.OWN}effect", _prefixed(said)))
+                self._open(event.target).events.append((t, f"{_conventions.OWN}effect", _prefixed(said)))
             case Usage() if chat := self._chats.get(event.request):
                 used = {
-                    names.MODEL: event.model, names.TOKENS_IN: event.prompt_tokens,
-                    names.TOKENS_OUT: event.completion_tokens, f"{names.OWN}cost_usd": event.cost_usd,
+                    _conventions.MODEL: event.model, _conventions.TOKENS_IN: event.prompt_tokens,
+                    _conventions.TOKENS_OUT: event.completion_tokens, f"{_conventions.OWN}cost_usd": event.cost_usd,
                 }  # fmt: skip
                 chat.has |= used
             case TurnStarted() | TurnFinished() | Budget() | LabWarning():
-                self.root.events.append((t, f"{names.OWN}{event.kind}", _own(event)))
+                self.root.events.append((t, f"{_conventions.OWN}{event.kind}", _own(event)))
             case PromptStarted():
                 self._agent(event)
             case PromptFinished():
-                self.root.has[names.OUTPUT] = _said("assistant", event.answer)
+                self.root.has[_conventions.OUTPUT] = _said("assistant", event.answer)
                 self.root.failed = None if event.error_type == "none" else event.error_type
 
     def _agent(self, event: PromptStarted) -> None:
         run = self._run
         agent = run.model if not run.asked else "chaoslab"
-        self.root.name = f"{names.INVOKE} {agent}".strip()
+        self.root.name = f"{_conventions.INVOKE} {agent}".strip()
         self.root.has |= {
-            names.OPERATION: names.INVOKE,
-            names.AGENT: agent,
-            names.CONVERSATION: f"{self._name}/{self._trial}",
-            names.INPUT: _said("user", event.prompt),
+            _conventions.OPERATION: _conventions.INVOKE,
+            _conventions.AGENT: agent,
+            _conventions.CONVERSATION: f"{self._name}/{self._trial}",
+            _conventions.INPUT: _said("user", event.prompt),
             **_prefixed({"run": self._name, "trial": self._trial, "prompt_index": event.prompt_index}),
             **_prefixed({"seed": run.seed, "world": run.world}),
         }
@@ -178,10 +178,10 @@ class TrialSpans:
         if operation is None:
             operation = self._operations[place[:2]] = self._operation(t, event)
         has: Json = {
-            f"{names.OWN}attempt": attempt,
-            f"{names.OWN}target": target,
-            names.RESENT: attempt - 1 if attempt > 1 else None,
-            f"{names.OWN}client_retry": event.client_retry,
+            f"{_conventions.OWN}attempt": attempt,
+            f"{_conventions.OWN}target": target,
+            _conventions.RESENT: attempt - 1 if attempt > 1 else None,
+            f"{_conventions.OWN}client_retry": event.client_retry,
         }
         key = f"{target}/{request}/{attempt}"
         span = _Span(key, f"{operation.name}, attempt {attempt}", operation, t, operation.kind, has=has)
@@ -190,19 +190,26 @@ class TrialSpans:
 
     def _operation(self, t: float, event: CallStarted) -> _Span:
         key = f"{event.target}/{event.request}"
-        chat, http = event.tool == names.CHAT, _HTTP.fullmatch(event.tool)
-        has: Json = {names.OPERATION: names.CHAT if chat else names.EXECUTE, f"{names.OWN}target": event.target}
+        chat, http = event.tool == _conventions.CHAT, _HTTP.fullmatch(event.tool)
+        has: Json = {
+            _conventions.OPERATION: _conventions.CHAT if chat else _conventions.EXECUTE,
+            f"{_conventions.OWN}target": event.target,
+        }
         if not chat:
-            has |= {names.TOOL: event.tool, names.CALL_ID: event.request_id or None, names.ARGUMENTS: event.arguments}
+            has |= {
+                _conventions.TOOL: event.tool,
+                _conventions.CALL_ID: event.request_id or None,
+                _conventions.ARGUMENTS: event.arguments,
+            }
         if http:
-            has |= {names.METHOD: http[1], names.PATH: http[2]}
-        name = f"{names.CHAT} {event.target}" if chat else f"{names.EXECUTE} {event.tool}"
+            has |= {_conventions.METHOD: http[1], _conventions.PATH: http[2]}
+        name = f"{_conventions.CHAT} {event.target}" if chat else f"{_conventions.EXECUTE} {event.tool}"
         if event.protocol == mcp.NAME:
             method = event.tool if event.tool in (mcp.LIST, *mcp.CONTENTS) else mcp.CALL
-            has[names.MCP_METHOD] = method
+            has[_conventions.MCP_METHOD] = method
             name = f"{method} {event.tool}" if method == mcp.CALL else method
             if method != mcp.CALL:  # it executes no tool
-                has |= {names.OPERATION: None, names.TOOL: None, names.ARGUMENTS: None}
+                has |= {_conventions.OPERATION: None, _conventions.TOOL: None, _conventions.ARGUMENTS: None}
         return _Span(key, name, self.root, t, has=has)
 
     def _end(self, t: float, event: CallFinished) -> None:
@@ -212,34 +219,34 @@ class TrialSpans:
             return
         operation = span.parent or self.root
         failed = None if event.ok else str(event.status or event.error or "_OTHER")
-        asked_mcp = names.MCP_METHOD in operation.has
+        asked_mcp = _conventions.MCP_METHOD in operation.has
         if failed and asked_mcp and event.status in (None, 200) and event.error not in UNANSWERED:
-            failed = names.TOOL_ERROR
-        chat = operation.has.get(names.OPERATION) == names.CHAT
+            failed = _conventions.TOOL_ERROR
+        chat = operation.has.get(_conventions.OPERATION) == _conventions.CHAT
         for each in (span, operation):
             each.end_t, each.failed = t, failed
             each.kind = INTERNAL if event.via in ("function", "none") and not asked_mcp else CLIENT
-            each.has |= {names.STATUS: event.status, names.ERROR: failed}
-            each.has |= {names.SERVER: event.target if event.via not in ("function", "none") else None}
+            each.has |= {_conventions.STATUS: event.status, _conventions.ERROR: failed}
+            each.has |= {_conventions.SERVER: event.target if event.via not in ("function", "none") else None}
         span.has |= _prefixed({"via": event.via, "error": event.error, "replayed": event.replayed or None})
         if chat:
             self._chats[event.request] = operation
-            operation.has[names.FINISHED] = [event.finish_reason] if event.finish_reason else None
-            operation.has[names.OUTPUT] = _said("assistant", event.reply) if event.ok else None
+            operation.has[_conventions.FINISHED] = [event.finish_reason] if event.finish_reason else None
+            operation.has[_conventions.OUTPUT] = _said("assistant", event.reply) if event.ok else None
         else:
-            if operation.has[names.OPERATION]:
-                operation.has[names.TOOL_TYPE] = "function" if event.via == "function" else "extension"
-                operation.has[names.RESULT] = event.reply or None
+            if operation.has[_conventions.OPERATION]:
+                operation.has[_conventions.TOOL_TYPE] = "function" if event.via == "function" else "extension"
+                operation.has[_conventions.RESULT] = event.reply or None
 
     def _fault(self, t: float, event: FaultEvent) -> None:
         stage = "unwitnessed" if isinstance(event, FaultHealed) else event.kind.removeprefix("fault_")
         told = _own(event, without=("at", "witnessed", "fault", "injection"))
         params = self._params.get((event.fault, event.injection, *_place(event))) or {}
         has = {
-            f"{names.OWN}fault": event.fault, f"{names.OWN}injection": event.injection, **told,
-            **{f"{names.OWN}fault.param.{name}": value for name, value in params.items()},
+            f"{_conventions.OWN}fault": event.fault, f"{_conventions.OWN}injection": event.injection, **told,
+            **{f"{_conventions.OWN}fault.param.{name}": value for name, value in params.items()},
         }  # fmt: skip
-        self._attempts.get(_place(event), self.root).events.append((t, f"{names.OWN}fault.{stage}", has))
+        self._attempts.get(_place(event), self.root).events.append((t, f"{_conventions.OWN}fault.{stage}", has))
 
     def _open(self, target: str) -> _Span:
         """The attempt at this target that is under way, or else the agent's span."""
@@ -252,14 +259,14 @@ class TrialSpans:
         root, moves = self.root, is_of_one_process(self._run.world)
         end_t = root.end_t or root.begin_t
         shift_ns = now_ns - self._at(end_t, 0) if moves else 0
-        times = {f"{names.OWN}time.virtual": moves, f"{names.OWN}time.shifted_s": shift_ns / 1e9}
+        times = {f"{_conventions.OWN}time.virtual": moves, f"{_conventions.OWN}time.shifted_s": shift_ns / 1e9}
         root.has |= times | _prefixed({"outcome": str(verdict.outcome), "certain": verdict.certain})
         right = verdict.correct
-        root.events.append((end_t, names.EVALUATED, {
-            names.EVALUATION: "chaoslab.verdict",
-            names.LABEL: str(verdict.outcome),
-            names.SCORE: None if right is None else float(right),
-            names.WHY: verdict.why,
+        root.events.append((end_t, _conventions.EVALUATED, {
+            _conventions.EVALUATION: "chaoslab.verdict",
+            _conventions.LABEL: str(verdict.outcome),
+            _conventions.SCORE: None if right is None else float(right),
+            _conventions.WHY: verdict.why,
             **_prefixed({"certain": verdict.certain, "basis": str(verdict.basis), "harm": [*verdict.harm] or None}),
         }))  # fmt: skip
         trace = digest(self._name, self._trial, size=16)
@@ -267,7 +274,7 @@ class TrialSpans:
         for each in self._attempts.values():
             if each.joins:
                 _, theirs, parent, _ = each.joins.split("-")
-                each.has |= times | {f"{names.OWN}time.shifted_s": 0.0}
+                each.has |= times | {f"{_conventions.OWN}time.shifted_s": 0.0}
                 plain = self._plain(each, theirs, 0, end_t) | {"parentSpanId": parent}
                 of = self._id(each.parent or root)
                 found.append(plain | {"links": [{"traceId": trace, "spanId": of}]})
@@ -304,7 +311,7 @@ def _place(event: AttemptEvent) -> tuple[str, int, int]:
 
 
 def _prefixed(of: Mapping[str, Any]) -> Json:
-    return {f"{names.OWN}{name}": value for name, value in of.items()}
+    return {f"{_conventions.OWN}{name}": value for name, value in of.items()}
 
 
 def _own(event: Event, *, without: Sequence[str] = ("at",)) -> Json:

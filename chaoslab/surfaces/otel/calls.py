@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from chaoslab.surfaces.otel import _conventions as names
+from chaoslab.surfaces.otel import _conventions
 from chaoslab.surfaces.otel.reading import Span, TraceError, flat
 
 NONE = object()
@@ -95,7 +95,7 @@ def found_in(spans: Sequence[Span]) -> Episodes:
             if not said:
                 found.lacking.append(f"trace {trace[:16]}: {what}: no span tells them")
     if not found.episodes:
-        known = sum(bool(each) for span in spans for each in (span.kind, span.has.get(names.OPERATION)))
+        known = sum(bool(each) for span in spans for each in (span.kind, span.has.get(_conventions.OPERATION)))
         why = "none of them calls a tool" if known else (
             "they are of no convention for agents: gen_ai.*, OpenInference and Langfuse are read"
         )  # fmt: skip
@@ -131,18 +131,18 @@ def _text(value: Any) -> str:
 def _of_span(span: Span, others: Sequence[Span]) -> TracedCall | None:
     """The call that a span is; None if it is of no tool."""
     has = span.has
-    if has.get(names.OPERATION) != names.EXECUTE and span.kind != "tool":
+    if has.get(_conventions.OPERATION) != _conventions.EXECUTE and span.kind != "tool":
         return None
-    own = span.name.removeprefix(f"{names.EXECUTE} ").removesuffix(".tool")
-    tool = str(has.get(names.TOOL) or has.get("tool.name") or has.get("traceloop.entity.name") or own)
-    given = _first(has, names.ARGUMENTS, "tool.parameters", "input.value", "input", "traceloop.entity.input")
+    own = span.name.removeprefix(f"{_conventions.EXECUTE} ").removesuffix(".tool")
+    tool = str(has.get(_conventions.TOOL) or has.get("tool.name") or has.get("traceloop.entity.name") or own)
+    given = _first(has, _conventions.ARGUMENTS, "tool.parameters", "input.value", "input", "traceloop.entity.input")
     arguments = _read({} if given is NONE else given)
     if isinstance(arguments, dict) and isinstance(inner := arguments.get("inputs"), dict | str):  # of OpenLLMetry
         arguments = _read(inner)
-    reply = _read(_first(has, names.RESULT, "output.value", "output", "traceloop.entity.output"))
+    reply = _read(_first(has, _conventions.RESULT, "output.value", "output", "traceloop.entity.output"))
     if isinstance(reply, dict) and isinstance(kept := reply.get("kwargs"), dict) and "content" in kept:  # of LangChain
         reply = _read(kept["content"])
-    attempts = [each for each in others if each.parent == span.id and f"{names.OWN}attempt" in each.has]
+    attempts = [each for each in others if each.parent == span.id and f"{_conventions.OWN}attempt" in each.has]
     failed = next((each.error for each in attempts if each.error), None)
     call = TracedCall(tool, arguments, reply, span.error, span.end_s - span.begin_s, span.begin_s, span.id)
     if failed and not span.error:
@@ -186,12 +186,12 @@ def _of_messages(spans: Sequence[Span], messages: dict[str, list[_Message]]) -> 
 def _messages(span: Span) -> Iterator[_Message]:
     """The messages to and from a model, by any of the conventions."""
     has = span.has
-    for key in ("gen_ai.system_instructions", names.INPUT, names.OUTPUT):  # attributes of JSON
-        yield from _listed(has.get(key), "assistant" if key == names.OUTPUT else "user")
+    for key in ("gen_ai.system_instructions", _conventions.INPUT, _conventions.OUTPUT):  # attributes of JSON
+        yield from _listed(has.get(key), "assistant" if key == _conventions.OUTPUT else "user")
     for name, its in span.events:
         if name == "gen_ai.client.inference.operation.details":
-            for key in (names.INPUT, names.OUTPUT):
-                yield from _listed(its.get(key), "assistant" if key == names.OUTPUT else "user")
+            for key in (_conventions.INPUT, _conventions.OUTPUT):
+                yield from _listed(its.get(key), "assistant" if key == _conventions.OUTPUT else "user")
         elif match := _EVENT.fullmatch(name):  # an event a message
             body = {**its, **(inner if isinstance(inner := _read(its.get("message")), dict) else {})}
             yield _one(body, match[1] or "assistant")

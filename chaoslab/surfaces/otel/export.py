@@ -12,7 +12,7 @@ from chaoslab.core.events import FaultInjected, FaultWitnessed, PromptFinished, 
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.record.spoken import SILENT, Spoken
-from chaoslab.surfaces.otel import _conventions as names
+from chaoslab.surfaces.otel import _conventions
 from chaoslab.surfaces.otel._spans import Json, TrialSpans, attributes
 from chaoslab.surfaces.otel.collector import METRICS, TRACES, Collector
 
@@ -101,7 +101,7 @@ class Export:
         """Sends the spans that wait, and the metrics if their time has come. `last`: trials that never ended too."""
         self._add_all(last=last)
         if self._spans:
-            scope = {"scope": SCOPE, "spans": self._spans, "schemaUrl": names.SCHEMA}
+            scope = {"scope": SCOPE, "spans": self._spans, "schemaUrl": _conventions.SCHEMA}
             self._collector.send(TRACES, {"resourceSpans": [{"resource": self._resource(), "scopeSpans": [scope]}]})
             self._spans = []
         now_s = self._collector.clock.monotonic()
@@ -110,7 +110,7 @@ class Export:
             self._collector.send(METRICS, self._metrics())
 
     def _resource(self) -> Json:
-        of = {"service.name": self._collector.service, f"{names.OWN}run": self._name}
+        of = {"service.name": self._collector.service, f"{_conventions.OWN}run": self._name}
         return {"attributes": attributes(of)}
 
     def _metrics(self) -> Json:
@@ -123,8 +123,8 @@ class Export:
         ]
         if recovery.mean_s is not None:
             point = {"timeUnixNano": str(self._now_ns()), "asDouble": recovery.mean_s}
-            found.append({"name": f"{names.OWN}mttr", "unit": "s", "gauge": {"dataPoints": [point]}})
-        scope = {"scope": SCOPE, "metrics": [each for each in found if each], "schemaUrl": names.SCHEMA}
+            found.append({"name": f"{_conventions.OWN}mttr", "unit": "s", "gauge": {"dataPoints": [point]}})
+        scope = {"scope": SCOPE, "metrics": [each for each in found if each], "schemaUrl": _conventions.SCHEMA}
         return {"resourceMetrics": [{"resource": self._resource(), "scopeMetrics": [scope]}]}
 
     def _sum(self, name: str, unit: str, counts: dict[Any, int], keys: tuple[str, ...]) -> Json:
@@ -132,13 +132,13 @@ class Export:
         now, since = str(self._now_ns()), str(self._since_ns)
         points = [
             {
-                "attributes": attributes(dict(zip((f"{names.OWN}{key}" for key in keys), values, strict=True))),
+                "attributes": attributes(dict(zip((f"{_conventions.OWN}{key}" for key in keys), values, strict=True))),
                 "startTimeUnixNano": since, "timeUnixNano": now, "asInt": str(count),
             }
             for values, count in counts.items()
         ]  # fmt: skip
         data = {"dataPoints": points, "aggregationTemporality": CUMULATIVE, "isMonotonic": True}
-        return {"name": f"{names.OWN}{name}", "unit": unit, "sum": data} if points else {}
+        return {"name": f"{_conventions.OWN}{name}", "unit": unit, "sum": data} if points else {}
 
     def _now_ns(self) -> int:
         return int(self._collector.clock.utc().timestamp() * 1e6) * 1000

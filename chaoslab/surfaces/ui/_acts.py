@@ -13,7 +13,7 @@ from chaoslab.base.clock import iso, system
 from chaoslab.base.jsonable import line
 from chaoslab.config.settings import program
 from chaoslab.record.spoken import LABELS, SAID, KeptReplies, keep
-from chaoslab.reports.folder import LOGS
+from chaoslab.reports.places import LOGS
 from chaoslab.reports.text import visible
 from chaoslab.scenarios.files import found as scenario_files
 

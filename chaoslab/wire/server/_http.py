@@ -12,7 +12,7 @@ from typing import Any, cast
 import h11
 
 from chaoslab.base.phrases import phrase
-from chaoslab.wire.server import _plain as plain
+from chaoslab.wire.server import _plain
 from chaoslab.wire.server._errors import BadTarget
 from chaoslab.wire.server.rest import BROWSER, RestRequest, RestResponse
 
@@ -127,8 +127,8 @@ class Http(asyncio.Protocol):
                 self._hang_up()
             return None
         try:
-            found = plain.read(self._buffer, body_max=BODY_BYTES_MAX)
-        except plain.NotPlain:
+            found = _plain.read(self._buffer, body_max=BODY_BYTES_MAX)
+        except _plain.NotPlain:
             found = None
         else:
             if found is not None:
@@ -237,7 +237,7 @@ class Http(asyncio.Protocol):
 
     def _reply(self, request: RestRequest, response: RestResponse) -> None:
         if self._h11 is None:
-            self._write(plain.spell(response, self._dates.now()))
+            self._write(_plain.spell(response, self._dates.now()))
             return
         self._send(self._h11, response, head_only=request.method == "HEAD")
         if self._h11.our_state is h11.MUST_CLOSE:
@@ -250,7 +250,7 @@ class Http(asyncio.Protocol):
         headers = [] if response.content_type is None else [("Content-Type", response.content_type)]
         headers += [*response.headers.items(), ("Date", self._dates.now())]
         unsaid = response.status == HTTPStatus.NO_CONTENT or (head_only and not response.body)
-        if len(response.body) <= plain.WHOLE_BYTES_MAX and not unsaid and "Content-Length" not in response.headers:
+        if len(response.body) <= _plain.WHOLE_BYTES_MAX and not unsaid and "Content-Length" not in response.headers:
             headers.append(("Content-Length", str(len(response.body))))
         reason = phrase(response.status).encode()
         out = parser.send(h11.Response(status_code=response.status, headers=headers, reason=reason)) or b""
@@ -286,7 +286,7 @@ def _check(head: h11.Request) -> None:
     for name, value in head.headers:
         if CONTROL.search(value):
             raise BadRequest(400)
-        if name == b"host" and plain.HOST.fullmatch(value) is None:
+        if name == b"host" and _plain.HOST.fullmatch(value) is None:
             raise BadRequest(400, ": malformed Host header")
         if name == b"content-length":
             if int(value) > LONGEST:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.worlds.virtual import _tls as tls
+from chaoslab.worlds.virtual import _tls
 from chaoslab.worlds.virtual._sockets import VirtualSocket
 from chaoslab.worlds.virtual._transport import VirtualServer, VirtualTransport
 from chaoslab.worlds.virtual._wait_report import wait_text
@@ -152,7 +152,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self, protocol_factory: Callable[[], asyncio.BaseProtocol], host: Any = None, port: Any = None, *,
         ssl: Any = None, sock: Any = None, server_hostname: Any = None, **_: Any,
     ) -> tuple[asyncio.BaseTransport, asyncio.BaseProtocol]:  # fmt: skip
-        name = tls.name_for(ssl, server_hostname, host)
+        name = _tls.name_for(ssl, server_hostname, host)
         if sock is None:
             sock = VirtualSocket()
             await self.sock_connect(sock, (host, port))
@@ -182,7 +182,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def _shake_hands(self, context: Any, end: NetworkEnd, close: Callable[[], object]) -> None:
         """Makes a client's handshake; closes the connection if that fails, with `ssl.SSLError`."""
         try:
-            tls.check(context, self._world.network.gates.get(end.peer_address))
+            _tls.check(context, self._world.network.gates.get(end.peer_address))
         except OSError:
             close()
             raise

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
-from chaoslab.worlds.virtual import _tls as tls
+from chaoslab.worlds.virtual import _tls
 from chaoslab.worlds.virtual.network import Address, Network, NetworkEnd
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class VirtualTransport(asyncio.Transport):
 
     def secure(self, context: Any, server_side: bool, server_hostname: Any) -> None:
         """Has TLS from now on. `context`: True for a default one."""
-        self._extra.update(tls.of_transport(context, server_side, server_hostname))  # type: ignore[attr-defined]
+        self._extra.update(_tls.of_transport(context, server_side, server_hostname))  # type: ignore[attr-defined]
         self._end.tls = True
 
     def begin(self) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from anyio._backends._asyncio import CancelScope
 
-from chaoslab.worlds.virtual import _loop as loop
+from chaoslab.worlds.virtual import _loop
 from chaoslab.worlds.virtual.context import here
 from chaoslab.worlds.virtual.patches import Patch
 
@@ -71,14 +71,14 @@ def _either(real: type, make: Callable[..., Any]) -> type:
 def _task(coro: Any, *, name: Any = None, **kwargs: Any) -> Any:
     """A task with its loop's number, since asyncio numbers tasks over the life of the process."""
     of = kwargs.get("loop") or asyncio.get_event_loop()
-    if name is None and isinstance(of, loop.VirtualLoop):
+    if name is None and isinstance(of, _loop.VirtualLoop):
         name = f"Task-{next(of._tasks_named)}"
-    return loop.Task(coro, name=name, **kwargs)
+    return _loop.Task(coro, name=name, **kwargs)
 
 
 def patches() -> Iterable[Patch]:
     for kind, real in ((Future, real_future), (CancelScope, real_scope), (_GatheringFuture, real_gathering)):
         yield Patch(kind, "__init__", numbered(real))
         yield Patch(kind, "__hash__", hashed)
-    yield Patch(asyncio, "Future", _either(real_asyncio_future, loop.Future), everywhere=True)
+    yield Patch(asyncio, "Future", _either(real_asyncio_future, _loop.Future), everywhere=True)
     yield Patch(asyncio, "Task", _either(real_asyncio_task, _task), everywhere=True)

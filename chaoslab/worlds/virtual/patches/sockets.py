@@ -9,8 +9,7 @@ import ssl
 from collections.abc import Iterable
 from typing import Any
 
-from chaoslab.worlds.virtual import _sockets as sockets
-from chaoslab.worlds.virtual import _tls as tls
+from chaoslab.worlds.virtual import _sockets, _tls
 from chaoslab.worlds.virtual._loop import VirtualLoop
 from chaoslab.worlds.virtual.context import Unsupported, here
 from chaoslab.worlds.virtual.patches import Patch
@@ -28,10 +27,10 @@ class _Kind(type):
     """A metaclass whose calls and instance checks depend on the thread."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        return (real_socket if here.world is None else sockets.VirtualSocket)(*args, **kwargs)
+        return (real_socket if here.world is None else _sockets.VirtualSocket)(*args, **kwargs)
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, real_socket | sockets.VirtualSocket)
+        return isinstance(instance, real_socket | _sockets.VirtualSocket)
 
 
 class Socket(metaclass=_Kind):
@@ -98,8 +97,8 @@ def wrap_socket(
     session: Any = None,
 ) -> Any:
     """`SSLContext.wrap_socket`. A socket of the process keeps its real TLS."""
-    if here.world is not None and isinstance(sock, sockets.VirtualSocket):
-        return tls.wrapped(self, sock, server_side, server_hostname)
+    if here.world is not None and isinstance(sock, _sockets.VirtualSocket):
+        return _tls.wrapped(self, sock, server_side, server_hostname)
     return real_wrap_socket(
         self, sock, server_side, do_handshake_on_connect, suppress_ragged_eofs, server_hostname, session
     )
@@ -115,7 +114,7 @@ def wrap_bio(
 ) -> Any:
     """`SSLContext.wrap_bio`."""
     if here.world is not None:
-        return tls.SslObject(self, incoming, outgoing, server_side, server_hostname)
+        return _tls.SslObject(self, incoming, outgoing, server_side, server_hostname)
     return real_wrap_bio(self, incoming, outgoing, server_side, server_hostname, session)
 
 
@@ -123,11 +122,11 @@ class poll:  # a class, since `selectors` has it as a class attribute, where a f
     """`select.poll`."""
 
     def __new__(cls) -> Any:
-        return real_poll() if here.world is None else sockets.Poll()
+        return real_poll() if here.world is None else _sockets.Poll()
 
 
 def select_(rlist: Any, wlist: Any, xlist: Any, timeout: float | None = None) -> Any:
-    return (real_select if here.world is None else sockets.select)(rlist, wlist, xlist, timeout)
+    return (real_select if here.world is None else _sockets.select)(rlist, wlist, xlist, timeout)
 
 
 def new_event_loop() -> Any:

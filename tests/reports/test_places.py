@@ -9,7 +9,7 @@ import pytest
 from chaoslab.cli import main
 from chaoslab.core.events import PromptAttempt, RunStarted
 from chaoslab.record.log import Log
-from chaoslab.reports.folder import find, read
+from chaoslab.reports.places import find, read
 
 NAME = "v3-1f2e0011aabbccdd"
 
