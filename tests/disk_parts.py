@@ -9,17 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.base.clock import system
 from chaoslab.config.settings import Settings
 from chaoslab.config.topology import Ports
 from chaoslab.core.events import PromptFinished
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
-from chaoslab.reports import summary
 from chaoslab.worlds.local import Local
 from tests import warm
 from tests.cli_parts import command, environment, free_base, warm_parts
+from tests.reports.fake_run import summary
 from tests.seams.lab_parts import NOW, eventually
 
 __all__ = ["NOW", "Rest", "Working", "eventually", "free_base", "limit", "read_only", "rest_of_the_lab", "small_disk"]
@@ -96,7 +95,7 @@ class Working:
     def history(self) -> History:
         """The logged records; a person's figures can be had from it."""
         history = History.read(self.run.folder)
-        assert f"run {self.run.name}" in summary.render(RunReport.of(history))
+        assert f"run {self.run.name}" in summary(history)
         return history
 
 

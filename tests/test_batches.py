@@ -15,8 +15,7 @@ from chaoslab.analysis.measures import run_report
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.record.batches import Batches, Unordered
 from chaoslab.record.history import History
-from chaoslab.reports import summary
-from tests.reports.fake_run import FakeRun
+from tests.reports.fake_run import FakeRun, summary
 
 PROMPTS = 12
 
@@ -127,4 +126,4 @@ def test_whatever_befell_the_logs_the_report_is_the_history_s(run: Path, scratch
         found = RunReport.read(folder)
     whole = RunReport.of(History.read(folder))
     assert found == whole
-    assert summary.render(found) == summary.render(whole)
+    assert summary(found) == summary(whole)

@@ -9,8 +9,9 @@ from chaoslab.cli import main
 from chaoslab.core.events import PromptStarted, RunStarted
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
-from chaoslab.reports import runs, show, summary
+from chaoslab.reports import runs, show
 from tests.gateway.parts import shop, standing
+from tests.reports.fake_run import summary
 
 NOW = "2026-01-01T00:00:00Z"
 STARTED = RunStarted(seed=3, settings={}, plan={}, prompts=1, now=NOW, model="any", world="virtual")
@@ -24,7 +25,7 @@ def told(folder: Path) -> list[str]:
     return [
         story,
         *(verdict.why for verdict in report.verdicts.values()),
-        next(line.split(" · ")[-1] for line in summary.render(report).splitlines() if line.startswith("run ")),
+        next(line.split(" · ")[-1] for line in summary(report).splitlines() if line.startswith("run ")),
         listed.rsplit("; ", 1)[-1],
     ]
 

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.base.shapes import DEPTH_MAX
 from chaoslab.cli import main
 from chaoslab.config import settings
@@ -36,9 +35,10 @@ from chaoslab.record.history import History, unread
 from chaoslab.record.lines import LINE_MAX, Record, parse_line
 from chaoslab.record.log import encode_event
 from chaoslab.record.runs import Run
-from chaoslab.reports import charts, show, summary
+from chaoslab.reports import charts, show
 from chaoslab.reports.frames import Frames
 from tests.event_parts import ENVELOPE, call_at, names, sample
+from tests.reports.fake_run import summary
 
 ASKED = (
     {"prompt": "What is 17 times 24?", "facts": ["408"]},
@@ -111,7 +111,7 @@ def replay(folder: Path) -> None:
 
 READERS: dict[str, Callable[[Path], object]] = {
     "show": lambda folder: show.render(History.read(folder)),
-    "summary": lambda folder: summary.render(RunReport.of(History.read(folder))),
+    "summary": lambda folder: summary(History.read(folder)),
     "replay": replay,
     "charts": lambda folder: charts.draw(Frames(History.read(folder))),
 }

@@ -26,8 +26,8 @@ from chaoslab.core.events import Event
 from chaoslab.record.batches import Batches, Unordered
 from chaoslab.record.history import History
 from chaoslab.record.log import encode_event
-from chaoslab.reports import summary
 from tests.event_parts import sample
+from tests.reports.fake_run import summary
 
 NOON = "2026-06-01T12:00:00Z"
 OF_ATTEMPTS = (
@@ -255,7 +255,7 @@ def test_a_report_of_batches_is_the_history_s(
     with patch.object(run_report, "Batches", lambda folder: Batches(folder, least=least)):
         found = RunReport.read(folder)
     assert told(found) == told(whole)
-    assert summary.render(found) == summary.render(whole)
+    assert summary(found) == summary(whole)
     if several or side_by_side or damages or any(step.whose == 2 for steps, _ in trials for step in steps):
         return
     try:

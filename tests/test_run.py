@@ -140,10 +140,9 @@ def test_one_command_leaves_figures_pictures_and_logs(tmp_path: Path) -> None:
         ended.stdout,
         re.MULTILINE,
     )
-    assert re.search(
-        r"^run v7-[0-9a-f]{16} · seed 7 · model chaoslab-offline · done after ", ended.stdout, re.MULTILINE
-    )
-    assert "failures that nobody injected: none" in ended.stdout
+    run = r"^run v7-[0-9a-f]{16} · seed 7 · world virtual · model chaoslab-offline\s·\s+done\s+after\s"
+    assert re.search(run, ended.stdout, re.MULTILINE)
+    assert "Failures that nobody injected: none" in ended.stdout
     assert re.search(r"^all figures: .* summary ", ended.stdout, re.MULTILINE)
     pictures = list((tmp_path / "charts").glob("*.png"))
     assert len(pictures) + ended.stdout.count("        no ") == 13  # what has nothing to show is not drawn

@@ -24,14 +24,14 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import StructuredTool
 
 import chaoslab as lab
-from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.judge import judge
 from chaoslab.core.events import CallStarted, FaultsOff, PromptAttempt
 from chaoslab.execution.agents import _calling as calling
 from chaoslab.execution.workers import WorkerLost
-from chaoslab.reports import show, summary
+from chaoslab.reports import show
 from chaoslab.reports.places import read
 from chaoslab.worlds.virtual.context import within
+from tests.reports.fake_run import summary
 from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
@@ -314,7 +314,7 @@ def test_an_agent_that_raises_fails_its_trial_and_not_its_caller() -> None:
     assert (trial.outcome, trial.why) == (lab.Outcome.FAILED, why)
     assert isinstance(trial.error, TimeoutError)
     assert [event.status for _, event in trial.history.of(PromptAttempt)] == ["error"]
-    assert f"p1.r1 failed: {why}" in " ".join(summary.render(RunReport.of(trial.history)).split())
+    assert f"p1.r1 failed: {why}" in " ".join(summary(trial.history).split())
     assert f"verdict  failed: {why}" in show.render(trial.history)
     assert isinstance(lab.run(lambda _: sys.exit("no"), "go", anyway=True).error, SystemExit)
 
@@ -428,7 +428,7 @@ def test_who_would_wait_for_ever_is_hung_at_once_and_said() -> None:
     assert "nothing is ready and nothing is due" in trial.why
     assert "tests.test_trial.waits" in trial.why
     assert (trial.error, trial.answer, len(trial.effects)) == (None, None, 1)
-    assert "hung" in summary.render(RunReport.of(trial.history))
+    assert "hung" in summary(trial.history)
 
 
 def test_who_passes_the_deadline_is_hung() -> None:
@@ -782,7 +782,7 @@ def test_a_run_folder_is_read_by_the_rest_of_the_lab_and_equal_runs_have_equal_b
     bytes_of = {(tmp_path / place / "latest" / "info.log").read_bytes() for place in ("a", "b")}
     assert len(bytes_of) == 1
     history = read("latest", logs=tmp_path / "a")
-    assert "harm" in summary.render(RunReport.of(history))
+    assert "harm" in summary(history)
     assert show.render(history).count("verdict  harm: refund twice") == 3
     lines = [json.loads(line) for line in bytes_of.pop().splitlines()]
     assert [line["seq"] for line in lines] == list(range(1, len(lines) + 1))

@@ -6,8 +6,7 @@ from typing import Any
 
 from chaoslab.analysis.measures.intervals import Rate, rate
 from chaoslab.campaigns.journal import DoneUnit, JournalStory
-from chaoslab.reports.contents.parts import rate_text
-from chaoslab.reports.page import table
+from chaoslab.reports.page import rate_text, table
 
 
 def text(story: JournalStory, name: str) -> str:

@@ -19,15 +19,14 @@ def run(options: argparse.Namespace) -> int:
 
     try:
         with heard_outside_imports():
-            from chaoslab.reports import places, summary
+            from chaoslab.reports.contents import Contents
+            from chaoslab.reports.formats import json, terminal
 
+            found = Contents.read(options.run, where=options.run)
             if options.json:
-                from chaoslab.reports.contents import Contents
-                from chaoslab.reports.formats import json
-
-                print(*json.files(Contents.read(options.run, where=options.run)).values(), sep="", end="")
+                print(*json.files(found).values(), sep="", end="")
             else:
-                print(summary.render(places.report(options.run), where=options.run, full=options.full))
+                print(terminal.summary(found, full=options.full), end="")
     except LookupError as error:
         return refuse(error)
     return 0

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from chaoslab.base import extras
@@ -377,12 +376,13 @@ def _leave(
     if run is None:
         return _ruled(gate, None, code)
     from chaoslab.analysis.measures.idle import not_met
-    from chaoslab.reports import brief
-    from chaoslab.reports.trials import worst
+    from chaoslab.reports.contents import Contents
+    from chaoslab.reports.formats import terminal
 
     report = run.measures
+    contents = Contents(folder, report, str(folder), program or _called())
     if summarized:
-        print("\n" + brief.render(report, where=str(folder), program=program or _called()), flush=True)
+        print("\n" + terminal.screen(contents), flush=True)
     code = _ruled(gate, report, code, () if gate is None else not_met(run.history))
     if summarized and (code or (gate and gate.given)):
         print()  # after the ruling
@@ -393,12 +393,8 @@ def _leave(
         return code or failed
     if not summarized:
         return code
-    met = (trial for trial in report.trials if trial in report.met)
-    look_at = worst(report.verdicts, report.met) or next(met, None) or next(iter(report.trials), None)
-    print(
-        f"next    {program or _called()} show "
-        f"{'latest' if latest else quote(str(folder))}{f' --trial {look_at}' if look_at else ''}"
-    )
+    look_at = f" --trial {contents.order[0]}" if contents.order else ""
+    print(f"next    {contents.program} show {'latest' if latest else contents.quoted}{look_at}")
     return code
 
 

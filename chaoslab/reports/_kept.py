@@ -64,7 +64,7 @@ class Kept(Frames):
 
 
 def frames_of(name: str, *, logs: Path = LOGS) -> Frames:
-    """The tables of the run that `folder.read` finds by this name. Raises LookupError: as that."""
+    """The tables of the run that `places.read` finds by this name. Raises LookupError: as that."""
     known, source = reported(name, logs=logs)
     return Frames(source, known) if isinstance(source, History) else Kept(source, known)
 

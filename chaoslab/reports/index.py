@@ -7,10 +7,10 @@ from typing import Any
 from urllib.parse import quote
 
 from chaoslab.base.jsonable import line
-from chaoslab.reports.contents.parts import NONE, rate_text
+from chaoslab.reports.contents._table import NONE
 from chaoslab.reports.formats import put
 from chaoslab.reports.formats.html import FILE, page
-from chaoslab.reports.page import count
+from chaoslab.reports.page import count, rate_text
 from chaoslab.reports.runs import REVISION, RunLine, listed
 from chaoslab.reports.svg import trend
 from chaoslab.reports.trials import counted

@@ -82,6 +82,6 @@ def load(*runs: str | Path) -> Loaded:
 
 
 def opened(name: str, *, logs: Path = LOGS) -> Loaded:
-    """The run that `folder.read` finds by this name. Raises LookupError: as that."""
+    """The run that `places.read` finds by this name. Raises LookupError: as that."""
     known, source = reported(name, logs=logs)
     return Loaded(source, known) if isinstance(source, History) else LoadedKept(source, known)

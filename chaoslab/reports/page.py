@@ -40,16 +40,28 @@ def section(name: str, measure: Callable[[], list[str]]) -> list[str]:
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """A table with columns as wide as their widest entry. The first column, of names, is left-aligned, and a name for
-    which there is no room goes on in the lines below; the others are right-aligned."""
+    which there is no room goes on in the lines below, as the heads of the other columns do then; those are
+    right-aligned. Columns for which there is no room follow in a second table."""
     widths = [max(len(row[n]) for row in [header, *rows]) for n in range(len(header))]
-    rest = sum(widths[1:]) + 2 * (len(widths) - 1)
-    widths[0] = min(widths[0], max(NAME_LEAST, WIDTH - rest))
-    lines, names = [], _told_apart([row[0] for row in rows], widths[0])
-    for row in [header, *rows]:
+    if sum(widths) + 2 * (len(widths) - 1) > WIDTH:
+        words = [max(map(len, name.split()), default=0) for name in header]
+        widths[1:] = [max(words[n], *(len(row[n]) for row in rows), 0) for n in range(1, len(header))]
+    fit = len(widths)
+    while fit > 2 and NAME_LEAST + sum(widths[1:fit]) + 2 * (fit - 1) > WIDTH:
+        fit -= 1
+    widths = widths[:fit]
+    widths[0] = min(widths[0], max(NAME_LEAST, WIDTH - sum(widths[1:]) - 2 * (fit - 1)))
+    heads = [textwrap.wrap(name, width, break_long_words=False) for name, width in zip(header, widths, strict=False)]
+    deep = max(map(len, heads[1:]), default=1)
+    top = [[([""] * (deep - len(each)) + each)[n] for each in heads[1:]] for n in range(deep)]
+    names = _told_apart([row[0] for row in rows], widths[0])
+    lines = []
+    for row in [*(["", *each] for each in top[:-1]), [header[0], *(top or [[]])[-1]], *(row[:fit] for row in rows)]:
         name, *more = _in_lines(names.get(row[0], row[0]), widths[0])
         lines.append("  ".join([name.ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip())
         lines += more
-    return lines
+    left = [[row[0], *row[fit:]] for row in (header, *rows)]
+    return lines + (table(left[0], left[1:]) if left[0][1:] else [])
 
 
 def _told_apart(names: Sequence[str], width: int) -> dict[str, str]:
@@ -85,23 +97,22 @@ def share(rate: Rate) -> str:
     return f"{percent(rate.value)}, 95 % interval {percents(rate.interval)}"
 
 
+def rate_text(rate: Rate | None) -> str:
+    """A rate as text: 3/12 (25%, 9–53%)."""
+    return "–" if rate is None else f"{rate.count}/{rate.total} ({percent(rate.value)}, {percents(rate.interval)})"
+
+
 def percents(interval: Interval) -> str:
     return f"{interval.low:.0%}–{interval.high:.0%}"
 
 
 def seconds(estimate: Estimate) -> str:
-    """A duration with its interval, if the data give one."""
-    return _sure(estimate, lambda value: duration(value, 2))
-
-
-def _sure(estimate: Estimate, told: Callable[[float], str]) -> str:
-    """A figure with its interval; an interval without a width is left out."""
-    value, low, high = told(estimate.value), told(estimate.interval.low), estimate.interval.high
+    """A duration with its interval, if the data give one; an interval without a width is left out."""
+    low, high = estimate.interval.low, estimate.interval.high
+    value, least = duration(estimate.value, 2), duration(low, 2)
     if math.isinf(high):
-        return f"{value} (95 % interval from {low} on, not bounded by the data)"
-    if low == told(high):
-        return value
-    return f"{value} (95 % interval {between(estimate.interval.low, high)})"
+        return f"{value} (95 % interval from {least} on, not bounded by the data)"
+    return value if least == duration(high, 2) else f"{value} (95 % interval {between(low, high)})"
 
 
 def usd(amount: float) -> str:
@@ -121,13 +132,6 @@ def alike(told: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
     for what, trial in told:
         found.setdefault(anywhere(what), (what, []))[1].append(trial)
     return sorted(found.values(), key=lambda item: -len(item[1]))
-
-
-def example(head: str, what: str, trials: Sequence[str]) -> list[str]:
-    """A reason with some of its trials."""
-    what = what if len(what) <= WHY else f"{what[: WHY - 1]}…"
-    named = f" ({', '.join(trials[:NAMED])}{' …' if trials[NAMED:] else ''})" if trials[1:] else ""
-    return wrapped(f"{head}: {what}{named}", indent="  ")
 
 
 @dataclass(frozen=True)

@@ -77,14 +77,9 @@ def matching(name: str, *, logs: Path = LOGS) -> list[str]:
     return [*map(str, found)]
 
 
-def report(name: str, *, logs: Path = LOGS) -> RunReport:
-    """The report on the run that `read` finds by this name. A log of this lab is not held as a whole. Raises
-    LookupError: as `read`."""
-    return reported(name, logs=logs)[0]
-
-
 def reported(name: str, *, logs: Path = LOGS) -> tuple[RunReport, History | Path]:
-    """The same, and where the run's stories are: its folder, or its history if that had to be read."""
+    """The report on the run that `read` finds by this name, and where its stories are: its folder, or its history if
+    that had to be read. A log of this lab is not held as a whole. Raises LookupError: as `read`."""
     if "#" not in name:
         try:
             folder = find(name, logs=logs)

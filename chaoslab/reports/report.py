@@ -82,9 +82,9 @@ class Report:
         return formats.put(next(iter(formats.files(kind, self.contents).values())), path)
 
     def __str__(self) -> str:
-        from chaoslab.reports import brief
+        from chaoslab.reports.formats import terminal
 
-        return brief.render(self.contents.report, where=self._where)
+        return terminal.screen(self.contents)
 
 
 def report(trials: Iterable[WithHistory]) -> Report:

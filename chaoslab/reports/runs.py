@@ -28,9 +28,8 @@ from chaoslab.record.packs import Packs
 from chaoslab.record.rulings import Rulings
 from chaoslab.record.spoken import SILENT
 from chaoslab.reports import places
-from chaoslab.reports.contents.parts import rate_text
 from chaoslab.reports.levels import level_in
-from chaoslab.reports.page import WIDTH, count, wrapped
+from chaoslab.reports.page import WIDTH, count, rate_text, wrapped
 from chaoslab.reports.trials import counted
 
 COUNTED_MAX = 64 * 2**20

@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
 
-from chaoslab.analysis.verdict.table import Outcome, Verdict
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.identity import nth
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.events import PromptStarted, RunStarted
@@ -62,14 +61,6 @@ def outcomes(words: Iterable[str]) -> set[Outcome]:
             raise LookupError(f"no outcome is called '{word}': {did_you_mean(word, list(Outcome))}")
         found.add(Outcome(word))
     return found
-
-
-def worst(verdicts: Mapping[str, Verdict], met: Mapping[str, int] = MappingProxyType({})) -> str | None:
-    """The trial with the worst outcome that met the fewest faults, and of these the first; None if there is no bad one.
-    `met`: the number of faults by trial."""
-    order = {outcome: place for place, outcome in enumerate(WORST_FIRST)}
-    bad = [trial for trial, verdict in verdicts.items() if verdict.outcome in order]
-    return min(bad, key=lambda trial: (order[verdicts[trial].outcome], met.get(trial, 0)), default=None)
 
 
 def counted(outcomes: Mapping[Outcome, int]) -> str:

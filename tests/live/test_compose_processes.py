@@ -40,7 +40,7 @@ def test_the_callers_of_a_stopped_container_meet_it_and_all_come_back(stack: Sta
     assert begun.ended() == 0, begun.text()[-3000:]
     history = stack.history()
     ended = [event for _, event in history.of(CallFinished) if not event.ok]
-    assert "failures that nobody injected: none" in begun.text(), ended
+    assert "Failures that nobody injected: none" in begun.text(), ended
     assert len(list(history.of(PromptFinished))) == len(FAULTS)
     own = {f"p{number}.r1": each for number, each in enumerate(FAULTS.values(), start=1)}  # search stands in for others
     stopped = [(r.trial, e.fault, e.target, e.how) for r, e in history.of(ServiceStopped)]

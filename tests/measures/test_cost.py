@@ -16,7 +16,7 @@ from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.core.events import AttemptRef, CallStarted, Event, FaultWitnessed, PromptFinished, PromptStarted, Usage
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
-from chaoslab.reports.contents.parts import parts
+from chaoslab.reports.contents._parts import parts
 
 FAULTS = ("latency", "lost_reply", "timeout")
 

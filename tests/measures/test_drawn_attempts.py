@@ -13,11 +13,10 @@ from chaoslab.core.events import CallFinished
 from chaoslab.record.batches import Batches
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
-from chaoslab.reports import summary
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.svg import timeline
 from tests.event_parts import call_at
-from tests.reports.fake_run import FakeRun
+from tests.reports.fake_run import FakeRun, summary
 
 KEPT = 40
 
@@ -86,7 +85,7 @@ def test_pictures_and_tables_say_so(run: Path, few: None, monkeypatch: pytest.Mo
     picture = timeline.draw(report)
     assert picture is not None
     assert part in picture.caption
-    assert "(within 1 %)" in summary.render(report)
+    assert "(within 1 %)" in summary(report)
     (calls,) = [
         part for part in Contents.of(History.read(run), where="here").parts if part.title == "Retries and calls"
     ]
@@ -98,7 +97,7 @@ def test_in_a_run_of_some_attempts_all_are_drawn_and_nothing_is_said(run: Path) 
     every = report.attempts.value
     assert every.drawn == every_attempt(History.read(run))
     assert (every.one_in, every.sample, every.timed.exact) == (1, "", True)
-    assert "within" not in summary.render(report).partition("without a fault")[2].partition("\n")[0]
+    assert "within" not in summary(report).partition("without a fault")[2].partition("\n")[0]
 
 
 def test_a_target_of_which_no_duration_is_known_has_none() -> None:

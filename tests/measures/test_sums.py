@@ -17,11 +17,12 @@ from chaoslab.core.events import Budget, Event, PromptFinished, PromptStarted
 from chaoslab.record import pack_sums, packs
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
-from chaoslab.reports import contents, formats, summary
+from chaoslab.reports import contents, formats
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents._rows import poor
 from chaoslab.reports.formats import json
 from chaoslab.worlds.virtual import run_writer
+from tests.reports.fake_run import summary
 
 FAULTS = (
     lab.inject("lost_reply", "charge", chance=0.3),
@@ -89,7 +90,7 @@ def check_same(one: RunReport, other: RunReport) -> None:
     for each in fields(RunReport):
         assert repr(getattr(one, each.name)) == repr(getattr(other, each.name)), each.name
     assert one == other
-    assert summary.render(one, where="r", full=True) == summary.render(other, where="r", full=True)
+    assert summary(one, full=True) == summary(other, full=True)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

@@ -8,10 +8,10 @@ from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.core.events import CallFinished, Event, FaultWitnessed
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
-from chaoslab.reports.contents.parts import parts
-from chaoslab.reports.summary import render
+from chaoslab.reports.contents._parts import TROUBLE, parts
 from tests.event_parts import call_at, fault_at
 from tests.measures.test_counts import history
+from tests.reports.fake_run import summary
 
 
 def met_on(target: str) -> FaultWitnessed:
@@ -66,8 +66,8 @@ def test_a_consequence_of_a_changed_answer_is_told_with_it() -> None:
 
     trial = lab.run(agent, "x", reads=[language, translate], faults=[lab.inject("wrong_value", "language")])
     report = RunReport.of(trial.history)
-    text = " ".join(render(report).split())
+    text = " ".join(summary(report).split())
     assert "1 × translate: ValueError: no language" in text
     assert "its trial had met wrong_value on language before" in text
-    (part,) = [each for each in parts(report) if each.title == "Delivery of the faults"]
-    assert part.tables[-1].rows[0][-1] == "its trial had met wrong_value on language before"
+    (part,) = [each for each in parts(report) if each.title == TROUBLE]
+    assert part.tables[0].rows[0][-1].endswith("; its trial had met wrong_value on language before")

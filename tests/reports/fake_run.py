@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.base.dice import Dice
 from chaoslab.core.events import (
     CallFinished,
@@ -24,6 +25,8 @@ from chaoslab.core.events import (
 )
 from chaoslab.record.history import History
 from chaoslab.record.log import Log
+from chaoslab.reports.contents import Contents
+from chaoslab.reports.formats import terminal
 from tests.event_parts import call_at, fault_at
 
 TARGETS = {
@@ -42,6 +45,20 @@ FAULTS = {
     "lost_reply": "errors",
     "wrong_value": "hallucination",
 }
+
+
+def summary(of: History | RunReport, *, where: str = "", program: str = "chaoslab", full: bool = False) -> str:
+    """The page that `chaoslab summary` prints of this run."""
+    report = RunReport.of(of) if isinstance(of, History) else of
+    source = of if isinstance(of, History) else Path(report.name)
+    return terminal.summary(Contents(source, report, where or report.name, program), full=full)
+
+
+def changed(contents: Contents, **parts: Any) -> Contents:
+    """The same report with other contents in these places."""
+    made = replace(contents)
+    vars(made).update(parts)
+    return made
 
 
 def stated(history: History, **changes: Any) -> History:

@@ -25,7 +25,7 @@ from chaoslab.reports.changes.formats import FORMATS, text
 from chaoslab.reports.contents import Contents
 from tests.measures.test_cost import log
 from tests.reports.browser import browse
-from tests.reports.fake_run import FakeRun, stated
+from tests.reports.fake_run import FakeRun, changed, stated
 from tests.reports.shop_agents import hasty, patient, price
 
 XSD = Path(__file__).with_name("junit.xsd")
@@ -129,7 +129,7 @@ def test_dollars_are_compared_only_if_every_answer_has_a_price(now: float | None
 def test_a_pair_that_was_cut_off_counts_for_no_mean(folders: tuple[Path, Path]) -> None:
     then, now = map(of, folders)
     hung = [replace(row, outcome=Outcome.HUNG) if row.trial == "p1.r1" else row for row in now.rows]
-    assert {one.pairs for one in Changes.of(then, replace(now, rows=hung)).spent} == {9}
+    assert {one.pairs for one in Changes.of(then, changed(now, rows=hung)).spent} == {9}
 
 
 def test_settings_that_differ_are_told_with_their_values(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.measures.section import Section
 from chaoslab.record.history import History
 from chaoslab.reports.charts.cost_of_chaos import cost_of_chaos
+from chaoslab.reports.contents._of_calls import _amounts
 from chaoslab.reports.contents._spent import SEVERAL, added, amount, apart
-from chaoslab.reports.contents.parts import _amounts
 from chaoslab.reports.frames import Frames
 from tests.reports.test_charts import check_legible, said
 

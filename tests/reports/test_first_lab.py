@@ -42,8 +42,7 @@ from chaoslab.reports.charts import main as charts
 from chaoslab.reports.frames import Frames
 from chaoslab.reports.joined import Joined
 from chaoslab.reports.show import render as show
-from chaoslab.reports.summary import render
-from tests.reports.fake_run import FakeRun
+from tests.reports.fake_run import FakeRun, summary
 from tests.reports.test_charts import check_legible, said
 
 LOGS = Path(__file__).parent / "first_lab"
@@ -99,22 +98,23 @@ def bare(text: str) -> str:
 
 
 def test_the_newest_of_several_runs_is_told_and_the_others_are_named() -> None:
-    text = render(RunReport.of(places.read(str(LOGS))))
+    text = summary(RunReport.of(places.read(str(LOGS))))
     assert text.startswith("1 of 26 judged trials did not end well.\n\n")
-    assert "\n\nrun first_lab#3 · seed not known · model not known · done after 85.7 s\n" in text
+    assert "\n\nrun first_lab#3 · seed not known · world not known · model not known · done" in text
+    assert "done after 85.7 s\n" in text.replace("\n  ", " ")
     assert bare(f"note: 3 runs are in this log, this is #3, the newest; {LOGS}#1 is the first") in bare(text)
     assert "note: that lab itself counted 21 of 26 prompts as successes\n" in text
     assert row(text, "unknown").split()[1:3] == ["25", "96%"]
-    assert "calls: 46 to tools, those to the model are not known; 22 failed; 14 retries, 7 fallbacks" in " ".join(
+    assert "Calls: 46 to tools, those to the model are not known; 22 failed; 14 retries, 7 fallbacks" in " ".join(
         text.split()
     )
 
 
 def test_what_such_a_log_does_not_tell_is_said_to_be_unknown() -> None:
-    text = render(RunReport.of(places.read(str(LOGS))))
-    assert "faults: not known from such a log" in text
-    assert "usage: not known from such a log" in text
-    assert "Nothing was stated about right answers, so none is called correct or wrong.\n" in text
+    text = summary(RunReport.of(places.read(str(LOGS))))
+    assert "Faults are not known from such a log" in text
+    assert "Usage of the model: not known from such a log" in text
+    assert "could be judged, as failed or not: nothing was stated about\n  right answers.\n" in text
     assert "the model never answered" not in text
     assert "nobody injected" not in text
 
@@ -131,7 +131,7 @@ def test_a_run_that_was_killed_in_a_record_ends_there_and_the_next_begins_whole(
     killed, newest = (places.read(f"{LOGS}#{number}") for number in (2, 3))
     assert [e.prompt_index for _, e in killed.of(PromptStarted)] == [0, 1, 2, 3]
     assert killed.first(RunFinished) is None
-    assert "not finished" in render(RunReport.of(killed))
+    assert " · not finished" in " ".join(summary(killed).split())
     assert [e.prompt_index for _, e in newest.of(PromptStarted)] == list(range(26))
     assert newest.cut == {"agent.log": 1, "info.log": 1}
 
@@ -163,7 +163,7 @@ def test_runs_of_both_labs_are_laid_over_each_other(tmp_path: Path) -> None:
 def test_the_commands_take_such_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["summary", f"{LOGS}#2"]) == 0
     said = "None of 4 trials failed; nothing was stated about right answers."
-    assert capsys.readouterr().out.startswith(f"{said}\n\nharm: not known from such a log\n\nrun first_lab#2 ")
+    assert capsys.readouterr().out.startswith(f"{said}\n\nHarm is not known from such a log.\n\nrun first_lab#2 ")
     assert main(["show", str(LOGS), "--prompt", "5"]) == 0
     assert "It is 5." in capsys.readouterr().out
     assert charts([str(LOGS)], out=tmp_path) == 0
@@ -356,9 +356,9 @@ def test_what_is_no_count_of_attempts_is_not_taken_for_one(count: object, tmp_pa
 def test_other_line_ends_and_a_mark_of_utf_8_make_no_difference(tmp_path: Path) -> None:
     for path in LOGS.glob("*.log"):
         (tmp_path / path.name).write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
-    there = bare(render(RunReport.of(places.read(str(tmp_path)))))
+    there = bare(summary(RunReport.of(places.read(str(tmp_path)))))
     assert there.replace(str(tmp_path), str(LOGS)).replace(tmp_path.name, LOGS.name) == bare(
-        render(RunReport.of(places.read(str(LOGS))))
+        summary(RunReport.of(places.read(str(LOGS))))
     )
 
 
@@ -451,5 +451,5 @@ def test_whatever_its_fields_hold_a_log_is_told(info: list[Any], agent: list[Any
             (Path(name) / f"{file}.log").write_text(text[: max(0, len(text) - cut)], encoding="utf-8", errors="replace")
         history = legacy_logs.read(Path(name))
         if history is not None:
-            assert render(RunReport.of(history))
+            assert summary(RunReport.of(history))
             assert all(incident.duration_s >= 0 for incident in incidents(history))

@@ -4,6 +4,7 @@ import pickle
 import re
 import signal
 from collections.abc import Mapping
+from importlib import import_module
 
 import pytest
 from matplotlib.text import Text
@@ -21,13 +22,14 @@ from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.core.events import PromptStarted
 from chaoslab.record.history import History
 from chaoslab.reports import _points as points
-from chaoslab.reports import charts, frames, show, summary
+from chaoslab.reports import charts, contents, frames, show
 from chaoslab.reports.charts import errors as errors_chart
 from chaoslab.reports.charts import mttr as mttr_chart
+from chaoslab.reports.contents import _of_calls
 from chaoslab.reports.frames import Frames
 from chaoslab.reports.gate import Gate, rule
 from chaoslab.reports.joined import Joined
-from tests.reports.fake_run import FakeRun
+from tests.reports.fake_run import FakeRun, summary
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +40,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> History:
 @pytest.fixture(scope="module")
 def text(history: History) -> str:
     """The summary, without a measure that fails."""
-    return summary.render(RunReport.of(history))
+    return summary(history)
 
 
 @pytest.fixture(scope="module")
@@ -53,19 +55,23 @@ def raises(*_: object, **__: object) -> object:
 
 PARTS = [
     (run_report, "success", "trials: unknown"),
-    (summary, "harm", "harm: unknown"),
+    (contents, "harm_said", "harm: unknown"),
     (faults.FaultStages, "by_injection", "faults: unknown"),
     (faults.NotWitnessed, "take", "faults that were not witnessed: unknown"),
     (faults.Uninjected, "take", "failures that nobody injected: unknown"),
     (faults.Disturbances, "take", "disturbances of the lab: unknown"),
     (run_report, "impacts_of", "what the faults led to: unknown"),
     (IncidentTimes, "result", "time to recovery: unknown"),
-    (summary, "latency", "latency: unknown"),
+    (_of_calls, "latency", "latency: unknown"),
     (CallCount, "take", "calls: unknown"),
     (Bill, "take", "usage: unknown"),
     (LimitsPassed, "take", "budget: unknown"),
-    (summary, "warned", "warnings: unknown"),
+    (import_module("chaoslab.reports.contents._parts"), "Counter", "warnings: unknown"),
 ]
+
+
+RESTING = ("what hurt most", "reliability")
+"""The lines that rest on other measures: on the faults and what they led to, and on the recovery."""
 
 
 def paragraphs(text: str) -> set[str]:
@@ -78,11 +84,11 @@ def test_in_the_summary_it_reads_unknown_and_every_other_line_stands(
     module: object, name: str, said: str, history: History, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, name, raises)
-    found = summary.render(RunReport.of(history))
+    found = summary(history)
     (line, *others) = sorted(
-        (part for part in paragraphs(found) if " unknown (" in part), key=lambda part: part.startswith("what hurt most")
+        (part for part in paragraphs(found) if " unknown (" in part), key=lambda part: part.startswith(RESTING)
     )
-    assert len(others) <= 1, "what hurt most rests on the faults and on what they led to"
+    assert len(others) <= 1
     assert " ".join(line.split()).startswith(f"{said} (ValueError: no such thing xxx")
     assert all(len(each) <= 80 for each in found.splitlines())
     assert line.count("\n") <= 3
@@ -147,7 +153,7 @@ def test_a_trial_that_cannot_be_judged_is_unknown_and_passes_no_gate(
 def test_a_report_is_data_that_another_process_can_have(history: History) -> None:
     report = RunReport.of(history)
     assert pickle.loads(pickle.dumps(report)) == report
-    assert summary.render(pickle.loads(pickle.dumps(report))) == summary.render(report)
+    assert summary(pickle.loads(pickle.dumps(report))) == summary(report)
 
 
 def test_what_a_measure_failed_at_is_said_to_whoever_asks_it(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,7 +172,7 @@ def test_an_interrupt_is_no_failure_of_a_measure(history: History, monkeypatch: 
 
     monkeypatch.setattr(IncidentTimes, "take", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        summary.render(RunReport.of(history))
+        summary(history)
 
 
 def test_a_measure_that_raises_takes_no_other_chart_of_several_runs_with_it(

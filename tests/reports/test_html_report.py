@@ -23,7 +23,7 @@ from chaoslab.reports.formats import html
 from chaoslab.reports.formats.html import FILE, timelines
 from tests.reports import hostile_run
 from tests.reports.browser import browse
-from tests.reports.fake_run import FAULTS, FakeRun, ScriptedClock, stated
+from tests.reports.fake_run import FAULTS, FakeRun, ScriptedClock, changed, stated
 
 PHONE, DESK = 390, 1280
 DRIVER = """<!doctype html><meta charset="utf-8"><body>
@@ -174,9 +174,9 @@ def test_the_sections_stand_in_their_order_and_tables_have_headers(tmp_path: Pat
     text = page(FakeRun(tmp_path, prompts=12).write())
     heads = re.findall(r"<h2[^>]*>(.*?)</h2>", text)
     assert heads == [
-        "Worst trial", "What to change first", "Harm", "Faults and targets", "One trial", "Reliability", "Recovery",
-        "Retries and calls",
-        "Cost", "Delivery of the faults", "Fault coverage", "What to change", "All trials",
+        "Worst trial", "What to change first", "Harm", "Faults and targets", "One trial", "Outcomes",
+        "What the faults led to", "Reliability", "Recovery", "Retries and calls", "Cost", "Delivery of the faults",
+        "Fault coverage", "What nobody injected", "What to change", "All trials",
     ]  # fmt: skip
     assert text.count("<h1") == 1
     tags = Tags(text).found
@@ -198,7 +198,7 @@ def test_harm_is_a_table_where_there_is_some(tmp_path: Path) -> None:
     with_harm, without = (page(FakeRun(tmp_path / str(chance), prompts=40, chance=chance).write()) for chance in (1, 0))
     assert 'class="harm"' in with_harm
     assert 'class="harm"' not in without
-    assert "None was found on the ledgers." in without
+    assert "No harm was found on the ledgers." in without
 
 
 @pytest.mark.parametrize("chance", [0.0, 0.5])
@@ -305,7 +305,7 @@ def test_a_browser_filters_sorts_searches_and_draws(width: str, browsed: dict[st
 def test_a_short_trial_took_some_time(tmp_path: Path) -> None:
     found = contents(FakeRun(tmp_path, prompts=1).write())
     for seconds, told in ((0.00002, "0.000020"), (2.5, "2.500"), (0.0, "0.000"), (None, "–")):
-        (text,) = formats.files("html", replace(found, rows=(replace(found.rows[0], seconds=seconds),))).values()
+        (text,) = formats.files("html", changed(found, rows=(replace(found.rows[0], seconds=seconds),))).values()
         assert f'<td class="n">{told}</td>' in text
 
 

@@ -53,7 +53,7 @@ def test_the_report_of_trials_in_memory_is_a_file_of_the_kind_that_its_name_says
     for suffix in KINDS:
         assert report.save(tmp_path / f"report{suffix}").stat().st_size > 500
     assert json.loads((tmp_path / "report.json").read_text())["figures"] == json.loads(json.dumps(report.figures))
-    assert "| MTTR | 30.00 s" in (tmp_path / "report.md").read_text()
+    assert "; it took 30.00 s" in (tmp_path / "report.md").read_text()
     with pytest.raises(ValueError, match=r"report\.pdf should end in \.html, \.json"):
         report.save(tmp_path / "report.pdf")
 

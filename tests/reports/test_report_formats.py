@@ -16,19 +16,20 @@ import jsonschema
 import pytest
 
 from chaoslab.analysis.verdict.standing import Standing
-from chaoslab.analysis.verdict.table import Outcome
+from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.core.events import CallFinished, CallStarted, FaultWitnessed
 from chaoslab.record.history import History
 from chaoslab.reports import formats
 from chaoslab.reports.contents import Contents
+from chaoslab.reports.contents._failures import FailureWay
 from chaoslab.reports.contents._matrix import CellState
+from chaoslab.reports.contents._parts import _long
 from chaoslab.reports.contents.outcomes import SEVERITY, UNSTATED
-from chaoslab.reports.contents.parts import _long
 from chaoslab.reports.formats.json import SCHEMA
 from chaoslab.reports.formats.markdown import LENGTH_MAX, code
 from chaoslab.reports.text import visible
 from tests.reports import hostile_run
-from tests.reports.fake_run import FakeRun
+from tests.reports.fake_run import FakeRun, changed
 
 FIRST_LAB = Path(__file__).parent / "first_lab"
 XSD = Path(__file__).with_name("junit.xsd")
@@ -71,7 +72,7 @@ def written(kind: str, contents: Contents) -> str:
 
 
 def test_there_is_one_file_a_format() -> None:
-    assert formats.names() == ["csv", "html", "json", "junit", "markdown"]
+    assert formats.names() == ["csv", "html", "json", "junit", "markdown", "terminal"]
 
 
 def test_every_format_shows_every_kind_of_run(each: Contents) -> None:
@@ -213,26 +214,26 @@ def test_markdown_tells_the_outcomes_best_first_and_tells_the_unjudged_from_the_
     (told,) = re.findall(r"^- outcomes: (.*)$", text, re.MULTILINE)
     names = [part.split(" ", 1)[1].replace(" ", "_") for part in told.split(", ")]
     assert names == [str(outcome) for outcome in Outcome if str(outcome) in names]
-    assert "### Trials that did not end well or could not be judged\n" in text
+    assert "### Trials that did not end well, could not do all or prove nothing\n" in text
 
 
 def test_markdown_is_bounded(run: Contents) -> None:
-    long = tuple(
-        replace(run.rows[0], trial=f"p{n}.r1", why=f"{n} why " * 400, met=(("fault", "x" * 9000),)) for n in range(900)
-    )
-    text = written("markdown", replace(run, rows=long))
+    long = [FailureWay("wrong", f"{n} why " * 400, (run.order[n % 60],)) for n in range(900)]
+    text = written("markdown", changed(run, ways=long))
     assert len(text) <= LENGTH_MAX
     assert "… and 880 more trials: `chaoslab show logs/run --failed`" in text
 
 
 def test_trials_that_failed_alike_are_told_once_in_markdown(run: Contents) -> None:
     """With their number, some of their names, and one command; those of another reason or outcome by themselves."""
-    bad = replace(run.rows[0], outcome=Outcome.FALSE_SUCCESS, standing=Standing.BAD)
-    alike = [replace(bad, trial=f"p{n}.r1", why="a charge is missing") for n in range(1, 20)]
-    other = replace(bad, trial="p20.r1", why="a message is missing")
-    wrong = replace(bad, trial="p21.r1", outcome=Outcome.WRONG, why="a charge is missing")
-    text = written("markdown", replace(run, rows=(other, *alike, wrong), order=[f"p{n}.r1" for n in range(1, 22)]))
-    told = text.partition("could not be judged\n\n")[2]
+    bad = Verdict(Outcome.FALSE_SUCCESS, "a charge is missing")
+    verdicts = {f"p{n}.r1": bad for n in range(1, 20)} | {"p20.r1": replace(bad, why="a message is missing")}
+    verdicts["p21.r1"] = replace(bad, outcome=Outcome.WRONG)
+    report = replace(
+        run.report, verdicts=verdicts, trials=[*verdicts], standings=dict.fromkeys(verdicts, Standing.BAD), met={}
+    )
+    text = written("markdown", Contents.of(run.source, where=run.where, report=report))
+    told = text.partition("prove nothing\n\n")[2]
     assert re.findall(r"^- (.*)$", told, re.MULTILINE) == [
         "**19 × false success**: `a charge is missing` (p1.r1, p2.r1, p3.r1 …)",
         "**p20.r1 false success**: `a message is missing`",

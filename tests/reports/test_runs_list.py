@@ -16,7 +16,7 @@ from chaoslab.record.history import History
 from chaoslab.record.log import Log
 from chaoslab.record.rulings import RulingsFile, RulingState, TrialRuling
 from chaoslab.reports import runs
-from chaoslab.reports.contents.parts import rate_text
+from chaoslab.reports.page import rate_text
 from chaoslab.reports.trials import counted
 from tests.reports.fake_run import FakeRun
 

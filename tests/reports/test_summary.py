@@ -2,6 +2,7 @@
 
 import re
 import threading
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import takewhile
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.analysis.verdict.ledger import Finding, FindingKind
+from chaoslab.analysis.verdict.standing import Standing
 from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.core.events import (
     AttemptRef,
@@ -26,11 +29,13 @@ from chaoslab.core.events import (
 )
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
-from chaoslab.reports.page import ROWS, ListBounds
+from chaoslab.reports.contents import Contents
+from chaoslab.reports.contents.headline import harm_said
+from chaoslab.reports.formats import terminal
+from chaoslab.reports.page import ROWS
 from chaoslab.reports.places import read
-from chaoslab.reports.summary import harm, render
 from tests.event_parts import call_at, fault_at
-from tests.reports.fake_run import FakeRun, ScriptedClock
+from tests.reports.fake_run import FakeRun, ScriptedClock, summary
 
 
 def row(text: str, name: str) -> list[str]:
@@ -44,34 +49,37 @@ def flat(text: str) -> str:
 
 
 def test_it_names_the_run_and_counts_its_trials_calls_and_faults(tmp_path: Path) -> None:
-    text = render(RunReport.of(History.read(FakeRun(tmp_path, prompts=60).write())))
-    assert "\n\nrun fake · seed 7 · model chaoslab-offline · done after " in text
+    text = summary(RunReport.of(History.read(FakeRun(tmp_path, prompts=60).write())))
+    assert "\n\nrun fake · seed 7 · world not known · model chaoslab-offline · done after " in text
     assert row(text, "correct")[1:3] == ["50", "83%"]
-    injection, eligible, scheduled, injected, witnessed, *_ = row(text, "errors")
+    injection, eligible, scheduled, injected, witnessed, *_ = row(text, "errors  ")
     assert (injection, scheduled) == ("errors", injected)
     assert int(eligible) > int(scheduled) == int(witnessed) > 0
-    assert "hallucination NOT AS PLANNED: scheduled 3 times in 147 eligible attempts," in flat(text)
-    assert "failures that nobody injected: 3\n" in text
+    assert "NOT AS PLANNED: hallucination was scheduled 3 times in 147 eligible attempts," in flat(text)
+    assert "\n3 failures that nobody injected:\n" in text
     assert "27 retries, 7 fallbacks" in flat(text)
-    assert "time to recovery: 31 of 32 incidents recovered" in flat(text)
-    assert "None for latency (5 faults: too few)." in flat(text)
-    assert "price unknown" in text
+    assert "RECOVERY 31 of 32 incidents recovered" in flat(text)
+    whole = summary(History.read(tmp_path), full=True).partition("Median time to recovery")[2]
+    assert row(whole.partition("\n\n")[0], "latency") == ["latency", "5", "too", "few"]
+    assert "price not known" in flat(text)
 
 
 def test_the_verdict_harm_and_failures_come_before_the_tables(tmp_path: Path) -> None:
-    text = render(RunReport.of(History.read(FakeRun(tmp_path, prompts=60).write())))
+    text = summary(RunReport.of(History.read(FakeRun(tmp_path, prompts=60).write())))
     starts = [
         "Harm was done in 2 of 60 trials; ",
-        "\nharm: ",
+        "left the ledgers other than they should be",
         "\nwhat hurt most:\n",
-        "\nfailures:\n",
+        "\ntrials to look at:\n",
+        "\nchange first: ",
         "\nrun ",
-        "\ntrials: ",
+        "\nOUTCOMES\n",
+        "\nfault met ",
+        "\nHow the trials ended that met each fault",
+        "\nRECOVERY\n",
+        "\nCalls: ",
+        "\nUsage: ",
         "\nfaults  ",
-        "\nHow the trials ended",
-        "\ntime to recovery: ",
-        "\ncalls: ",
-        "\nusage: ",
     ]
     assert sorted(map(text.index, starts)) == [text.index(start) for start in starts]
 
@@ -79,12 +87,13 @@ def test_the_verdict_harm_and_failures_come_before_the_tables(tmp_path: Path) ->
 def test_a_bad_trial_comes_with_the_command_that_does_it_again(tmp_path: Path) -> None:
     report = RunReport.of(History.read(FakeRun(tmp_path, prompts=60).write()))
     trial = next(trial for trial, verdict in report.verdicts.items() if verdict.outcome is Outcome.HARM)
-    assert f"\n    again: chaoslab replay fake --trial {trial}\n" in render(report)
-    there = render(report, where="my logs/a long name/fake", program=".venv/bin/chaoslab")
+    assert f"\n    chaoslab replay fake --trial {trial}\n" in summary(report)
+    there = summary(report, where="my logs/a long name/fake", program=".venv/bin/chaoslab")
     command = f".venv/bin/chaoslab replay 'my logs/a long name/fake' --trial {trial}"
-    assert f"\n    again: {command}\n" in there  # in one line, however long, so that it can be copied
-    calm = render(RunReport.of(History.read(FakeRun(tmp_path / "calm", prompts=5, chance=0).write())))
-    assert "again: " not in calm
+    assert f"\n    {command}\n" in there  # in one line, however long, so that it can be copied
+    calm = summary(RunReport.of(History.read(FakeRun(tmp_path / "calm", prompts=5, chance=0).write())))
+    assert "chaoslab replay" not in calm
+    assert "chaoslab show" not in calm
     assert "what hurt most" not in calm
 
 
@@ -96,15 +105,15 @@ def test_time_to_notice_is_said_of_those_that_noticed_alone(tmp_path: Path) -> N
     assert found.detected_s is not None
     assert found.since_notice_s is not None
     noticed = found.recovered - found.late
-    assert f". The {noticed} that a retry or a fallback repaired were noticed after " in flat(render(report))
+    assert f". The {noticed} that a retry or a fallback repaired were noticed after " in flat(summary(report))
     repaired = [i for i in report.recovery.value.incidents if i.recovered and i.since_notice_s is not None]
     assert len(repaired) == noticed
 
 
 def test_a_run_without_faults_has_no_recovery_and_no_failures(tmp_path: Path) -> None:
-    text = render(RunReport.of(History.read(FakeRun(tmp_path, prompts=5, chance=0.0).write())))
-    assert "time to recovery: no data\n" in text
-    assert "failures that nobody injected: none\n" in text
+    text = summary(RunReport.of(History.read(FakeRun(tmp_path, prompts=5, chance=0.0).write())))
+    assert "\nRECOVERY\nNo data: " in text
+    assert "Failures that nobody injected: none.\n" in text
     assert "How the trials ended" not in text
     assert row(text, "wire")[1:5] == ["10", "0", "0", "0"]
 
@@ -114,14 +123,16 @@ def test_lines_that_could_not_be_read_are_named(tmp_path: Path) -> None:
     with (tmp_path / "info.log").open("a") as file:
         file.write('{"ts": "2026-06-0')
     (last,) = History.read(tmp_path).cut_lines["info.log"]
-    assert f"note: info.log: line {last} could not be read" in render(RunReport.of(History.read(tmp_path))).splitlines()
+    assert (
+        f"note: info.log: line {last} could not be read" in summary(RunReport.of(History.read(tmp_path))).splitlines()
+    )
 
 
 def test_an_empty_history_is_told_too() -> None:
-    text = render(RunReport.of(History([])))
-    assert "trials: none was started" in text
-    assert "faults: none was planned" in text
-    assert "time to recovery: no data" in text
+    text = summary(RunReport.of(History([])))
+    assert "No conclusion: no trial was started" in text
+    assert "No fault was planned." in text
+    assert "\nRECOVERY\nNo data: " in text
 
 
 class SetBack(ScriptedClock):
@@ -139,8 +150,8 @@ def test_no_figure_depends_on_the_wall_clock(tmp_path: Path) -> None:
     stamps = [record.ts for record in set_back.records]
     assert stamps != sorted(stamps)
     assert [record.event for record in set_back.records] == [record.event for record in steady.records]
-    assert render(RunReport.of(set_back)) == render(RunReport.of(steady))
-    assert "time to recovery: no data" not in render(RunReport.of(steady))
+    assert summary(RunReport.of(set_back)) == summary(RunReport.of(steady))
+    assert "\nRECOVERY\nNo data: " not in summary(RunReport.of(steady))
 
 
 # Of Python functions.
@@ -172,19 +183,19 @@ def paid(logs: Path, *faults: lab.Injection, trials: int = 20) -> History:
 
 
 def test_what_a_python_run_cannot_tell_is_not_0(tmp_path: Path) -> None:
-    text = flat(render(RunReport.of(paid(tmp_path, lab.inject("lost_reply", "charge", calls=[1])))))
+    text = flat(summary(RunReport.of(paid(tmp_path, lab.inject("lost_reply", "charge", calls=[1])))))
     assert " agent pays · " in text
     for zero in ("0 retries", "0 fallbacks", "0 to the model", "the model never answered", "model pays"):
         assert zero not in text
-    assert "calls: 60 to tools; 20 failed; 20 were further attempts at a call already made." in text
+    assert "Calls: 60 to tools; 20 failed; 20 were further attempts at a call already made." in text
     assert "How long the agent waits before one, and what it asks of a model, is not known." in text
 
 
 def test_a_trial_without_its_run_tells_no_more() -> None:
     trial = lab.run(pays, "Pay", tools=[charge], reads=[rate])
-    text = flat(render(RunReport.of(trial.history)))
+    text = flat(summary(RunReport.of(trial.history)))
     assert "0 retries" not in text
-    assert "calls: 2 to tools; 0 failed; 0 were further attempts" in text
+    assert "Calls: 2 to tools; 0 failed; 0 were further attempts" in text
 
 
 def test_of_faults_that_hurt_as_often_the_one_with_the_worst_outcome_stands_first(tmp_path: Path) -> None:
@@ -197,16 +208,16 @@ def test_of_faults_that_hurt_as_often_the_one_with_the_worst_outcome_stands_firs
 
     faults = [lab.inject("lost_reply", "charge", chance=0.25), lab.inject("dns_failure", "rate", chance=0.25)]
     list(lab.run_many(careless, "Pay", trials=8, tools=[charge], reads=[rate], faults=faults, logs=tmp_path))
-    text = flat(render(RunReport.of(read("latest", logs=tmp_path))))
+    text = flat(summary(RunReport.of(read("latest", logs=tmp_path))))
     often = "2 of 2 judged trials that met it alone did not end well (100%, 95 % interval 34%–100%; without it"
     first, second = f"lost_reply on charge: {often} 0%), at worst harm", f"dns_failure on rate: {often} 33%), at worst"
     assert text.index("what hurt most:") < text.index(first) < text.index(second)
 
 
 def test_one_recovery_is_told_in_the_singular(tmp_path: Path) -> None:
-    text = flat(render(RunReport.of(paid(tmp_path, lab.inject("timeout", "rate", calls=[1]), trials=1))))
+    text = flat(summary(RunReport.of(paid(tmp_path, lab.inject("timeout", "rate", calls=[1]), trials=1))))
     assert "1 of 1 incident recovered (1 by retry)" in text
-    assert "The one that recovered took 2.00 s, from the beginning of the call" in text
+    assert "0 never; it took 2.00 s. That is from the beginning of the call" in text
 
 
 def test_requests_to_services_are_no_calls_of_functions(tmp_path: Path) -> None:
@@ -214,14 +225,14 @@ def test_requests_to_services_are_no_calls_of_functions(tmp_path: Path) -> None:
         return httpx.get("http://shop/price").text
 
     lab.run(asks, "Which?", services={"shop": lambda _request: "30"}, logs=tmp_path)
-    assert "calls: 1 to services; 0 failed" in render(RunReport.of(read("latest", logs=tmp_path)))
+    assert "Calls: 1 to services; 0 failed" in summary(RunReport.of(read("latest", logs=tmp_path)))
 
 
 def test_a_repeated_charge_is_a_recovery_with_harm(tmp_path: Path) -> None:
-    text = flat(render(RunReport.of(paid(tmp_path, lab.inject("lost_reply", "charge", calls=[1])))))
+    text = flat(summary(RunReport.of(paid(tmp_path, lab.inject("lost_reply", "charge", calls=[1])))))
     assert (
-        "time to recovery: 0 of 20 incidents recovered, 20 with harm (an effect was repeated, or the end state "
-        "is wrong), 0 never None recovered, so the median is not reached and there is no mean."
+        "RECOVERY 0 of 20 incidents recovered, 20 with harm (an effect was repeated, or the end state "
+        "is wrong), 0 never. None recovered, so the median is not reached and there is no mean."
     ) in text
 
 
@@ -250,29 +261,29 @@ def test_trials_that_hung_are_the_reason_why_no_cost_is_known(tmp_path: Path) ->
     faults = [lab.inject("server_error", "rate", chance=0.8)]
     run = lab.run_many(waiting, "Ask", trials=30, reads=[rate], faults=faults, logs=tmp_path)
     assert {str(trial.outcome) for trial in run} == {"correct", "hung"}
-    text = flat(render(RunReport.of(History.read(tmp_path / "latest"))))
+    text = flat(summary(RunReport.of(History.read(tmp_path / "latest"))))
     assert "no trial of the same prompt met no fault" not in text
-    assert "seconds, calls: no data, since each hung, did not end or has no trial" in text
+    assert "more: no data, since each hung, did not end or has no trial" in text
     assert "None recovered, so the median is not reached and there is no mean." in text
 
 
 def test_what_a_fault_cost_is_told_beside_the_twin_and_the_trials_that_met_none(tmp_path: Path) -> None:
-    text = render(RunReport.of(paid(tmp_path, lab.inject("timeout", "rate", chance=0.3), trials=40)))
-    _delivered, cost, _recovery = (
-        line.split()[3:] for line in text.splitlines() if line.startswith("timeout on rate ")
-    )
-    prompts, attempts, _bad, _without, seconds, calls = cost
+    report = RunReport.of(paid(tmp_path, lab.inject("timeout", "rate", chance=0.3), trials=40))
+    text = summary(report)
+    cost, *_ = (line.split()[3:] for line in text.splitlines() if line.startswith("timeout on rate "))
+    prompts, *_, seconds, calls = cost
+    attempts = report.impacts.value.by_fault["timeout"].attempts
     # each attempt that met it took its 2 s, and one more at charge and at rate came after it
-    assert int(attempts) > int(prompts) > 5
-    assert float(seconds) == pytest.approx(2 * int(attempts) / int(prompts), abs=0.01)
-    assert 0 < float(calls) <= 2 * int(attempts) / int(prompts)
-    assert "without: the same of the trials that called the same targets and did not meet it" in flat(text)
+    assert attempts > int(prompts) > 5
+    assert float(seconds) == pytest.approx(2 * attempts / int(prompts), abs=0.01)
+    assert 0 < float(calls) <= 2 * attempts / int(prompts)
+    assert "without it: the same of the trials that called the same targets and did not meet it" in flat(text)
     assert "than its twin without faults." in flat(text)
 
 
 def test_times_that_are_all_the_same_have_no_interval_and_none_is_infinite(tmp_path: Path) -> None:
-    text = flat(render(RunReport.of(paid(tmp_path, lab.inject("timeout", "rate", chance=0.4), trials=60))))
-    recovered = re.search(r"The \d+ that recovered took ([^,]+), from", text)
+    text = flat(summary(RunReport.of(paid(tmp_path, lab.inject("timeout", "rate", chance=0.4), trials=60))))
+    recovered = re.search(r"; it took (\S+ s) (each|in the mean)\. That is from", text)
     assert recovered is not None
     assert "inf" not in text.replace("inferred", "")
     assert not re.search(r"(\d[\d.]*)–\1\b", text)
@@ -280,24 +291,24 @@ def test_times_that_are_all_the_same_have_no_interval_and_none_is_infinite(tmp_p
 
 def test_limits_are_named_and_what_they_refused_is_counted(tmp_path: Path) -> None:
     calls = paid(tmp_path, lab.inject("budget", "rate", calls_max=1), trials=2)
-    assert "budget: the limit of 1 calls refused 2 calls in 2 trials\n" in render(RunReport.of(calls))
+    assert "Budget: the limit of 1 calls refused 2 calls in 2 trials.\n" in summary(RunReport.of(calls))
     events = [
         RunStarted(seed=1, settings={}, plan={}, prompts=1, now="", model="", world="local", asked=["asked"]),
         Budget(limit="calls", spent=6.0, allowed=6.0, mode="hard", target="model"),
     ]
     soft = Budget(limit="tokens", spent=9.0, allowed=8.0, mode="soft", target="model")
-    text = render(
+    text = summary(
         RunReport.of(
             History(Record("", n, "run", "p1.r1", "info", n, e) for n, e in enumerate([*events, events[1], soft]))
         )
     )
-    assert "budget: the lab's CALL_LIMIT of 6 refused 2 calls in 1 trial\n" in text
-    assert "budget: the lab's TOKEN_LIMIT of 8 was passed at 1 call in 1 trial, and only\n  noted\n" in text
+    assert "Budget: the lab's CALL_LIMIT of 6 refused 2 calls in 1 trial.\n" in text
+    assert "Budget: the lab's TOKEN_LIMIT of 8 was passed at 1 call in 1 trial, and only\n  noted.\n" in text
 
 
 def test_faults_that_were_not_met_are_counted_by_reason(tmp_path: Path) -> None:
     faults = (lab.inject("timeout", "rate", chance=0.5), lab.inject("wrong_value", "rate"))
-    text = render(RunReport.of(paid(tmp_path, *faults)))
+    text = summary(RunReport.of(paid(tmp_path, *faults)))
     missed = re.search(
         r"^(\d+) of \d+ scheduled faults were not witnessed:\n  (\d+) × wrong_value: its call met another fault "
         r"instead$",
@@ -311,26 +322,26 @@ def test_faults_that_were_not_met_are_counted_by_reason(tmp_path: Path) -> None:
 # The page.
 
 
-def harmed(why: str) -> dict[str, Verdict]:
-    return {f"p1.r{n}": Verdict(Outcome.HARM, why, (why, "message to ana sent twice")) for n in range(1, 13)}
+def harmed(*whys: str) -> Contents:
+    """A report whose trials did this harm, each one of these."""
+    report = RunReport.of(lab.run(pays, "Pay", tools=[charge], reads=[rate]).history)
+    found = [Finding(FindingKind.PHANTOM, why) for why in whys]
+    done = [Verdict(Outcome.HARM, one.text, (one.text,), evidence=(one,)) for one in found]
+    verdicts = {f"p{n}.r1": verdict for n, verdict in enumerate(done, 1)}
+    report = replace(report, verdicts=verdicts, trials=[*verdicts], standings=dict.fromkeys(verdicts, Standing.BAD))
+    return Contents.of(History([]), where="x", report=report)
 
 
 def test_harm_is_told_once_with_how_often_and_where() -> None:
-    lines = harm(
-        harmed("charge 6 times") | {"p2.r1": Verdict(Outcome.FAILED, "no answer", ("charge twice",))},
-        ListBounds("x"),
-        stated=True,
-    )
-    assert lines == [
-        "harm: 13 of 13 trials left the ledgers other than they should be",
-        "  12 times: charge 6 times (p1.r1, p1.r2, p1.r3 …)",
-        "  12 times: message to ana sent twice (p1.r1, p1.r2, p1.r3 …)",
-        "  p2.r1: charge twice",
+    text = terminal.summary(harmed("charge twice", *["charge 6 times"] * 12))
+    assert text.split("\n\n")[1].splitlines() == [
+        "13 of 13 trials left the ledgers other than they should be.",
+        "  12 times, first in p2.r1: charge 6 times",
+        "  p1.r1: charge twice",
     ]
-    assert harm({"p1.r1": Verdict(Outcome.CORRECT, "")}, ListBounds("x"), stated=True) == [
-        "harm: none was found on the ledgers"
-    ]
-    assert harm({"p1.r1": Verdict(Outcome.UNKNOWN, "")}, ListBounds("x"), stated=False) == []
+    none = lab.run(pays, "Pay", tools=[charge], reads=[rate], facts=["12"], effects=[]).history
+    assert "No harm was found" in harm_said(replace(RunReport.of(none), verdicts={}))
+    assert "harm cannot be found" in harm_said(replace(RunReport.of(none), verdicts={}, judgeable=False))
 
 
 LONG = "fetch_the_customers_invoices_of_the_last_fiscal_year_by_region"
@@ -380,11 +391,11 @@ def test_every_line_fits_in_80_columns(tmp_path: Path) -> None:
     wide = {
         (name, line)
         for name, page in pages.items()
-        for line in render(RunReport.of(page)).splitlines()
+        for line in summary(RunReport.of(page)).splitlines()
         if len(line) > 80
     }
     assert not wide
-    assert not [line for line in harm(harmed(LONG * 9), ListBounds("x"), stated=True) if len(line) > 80]
+    assert not [line for line in terminal.summary(harmed(LONG * 9)).splitlines() if len(line) > 80]
 
 
 def large(folder: Path) -> RunReport:
@@ -395,21 +406,21 @@ def large(folder: Path) -> RunReport:
 
 def test_a_large_run_is_told_by_its_first_rows_and_the_command_that_shows_all(tmp_path: Path) -> None:
     report = large(tmp_path)
-    short, whole = (render(report, where="logs/large run", full=full) for full in (False, True))
+    short, whole = (summary(report, where="logs/large run", full=full) for full in (False, True))
     assert len(short.splitlines()) < 150
     assert len(whole.splitlines()) > 300
     rows = [len(found.by_fault) + len(found.by_target) for found in (report.impacts.value, report.recovery.value)]
     told = re.findall(r"  … and (\d+) more rows: (.*)\n", short)
     assert told == [(str(number - ROWS), "chaoslab summary 'logs/large run' --full") for number in rows]
     assert "--full" not in whole
-    for known in ("\ntrials: 400\n", "of 400 trials met a fault", " incidents recovered", "\ncalls: "):
+    for known in ("of 400 trials could be judged", "of 400 trials met a fault", " incidents recovered", "\nCalls: "):
         assert known in short
         assert known in whole
 
 
 def test_what_hurt_most_stands_first_in_each_table(tmp_path: Path) -> None:
     report = large(tmp_path)
-    text = render(report)
+    text = summary(report)
 
     def names(before: str, after: str) -> list[str]:
         rows = text.partition(before)[2].partition(after)[0].splitlines()
@@ -419,17 +430,22 @@ def test_what_hurt_most_stands_first_in_each_table(tmp_path: Path) -> None:
     bad = {name: found.bad.count for name, found in impacts.items() if found.bad}
     worst = sorted(impacts, key=lambda name: -bad[name])
     assert worst != sorted(worst)
-    assert names("How the trials ended", "What that cost") == worst
-    assert names("What that cost", "bad: ") == worst
+    assert names("How the trials ended that met each fault", "RELIABILITY") == worst
+    assert names("The trials that met each fault", "How the trials ended that") == worst
     never = report.recovery.value.by_fault
     unrepaired = sorted(never, key=lambda name: -never[name].censored)
     assert unrepaired != sorted(unrepaired)
-    assert names("recovery from ", "mean = ") == unrepaired
+    assert names("recovery from ", "RETRIES AND CALLS") == unrepaired
 
 
 def test_a_faults_targets_are_in_the_same_order_as_the_faults(tmp_path: Path) -> None:
     report = large(tmp_path)
-    rows = render(report, full=True).partition("What that cost")[2].partition("bad: ")[0].splitlines()
+    rows = (
+        summary(report, full=True)
+        .partition("The trials that met")[2]
+        .partition("How the trials ended that")[0]
+        .splitlines()
+    )
     first = next(number for number, row in enumerate(rows) if row.startswith("wrong_value "))
     told = [row.split()[1] for row in takewhile(lambda row: row.startswith("  on "), rows[first + 1 :])]
     there = report.impacts.value.by_target.items()
@@ -440,11 +456,11 @@ def test_a_faults_targets_are_in_the_same_order_as_the_faults(tmp_path: Path) ->
 
 def test_what_is_not_as_planned_stands_before_what_was_witnessed_most(tmp_path: Path) -> None:
     report = large(tmp_path)
-    text = render(report)
-    rows = text.partition("\nfaults ")[2].partition("\neligible: ")[0].splitlines()[1:]
+    text = summary(report)
+    rows = text.partition("\nfaults ")[2].partition("\n\n")[0].splitlines()[1:]
     found = {one.injection: one for one in report.delivered.value.by_injection}
     told = [row.split(":")[0].split()[0] for row in rows if not row.startswith(" ")]
     assert told == ["hallucination", "wire", "errors"]
     assert found["hallucination"].plausible is False
     assert found["wire"].witnessed > found["errors"].witnessed > found["hallucination"].witnessed
-    assert "What is not as planned comes first, then what was witnessed most often." in text
+    assert "\nFirst what is not as planned; " in text

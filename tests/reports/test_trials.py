@@ -1,14 +1,17 @@
 """A trial has one name, which every command understands; a wrong one gets a line with those that there are."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.core.events import PromptStarted, RunStarted
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
-from chaoslab.reports.trials import counted, named, outcomes, prompts_of, worst
+from chaoslab.reports.contents._rows import order
+from chaoslab.reports.trials import counted, named, outcomes, prompts_of
 
 THERE = ["p1.r1", "p2.r1", "p3.r1", "p1.r2", "p2.r2", "p3.r2", "p1.r3"]
 
@@ -57,10 +60,13 @@ def test_outcomes_are_named_one_by_one_or_with_commas() -> None:
 
 
 def test_the_first_of_the_worst_is_the_one_to_look_at() -> None:
-    def verdicts(*found: Outcome) -> dict[str, Verdict]:
-        return {f"p{n}.r1": Verdict(outcome, "") for n, outcome in enumerate(found, 1)}
+    nothing = RunReport.of(History([]))
 
-    order = [
+    def worst(*found: Outcome) -> str:
+        verdicts = {f"p{n}.r1": Verdict(outcome, "") for n, outcome in enumerate(found, 1)}
+        return order(replace(nothing, verdicts=verdicts, trials=[*verdicts]))[0]
+
+    worst_first = [
         Outcome.HARM,
         Outcome.WRONG,
         Outcome.FAILED,
@@ -69,9 +75,8 @@ def test_the_first_of_the_worst_is_the_one_to_look_at() -> None:
         Outcome.INVALID,
         Outcome.UNFINISHED,
     ]
-    for n in range(len(order)):
-        assert worst(verdicts(Outcome.CORRECT, *reversed(order[n:]))) == f"p{1 + len(order) - n}.r1"
-    assert worst(verdicts(Outcome.WRONG, Outcome.WRONG)) == "p1.r1"
-    assert worst(verdicts(Outcome.CORRECT, Outcome.UNKNOWN)) is None
+    for n in range(len(worst_first)):
+        assert worst(Outcome.CORRECT, *reversed(worst_first[n:])) == f"p{1 + len(worst_first) - n}.r1"
+    assert worst(Outcome.WRONG, Outcome.WRONG) == "p1.r1"
     assert counted({Outcome.WRONG: 2, Outcome.HARM: 0, Outcome.CORRECT: 1}) == "1 correct, 2 wrong"
     assert counted({}) == "none"

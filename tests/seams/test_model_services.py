@@ -13,10 +13,9 @@ import httpx
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.core.events import Budget, CallFinished, CallStarted, Effect, FaultWitnessed, Usage
 from chaoslab.record.history import History
-from chaoslab.reports import summary
+from tests.reports.fake_run import summary
 from tests.seams.model_parts import (
     AGENTS,
     ANTHROPIC,
@@ -451,9 +450,9 @@ def test_faults_of_the_context_need_a_model() -> None:
 def test_the_summary_adds_up_what_the_model_used(tmp_path: Path) -> None:
     trial_of("openai chat", logs=tmp_path)
     (run,) = (each for each in tmp_path.iterdir() if each.is_dir() and not each.is_symlink())
-    text = summary.render(RunReport.of(History.read(run)))
-    assert "calls: 3 to tools and services; 0 failed" in text
-    assert "usage: 151 tokens to the model, 32 from it, in 2 answers; 0.000697 USD" in text
+    text = summary(History.read(run))
+    assert "Calls: 3 to tools and services; 0 failed" in text
+    assert "Usage: 151 tokens to the model, 32 from it, in 2 answers; 0.000697 USD" in text
 
 
 def test_a_model_can_be_sent_to_another_process() -> None:

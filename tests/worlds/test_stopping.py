@@ -31,7 +31,7 @@ def test_the_callers_of_a_stopped_process_meet_it_and_the_next_prompt_finds_it_b
     settings = (f"BASE_PORT={free_base()}", f"FAULTS={FAULTS}", "TOXIC_PROB=0", "ERROR_PROB=0")
     ended = chaoslab(tmp_path, "lab", *settings, prompts(tmp_path, ASKED), really=True)
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert "failures that nobody injected: none" in ended.stdout
+    assert "Failures that nobody injected: none" in ended.stdout
     assert "invalid" not in ended.stdout
     history = History.read(tmp_path / "logs" / "latest")
     stopped = [(record.trial, event.fault, event.how) for record, event in history.of(ServiceStopped)]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -18,12 +18,14 @@ from chaoslab.base.jsonable import line
 from chaoslab.config import settings
 from chaoslab.record.batches import stories as stories_of
 from chaoslab.record.history import History
-from chaoslab.reports.contents._failures import command
-from chaoslab.reports.contents._matrix import Matrix, matrix
+from chaoslab.reports.contents._failures import FailureWay, ways
+from chaoslab.reports.contents._matrix import Matrix, hurt_most, matrix
+from chaoslab.reports.contents._parts import REAL_TIME, parts
 from chaoslab.reports.contents._rows import TrialRow, order, poor, rows
+from chaoslab.reports.contents._table import Section
 from chaoslab.reports.contents.advice import Advice, advice
-from chaoslab.reports.contents.headline import Harm, Headline, harms, headline
-from chaoslab.reports.contents.parts import REAL_TIME, Section, parts
+from chaoslab.reports.contents.headline import Harm, Headline, Point, harm_said, harms, headline, points
+from chaoslab.reports.contents.outcomes import word
 from chaoslab.reports.places import LOGS, reported
 from chaoslab.reports.text import visible
 
@@ -36,46 +38,101 @@ a piece of advice."""
 
 @dataclass(frozen=True)
 class Contents:
-    """A run's report. `where`: the run as a command takes it, such as its folder. `order`: its trials, worst first.
-    `rows`: those that are shown one by one: all of them, or of a long run the worst that did not end well, and examples
-    of the advice. `history`: the stories of these, at least."""
+    """A run's report: of a run in memory or in a folder. `where`: the run as a command takes it, such as its folder.
+    `program`: chaoslab as the user's shell finds it. Each part is made when it is first asked for, and stories are read
+    for `rows` alone."""
 
-    history: History
+    source: History | Path
     report: RunReport
     where: str
-    headline: Headline
-    harms: Sequence[Harm]
-    matrix: Matrix
-    order: Sequence[str]
-    rows: Sequence[TrialRow]
-    parts: Sequence[Section]
-    advice: Sequence[Advice]
+    program: str = field(default_factory=settings.program)
 
     @classmethod
     def of(cls, source: History | Path, *, where: str, report: RunReport | None = None) -> Contents:
-        """The contents of the report on a run: on its history, or on the run in a folder, of which no stories are held
-        but those that are shown. `report`: its report, if it was made before. Raises FileNotFoundError, OSError: as
-        `RunReport.read`."""
+        """The contents of the report on a run: on its history, or on the run in a folder. `report`: its report, if it
+        was made before. Raises FileNotFoundError, OSError: as `RunReport.read`."""
         if report is None:
             report = RunReport.of(source) if isinstance(source, History) else RunReport.read(source)
-        found = order(report)
-        counsel, trials = advice(report, found), found
-        if len(found) > SHOWN:
-            examples = [trial for one in counsel for trial in one.trials[:EXAMPLES]]
-            worst = islice((trial for trial in found if poor(report, trial)), SHOWN)
-            trials = [*dict.fromkeys([found[0], *worst, *examples])]
-        stories = source if isinstance(source, History) else stories_of(source, {*trials})
-        return cls(
-            history=stories, report=report, where=line(where, NAME), headline=headline(report),
-            harms=harms(report, found) if report.knows_effects else (), matrix=matrix(report), order=found,
-            rows=rows(report, trials, stories), parts=parts(report), advice=counsel,
-        )  # fmt: skip
+        return cls(source, report, line(where, NAME))
 
     @classmethod
     def read(cls, name: str, *, where: str, logs: Path = LOGS) -> Contents:
-        """The same, of a run by its name. Raises LookupError: as `folder.read`."""
+        """The same, of a run by its name. Raises LookupError: as `places.read`."""
         found, source = reported(name, logs=logs)
         return cls.of(source, where=where, report=found)
+
+    @cached_property
+    def headline(self) -> Headline:
+        return headline(self.report)
+
+    @cached_property
+    def points(self) -> Sequence[Point]:
+        return points(self.report)
+
+    @property
+    def outcomes_said(self) -> str:
+        """The number of trials of each outcome."""
+        found = self.report.success.value.by_outcome
+        return ", ".join(f"{rate.count} {word(name)}" for name in Outcome if (rate := found.get(name))) or "none"
+
+    @cached_property
+    def harms(self) -> Sequence[Harm]:
+        """Each kind of harm; none if such a log knows none."""
+        return harms(self.report, self.order) if self.report.knows_effects else ()
+
+    @property
+    def harm_said(self) -> str:
+        return harm_said(self.report)
+
+    @cached_property
+    def matrix(self) -> Matrix:
+        return matrix(self.report)
+
+    @cached_property
+    def hurt_most(self) -> Sequence[str]:
+        """The faults that hurt, each at its target, worst first."""
+        return hurt_most(self.report, self.matrix)
+
+    @cached_property
+    def order(self) -> Sequence[str]:
+        """The run's trials, worst first."""
+        return order(self.report)
+
+    @cached_property
+    def ways(self) -> Sequence[FailureWay]:
+        return ways(self.report, self.order)
+
+    @cached_property
+    def parts(self) -> Sequence[Section]:
+        return parts(self.report)
+
+    @cached_property
+    def advice(self) -> Sequence[Advice]:
+        return advice(self.report, self.order)
+
+    @cached_property
+    def _shown(self) -> Sequence[str]:
+        """The trials that are shown one by one: all of them, or of a long run the worst that did not end well, and
+        examples of the advice."""
+        if len(self.order) <= SHOWN:
+            return self.order
+        examples = [trial for one in self.advice for trial in one.trials[:EXAMPLES]]
+        worst = islice((trial for trial in self.order if poor(self.report, trial)), SHOWN)
+        return [*dict.fromkeys([self.order[0], *worst, *examples])]
+
+    @cached_property
+    def history(self) -> History:
+        """The stories of the trials that are shown, at least."""
+        return self.source if isinstance(self.source, History) else stories_of(self.source, {*self._shown})
+
+    @cached_property
+    def rows(self) -> Sequence[TrialRow]:
+        """The trials that are shown."""
+        return rows(self.report, self._shown, self.history)
+
+    def rows_of(self, trials: Iterable[str]) -> Sequence[TrialRow]:
+        """These trials, of which no story is read."""
+        return rows(self.report, trials, self.source if isinstance(self.source, History) else None)
 
     @cached_property
     def all_rows(self) -> Sequence[TrialRow]:
@@ -92,7 +149,7 @@ class Contents:
         shown = sum(poor(self.report, row.trial) for row in self.rows)
         return (
             f"Of {len(self.order):,} trials {bad:,} did not end well or prove nothing. {shown:,} of these are shown, "
-            f"the worst and those that show the advice. All of them: {settings.program()} show {self.quoted} --failed"
+            f"the worst and those that show the advice. All of them: {self.program} show {self.quoted} --failed"
         )
 
     @property
@@ -146,6 +203,10 @@ class Contents:
 
     def replay(self, trial: str) -> str:
         """The command that runs the trial again, or shows it where nothing in the run's folder leads to its program."""
-        found = self.report.figures.value.by_key.get(trial, TrialFigures())
-        replayed = not self.history.unknown and not found.noticed.unlike
-        return command(self.report, trial, where=self.where, replayed=replayed)
+        ruling = self.report.rulings.by_trial.get(trial) if self.report.rulings is not None else None
+        if ruling is not None and ruling.again:
+            return ruling.again
+        foreign = isinstance(self.source, History) and self.source.unknown
+        unlike = self.report.figures.value.by_key.get(trial, TrialFigures()).noticed.unlike
+        verb = "show" if self.report.of_functions or foreign or unlike else "replay"
+        return f"{self.program} {verb} {self.quoted} --trial {trial}"

@@ -10,7 +10,9 @@ from chaoslab.analysis.measures.intervals import Rate
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.standing import ENDED_WELL
 from chaoslab.analysis.verdict.table import Outcome
-from chaoslab.reports.contents.outcomes import SEVERITY
+from chaoslab.reports.contents.outcomes import SEVERITY, word
+from chaoslab.reports.page import count, percent, share
+from chaoslab.reports.text import one_line
 
 
 class CellState(StrEnum):
@@ -23,6 +25,8 @@ class CellState(StrEnum):
     NOT_PLANNED = "not planned"
 
 
+NAME = 100
+"""The most characters of the name of a fault or a target in a sentence."""
 SCHEDULED = (CellState.MET, CellState.UNMET)
 
 
@@ -76,8 +80,8 @@ class Matrix:
 def matrix(report: RunReport) -> Matrix:
     """The matrix of a run. Without a plan and without faults it has no rows."""
     scheduled: Counter[tuple[str, str]] = Counter()
-    for count in () if report.delivered.unknown else report.delivered.value.by_fault:
-        scheduled[count.fault, count.target] += count.scheduled
+    for one in () if report.delivered.unknown else report.delivered.value.by_fault:
+        scheduled[one.fault, one.target] += one.scheduled
     impacts = report.impacts.value.by_target
     planned, everywhere = _planned(report.started.plan if report.started else {})
     places = {*planned, *scheduled, *impacts}
@@ -117,3 +121,26 @@ def _planned(plan: Mapping[str, Any]) -> tuple[set[tuple[str, str]], set[str]]:
         if not named:
             everywhere.update(faults)
     return places, everywhere
+
+
+def hurt_most(report: RunReport, found: Matrix) -> tuple[str, ...]:
+    """The faults, each at its target, after which the most trials did not end well: by the lower bound of the share, so
+    that one bad trial of one does not come before nine of ten, and of equal ones the worst outcome first. Trials that
+    met other faults too count only where there are no others, and such places come last. A fault after which trials
+    ended as they did without it hurt nothing, and none is blamed for trials that were hit by what nobody injected."""
+    bad: list[tuple[MatrixCell, Rate, Rate | None]] = []
+    for (fault, target), impact in report.impacts.value.by_target.items():
+        blamed, others = impact.alone or impact.blamed, impact.without
+        if blamed is not None and blamed.count and (others is None or blamed.value > others.value):
+            cell = found.rows[fault][found.targets.index(target)]
+            bad.append((cell, blamed, others))
+    bad.sort(key=lambda of: (of[0].mixed, -of[1].interval.low, SEVERITY.index(of[0].worst) if of[0].worst else 0))
+    return tuple(_in_words(*each) for each in bad)
+
+
+def _in_words(cell: MatrixCell, bad: Rate, without: Rate | None) -> str:
+    met = "met it among others" if cell.mixed else "met it alone"
+    ended = f"{bad.count} of {count(bad.total, 'judged trial')} that {met} did not end well"
+    others = f"; without it {percent(without.value)}" if without is not None else ""
+    worst = f", at worst {word(cell.worst)}" if cell.worst and not cell.mixed else ""
+    return f"{one_line(cell.fault, NAME)} on {one_line(cell.target, NAME)}: {ended} ({share(bad)}{others}){worst}"

@@ -14,7 +14,7 @@ from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.durations import duration
 from chaoslab.record.rulings import Rulings, RulingState
 from chaoslab.reports.contents._rows import WHY
-from chaoslab.reports.page import count
+from chaoslab.reports.page import count, share
 from chaoslab.reports.text import visible
 
 HARMS = {
@@ -36,8 +36,7 @@ class Tone(StrEnum):
     OPEN = "open"
 
 
-@dataclass(frozen=True)
-class Delivery:
+class Delivery(NamedTuple):
     """The faults of a run by stage. Only faults of the wire are armed."""
 
     scheduled: int
@@ -84,11 +83,18 @@ class Headline:
     delivery: Delivery | None
 
 
+class Point(NamedTuple):
+    """A fact beside the verdict: a sentence without its full stop, that begins with its figure."""
+
+    figure: str
+    text: str
+
+
 def headline(report: RunReport) -> Headline:
     """The verdict on a run, with its numbers."""
     said, tone = verdict(report)
     judged, bad, harmed = _counted(report)
-    correct = report.success.value.correct
+    correct = None if report.success.unknown else report.success.value.correct
     return Headline(said, tone, len(report.verdicts), judged, len(report.met), bad, correct, harmed, delivery(report))
 
 
@@ -196,12 +202,44 @@ def delivery(report: RunReport) -> Delivery | None:
     if not report.knows_faults or report.delivered.unknown:
         return None
     found = report.delivered.value.by_fault
-    return Delivery(
-        sum(one.scheduled for one in found),
-        sum(one.armed for one in found),
-        sum(one.injected for one in found),
-        sum(one.witnessed for one in found),
-    )
+    return Delivery(*(sum(getattr(one, stage) for one in found) for stage in Delivery._fields))
+
+
+def points(report: RunReport) -> tuple[Point, ...]:
+    """The facts that belong to the verdict: what could be judged, by what, and was correct; the faults and who met
+    them."""
+    of = count(len(report.verdicts), "trial")
+    how = "" if report.judgeable else ", as failed or not: nothing was stated about right answers"
+    how += "; the scenario ruled on them" if how and report.rulings is not None else ""
+    made = [Point(str(_counted(report)[0]), f"of {of} could be judged{how}")]
+    if (right := report.success.value.correct) is not None:
+        verb = "is" if 1 in (right.count, right.total) else "are"
+        figure = f"{right.count} of {right.total}"
+        made.append(Point(figure, f"judged trial{'' if right.total == 1 else 's'} {verb} correct ({share(right)})"))
+    made += [Point("", said) for said in (report.grounds.value.said, report.grounds.value.undecided) if said]
+    if not report.knows_faults:
+        return (*made, Point("", "Faults are not known from such a log"))
+    found = delivery(report)
+    if found and not found.scheduled:
+        made.append(Point("", "No fault was scheduled"))
+    elif found:
+        armed = f"{found.armed} armed on the wire, " if found.armed else ""
+        faults = count(found.scheduled, "scheduled fault").removeprefix(f"{found.scheduled:,} ")
+        figure = f"{found.witnessed} of {found.scheduled}"
+        made.append(Point(figure, f"{faults} witnessed ({armed}{found.injected} injected)"))
+    return (*made, Point(str(len(report.met)), f"of {of} met a fault"))
+
+
+def harm_said(report: RunReport) -> str:
+    """One sentence on harm, also if there is none, or none could be found."""
+    harmed = sum(bool(found.harm) for found in report.verdicts.values())
+    if not report.knows_effects:
+        return "Harm is not known from such a log."
+    if harmed:
+        return f"{harmed} of {count(len(report.verdicts), 'trial')} left the ledgers other than they should be."
+    if report.judgeable:
+        return "No harm was found on the ledgers."
+    return "Nothing was stated about right effects or answers, so harm cannot be found."
 
 
 def harms(report: RunReport, order: Sequence[str]) -> tuple[Harm, ...]:

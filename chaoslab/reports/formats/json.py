@@ -43,7 +43,7 @@ def value(contents: Contents) -> dict[str, Any]:
             "correct": _rate(head.correct),
             "bad": _rate(head.bad),
             "harmed": _rate(head.harmed),
-            "faults": vars(head.delivery) if head.delivery else None,
+            "faults": head.delivery._asdict() if head.delivery else None,
         },
         "scenario": _scenario(contents.report.rulings),
         "outcomes": {name: _rate(found) for name, found in contents.report.success.value.by_outcome.items()},
@@ -67,6 +67,7 @@ def value(contents: Contents) -> dict[str, Any]:
             for cells in contents.matrix.rows.values()
             for cell in cells
         ],
+        "hurt_most": list(contents.hurt_most),
         "figures": figures(contents.report),
         "parts": [
             {
@@ -195,6 +196,7 @@ SCHEMA: dict[str, Any] = {
                 mixed={"type": "boolean"},
             )
         ),
+        hurt_most=_list(_TEXT),
         figures=_object(
             reliability=_maybe({"type": "object"}),
             recovery={"type": "object"},

@@ -2,18 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 
-from chaoslab.analysis.verdict.standing import Standing
-from chaoslab.analysis.verdict.table import Outcome
-from chaoslab.base.durations import duration
-from chaoslab.config import settings
 from chaoslab.reports.contents import Contents
-from chaoslab.reports.contents._failures import FailureWay, ways
+from chaoslab.reports.contents._failures import FailureWay
 from chaoslab.reports.contents._matrix import CellState, MatrixCell
 from chaoslab.reports.contents._rows import TrialRow
 from chaoslab.reports.contents.headline import Tone
 from chaoslab.reports.contents.outcomes import word
-from chaoslab.reports.contents.parts import rate_text
-from chaoslab.reports.page import NAMED, count, percent, percents, share, usd
+from chaoslab.reports.page import count, percents, share
 from chaoslab.reports.text import one_line
 
 FILE = "report.md"
@@ -22,7 +17,9 @@ LENGTH_MAX = 60_000
 ROWS_MAX, WAYS_MAX = 40, 20
 """The most faults in the matrix, and the most ways to fail."""
 TEXT = 300
-ONLY_FAILED = ", as failed or not: nothing was stated about right answers"
+FIGURES = ("Reliability", "Recovery", "Retries and calls", "Repeated trials", "Cost")
+"""The sections of which the sentences are shown."""
+MARKUP = frozenset("`*_[]<>|#@&!\\~")
 MARKS = {Tone.GOOD: "✅", Tone.BAD: "❌", Tone.OPEN: "❔"}
 
 
@@ -52,32 +49,15 @@ def code(text: str) -> str:
 
 
 def _verdict(contents: Contents) -> str:
-    head = contents.headline
-    lines = [f"## {MARKS[head.tone]} {head.said}", ""]
-    how = "" if contents.report.judgeable else ONLY_FAILED
-    lines.append(f"- **{head.judged}** of {count(head.trials, 'trial')} could be judged{how}")
-    if head.correct:
-        lines.append(f"- correct: **{rate_text(head.correct)}**")
-    found = head.delivery
-    if found is not None and not found.scheduled:
-        lines.append("- no fault was scheduled")
-    elif found is not None:
-        armed = f"{found.armed} armed on the wire, " if found.armed else ""
-        lines.append(
-            f"- faults witnessed: **{found.witnessed}** of {found.scheduled} scheduled ({armed}{found.injected} "
-            f"injected); {head.met} of {count(head.trials, 'trial')} met one"
-        )
+    lines = [f"## {MARKS[contents.headline.tone]} {contents.headline.said}", ""]
+    lines += [f"- **{figure}** {text}" if figure else f"- {text}" for figure, text in contents.points]
     if worst := contents.worst:
         story = f"**{worst.trial} {worst.word}**: {code(worst.in_words)}"
         lines.append(f"- worst: {story} {code(contents.replay(worst.trial))}")
+    lines += [f"- hurt most: {code(said)}" for said in contents.hurt_most[:1]]
     if contents.advice:
         lines.append(f"- change first: **{contents.advice[0].do}**")
-    outcomes = contents.report.success.value.by_outcome
-    told_of = [f"{rate.count} {word(name)}" for name in Outcome if (rate := outcomes.get(name))]
-    lines.append(f"- outcomes: {', '.join(told_of) or 'none'}")
-    lines += [
-        f"- {said}" for said in (contents.report.grounds.value.said, contents.report.grounds.value.undecided) if said
-    ]
+    lines.append(f"- outcomes: {contents.outcomes_said}")
     lines.append("- " + " · ".join(f"{name} {code(text)}" for name, text in contents.facts.items()))
     lines += [f"- note: {code(note)}" for note in contents.report.notes]
     return "\n".join(lines) + "\n"
@@ -124,30 +104,10 @@ def _cell(cell: MatrixCell) -> str:
 
 
 def _figures(contents: Contents) -> str:
-    """Reliability, recovery, amplification and costs in one table."""
-    report, rows = contents.report, []
-    if (found := report.reliability.value) is not None:
-        rows.append(
-            ["ended well", f"{rate_text(found.available)}; at least {percent(found.proven)} with 95 % confidence"]
-        )
-        budgets = (f"{one.objective:.1%}: {percent(one.left)} left, burn rate {one.burn:.1f}" for one in found.budgets)
-        rows.append(["error budgets", "; ".join(budgets)])
-    if report.recovery.unknown:
-        rows.append(["recovery", f"unknown: {report.recovery.unknown}"])
-    elif (of := report.recovery.value.overall).n:
-        mean, detect, repair = (
-            "–" if s is None else duration(s, 2) for s in (of.mean_s, of.detected_s, of.since_notice_s)
-        )
-        rows.append(["recovered", f"{of.recovered} of {count(of.n, 'incident')}"])
-        rows.append(["MTTR", f"{mean} (by retry or fallback: {detect} to detect and {repair} to repair)"])
-    amplified = () if report.amplification.unknown else report.amplification.value
-    if more := [one for one in amplified if one.attempts > one.requests]:
-        most = max(more, key=lambda one: one.factor)
-        rows.append(["attempts for each request", f"{most.factor:.2f} at {code(most.target)}, {most.most} at most"])
-    if report.knows_usage and (spent := report.usage.value):
-        cost = "price not known" if spent.cost_usd is None else usd(spent.cost_usd)
-        rows.append(["use of the model", f"{spent.prompt_tokens + spent.completion_tokens:,} tokens, {cost}"])
-    return "### Figures\n\n" + _table(["figure", "value"], rows) if rows else ""
+    """The sentences on reliability, recovery, calls and costs."""
+    lines = [line for part in contents.parts if part.title in FIGURES for line in part.lines]
+    told = [f"- {line if MARKUP.isdisjoint(line) and '//' not in line else code(line)}" for line in lines]
+    return "\n".join(["### Figures", "", *told]) + "\n" if told else ""
 
 
 def _advice(contents: Contents) -> str:
@@ -159,34 +119,22 @@ def _advice(contents: Contents) -> str:
 
 
 def _failures(contents: Contents) -> str:
-    rows = {
-        row.trial: row
-        for row in contents.all_rows
-        if row.standing is not Standing.WELL or (row.harm and row.ruling is None)
-    }
-    if not rows:
+    told = contents.ways
+    if not told:
         return ""
-    told = ways((*_ended(row), row.trial) for row in rows.values())
-    lines = ["### Trials that did not end well or could not be judged", ""]
-    for way in told[:WAYS_MAX]:
-        lines += _way(contents, way, rows[way.trials[0]])
+    lines = ["### Trials that did not end well, could not do all or prove nothing", ""]
+    first = contents.rows_of(way.trials[0] for way in told[:WAYS_MAX])
+    for way, row in zip(told, first, strict=False):
+        lines += _way(contents, way, row)
     if left := sum(len(way.trials) for way in told[WAYS_MAX:]):
-        more = f"{settings.program()} show {contents.quoted} --failed"
+        more = f"{contents.program} show {contents.quoted} --failed"
         lines.append(f"… and {count(left, 'more trial')}: {code(more)}")
     return "\n".join(lines) + "\n"
 
 
-def _ended(row: TrialRow) -> tuple[str, str]:
-    """The outcome and its reason, or those of the scenario that ruled on it."""
-    if row.ruling is not None and row.ruling.reasons:
-        return row.ruling.state, "; ".join(row.ruling.reasons)
-    return row.word, row.why
-
-
 def _way(contents: Contents, way: FailureWay, row: TrialRow) -> Iterable[str]:
     """The trials that ended alike; faults, evidence and the command are those of the first."""
-    named = f" ({', '.join(way.trials[:NAMED])}{' …' if way.trials[NAMED:] else ''})" if way.trials[1:] else ""
-    yield f"- **{way.head}**: {code(way.why)}{named}"
+    yield f"- **{way.head}**: {code(way.why)}{way.named}"
     whose = f"{row.trial} " if way.trials[1:] else ""
     if row.met:
         yield f"  - {whose}met {', '.join(code(f'{fault} on {target}') for fault, target in row.met)}"

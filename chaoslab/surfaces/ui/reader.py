@@ -17,7 +17,7 @@ from chaoslab.record import runs
 from chaoslab.record.held import is_written
 from chaoslab.record.steering import FILE as STEERING
 from chaoslab.reports import runs as lines
-from chaoslab.reports.contents.parts import rate_text
+from chaoslab.reports.page import rate_text
 from chaoslab.reports.trials import counted
 from chaoslab.surfaces.ui._watched import WatchedRun
 
