@@ -8,6 +8,8 @@
   begun decides when the suite ends.
 - A test that leaves held what every thread takes when it starts is named: the next one that starts a thread would hang.
 - The lever of this machine's user is left alone.
+- A client of httpx reads the certificates of all authorities, which takes longer than what most tests do with it. Here
+  it reads one, which signs nothing; `live` and what asks a registry of packages believe those of the machine.
 - A virtual world looks through all modules of the process: those of other files of tests are not among them.
 - A suite that a shell began in the background hears no Ctrl-C, and its children inherit that: those that are sent one
   would not end.
@@ -16,6 +18,7 @@
 import contextlib
 import gc
 import importlib
+import os
 import signal
 import sys
 import threading
@@ -35,6 +38,8 @@ settings.load_profile("untimed")
 
 levers.LEVER = levers.LAB = Path(__file__).parent / "no folder" / "stop"
 """In place of that of whoever runs the tests: a lever that is pulled would end all faults."""
+
+os.environ.setdefault("SSL_CERT_FILE", str(Path(__file__).with_name("nobody.pem")))
 
 gc.disable()
 MANY = 100
