@@ -41,7 +41,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (site / "others.pth").write_text(
         sysconfig.get_path("purelib") + "\n"
     )  # a folder named so brings no .pth of its own
-    target = ["--target", str(site), "--no-deps", "--no-index", str(wheel)]
+    target = ["--target", str(site), "--no-compile", "--no-deps", "--no-index", str(wheel)]
     subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", *target], check=True)
     where = subprocess.run(
         [str(folder / "bin" / "python"), "-I", "-c", "import chaoslab; print(chaoslab.__file__)"],
