@@ -8,7 +8,11 @@
   begun decides when the suite ends.
 - A test that leaves held what every thread takes when it starts is named: the next one that starts a thread would hang.
 - The lever of this machine's user is left alone.
+- A client of httpx reads the certificates of all authorities, which takes longer than what most tests do with it. Here
+  it reads one, which signs nothing; `live` and what asks a registry of packages believe those of the machine.
 - A virtual world looks through all modules of the process: those of other files of tests are not among them.
+- A worker tells of each test's call, and of what went wrong: that a test is set up and taken down in order is nobody's
+  news, and telling of it took a third of what a short test takes.
 - A suite that a shell began in the background hears no Ctrl-C, and its children inherit that: those that are sent one
   would not end.
 """
@@ -16,6 +20,7 @@
 import contextlib
 import gc
 import importlib
+import os
 import signal
 import sys
 import threading
@@ -24,6 +29,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 
 import pytest
+from _pytest.runner import runtestprotocol
 from hypothesis import settings
 
 from chaoslab.base import levers
@@ -35,6 +41,8 @@ settings.load_profile("untimed")
 
 levers.LEVER = levers.LAB = Path(__file__).parent / "no folder" / "stop"
 """In place of that of whoever runs the tests: a lever that is pulled would end all faults."""
+
+os.environ.setdefault("SSL_CERT_FILE", str(Path(__file__).with_name("nobody.pem")))
 
 gc.disable()
 MANY = 100
@@ -64,6 +72,17 @@ def pytest_collection_finish() -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if module := _hidden.get(str(item.path)):
         sys.modules[module.__name__] = module
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    if not hasattr(item.config, "workerinput"):
+        return None
+    for report in runtestprotocol(item, log=False, nextitem=nextitem):
+        if report.when == "call" or not report.passed:
+            item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
 
 
 @pytest.hookimpl(wrapper=True)
@@ -123,6 +142,15 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of the test's own, in which it runs."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def two_charts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run has two charts, for a test that asks when or where they are drawn: all take it two seconds."""
+    from chaoslab.reports import charts
+
+    drawn = [(name, chart) for name, chart in charts._charts() if name in ("response_time", "success_rate")]
+    monkeypatch.setattr(charts, "_charts", lambda: drawn)
 
 
 def pytest_configure() -> None:

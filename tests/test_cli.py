@@ -86,7 +86,7 @@ def test_what_make_was_given_is_blamed_on_the_command_line(
     assert capsys.readouterr().err == "TOXIC_PROB=2 (command line) should be a chance from 0 to 1\n"
 
 
-@pytest.mark.usefixtures("here")
+@pytest.mark.usefixtures("here", "two_charts")
 def test_a_picture_that_cannot_be_written_is_said_after_the_figures(capsys: pytest.CaptureFixture[str]) -> None:
     FakeRun(Path("logs/fake"), prompts=3).write()
     Path("logs/latest").symlink_to("fake")
@@ -106,7 +106,7 @@ def test_a_picture_that_cannot_be_written_is_said_after_the_figures(capsys: pyte
         (("42", "42"), "", "p1.r1"),
     ],
 )
-@pytest.mark.usefixtures("here")
+@pytest.mark.usefixtures("here", "two_charts")
 def test_what_to_look_at_next_is_the_first_trial_of_the_worst_else_that_met_a_fault(
     answers: tuple[str, ...],
     met: str,

@@ -16,6 +16,9 @@ import pytest
 
 from tests.live.compose_parts import OWNER, ROOT, WITHIN_S, Stack, docker_missing
 
+if os.environ.get("SSL_CERT_FILE") == str(ROOT / "tests" / "nobody.pem"):
+    del os.environ["SSL_CERT_FILE"]  # images come from a registry
+
 FIRST_PORT = 32100
 """Above the slots of the labs on loopback, below the ports that systems hand out by themselves."""
 

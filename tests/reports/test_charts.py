@@ -161,8 +161,8 @@ def test_every_picture_is_legible(tmp_path: Path, prompts: int, chance: float, t
 
 
 def test_names_of_one_family_are_told_apart(tmp_path: Path) -> None:
-    figures = draw(Frames(history(tmp_path, prompts=99, chance=0.5, targets=FAMILY)))
-    (axes,) = figures["fault_matrix"].axes
+    run = Frames(history(tmp_path, prompts=99, chance=0.5, targets=FAMILY))
+    (axes,) = draw(run, only="fault_matrix")["fault_matrix"].axes
     names = [label.get_text() for label in axes.get_xticklabels()]
     assert len(set(names)) == len(names) == 9
     assert all(f"…{n:02}_" in name for n, name in enumerate(names)), names

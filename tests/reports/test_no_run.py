@@ -61,6 +61,7 @@ def test_the_list_of_runs_wants_a_folder(here: Path, capsys: pytest.CaptureFixtu
     assert capsys.readouterr().err == "notes.txt: this is a file; name the folder that the runs are in\n"
 
 
+@pytest.mark.usefixtures("two_charts")
 def test_a_log_of_the_first_lab_has_a_report_without_a_format_too(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -61,6 +61,7 @@ def test_out_dash_prints_it(here: Path, capsys: Printed) -> None:
     assert sorted(here.rglob("*")) == before
 
 
+@pytest.mark.usefixtures("two_charts")
 def test_charts_are_drawn_as_before(here: Path, capsys: Printed) -> None:
     assert cli.main(["report", "one", "--format", "charts"]) == 0
     paths = capsys.readouterr().out.split()
@@ -68,6 +69,7 @@ def test_charts_are_drawn_as_before(here: Path, capsys: Printed) -> None:
     assert len(paths) == len(list((here / "logs/one/charts").glob("*.png")))
 
 
+@pytest.mark.usefixtures("two_charts")
 def test_without_a_format_all_is_left_as_a_run_leaves_it(here: Path, capsys: Printed) -> None:
     assert cli.main(["report", "one"]) == 0
     out, err = capsys.readouterr()
@@ -125,6 +127,7 @@ def test_of_two_runs_none_is_written_if_one_is_not_there(here: Path, capsys: Pri
         assert sorted(here.rglob("*")) == before
 
 
+@pytest.mark.usefixtures("two_charts")
 def test_without_jinja_a_run_ends_well_and_says_what_to_install(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: Printed
 ) -> None:
@@ -142,6 +145,7 @@ def test_without_jinja_a_run_ends_well_and_says_what_to_install(
     assert cli.main(["report", "one", "--format", "json"]) == 0
 
 
+@pytest.mark.usefixtures("two_charts")
 def test_a_report_that_cannot_be_written_is_one_line(here: Path, capsys: Printed) -> None:
     (here / "logs/one/report.html").mkdir()
     assert leave(Path("logs/one"), 0) == 2

@@ -18,7 +18,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 
-import httpx
 import pytest
 
 from chaoslab.base.clock import system
@@ -53,7 +52,6 @@ from tests.wire.wire_parts import play as run
 
 AT_ONCE = (100, 40, 40, 20, 20, 10)  # what went otherwise than it should is played again, with less going on beside it
 STAGGER_S = 0.02
-FEW = httpx.Limits(max_connections=8)  # it looks through all that it has for each request
 EXACT_S = 1e-8  # what floats lose, counted from another zero
 
 Play = tuple[Heard, Heard]
@@ -175,30 +173,27 @@ def test_the_virtual_network_delivers_to_the_bit_what_the_toxics_say(script: Scr
 
 
 @contextlib.contextmanager
-def processes() -> Iterator[list[str]]:
-    """The embedded server and the real one, if it is here.
+def processes() -> Iterator[list[int]]:
+    """The ports of the embedded server and of the real one, if it is here.
 
     Each is a process, so that neither shares an interpreter with the script.
     """
     port = free_port()
     command = (sys.executable, "-m", "chaoslab", "toxiproxy", "--port", str(port))
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process, contextlib.ExitStack() as stack:
-        urls = [f"http://127.0.0.1:{port}"]
+        ports = [port]
         stack.callback(process.kill)
         if shutil.which("toxiproxy-server") is not None:
-            urls.append(stack.enter_context(real()))
+            ports.append(int(stack.enter_context(real()).rpartition(":")[2]))
         answers_by(port, system.monotonic() + DEADLINE_S)
-        yield urls
+        yield ports
 
 
-async def over_loopback(urls: Sequence[str], scripts: Sequence[Script], at_once: int) -> list[tuple[Play, ...]]:
+async def over_loopback(ports: Sequence[int], scripts: Sequence[Script], at_once: int) -> list[tuple[Play, ...]]:
     """The plays of each script, played on all servers at the same time."""
     gate = asyncio.Semaphore(at_once)
-    async with contextlib.AsyncExitStack() as stack:
-        clients = [
-            await stack.enter_async_context(httpx.AsyncClient(base_url=url, timeout=30, limits=FEW)) for url in urls
-        ]
-        servers = [Server(client) for client in clients]
+    with contextlib.ExitStack() as stack:
+        servers = [stack.enter_context(contextlib.closing(Server(("127.0.0.1", port)))) for port in ports]
 
         async def one(number: int, script: Script) -> tuple[Play, ...]:
             await asyncio.sleep(STAGGER_S * (number % at_once))  # or all would change their toxics at one moment
@@ -220,16 +215,16 @@ def complaints(script: Script, plays: Sequence[Play]) -> list[str]:
 
 def test_every_script_is_heard_alike_over_all_carriers_and_every_listed_difference_is_still_there() -> None:
     left, wrong = list(SCRIPTS), ["not played"]
-    with processes() as urls:
+    with processes() as ports:
         for at_once in AT_ONCE:
-            heard = asyncio.run(over_loopback(urls, left, at_once))
+            heard = asyncio.run(over_loopback(ports, left, at_once))
             told = [complaints(script, plays) for script, plays in zip(left, heard, strict=True)]
             left = [script for script, lines in zip(left, told, strict=True) if lines]
             wrong = [line for lines in told for line in lines]
             if not left:
                 break
     assert not wrong, "\n".join(wrong)
-    if len(urls) < 2:
+    if len(ports) < 2:
         pytest.skip(
             "toxiproxy-server is not on PATH: the virtual network and the embedded server were compared, and are alike"
         )

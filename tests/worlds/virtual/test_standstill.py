@@ -315,7 +315,7 @@ def test_a_thread_that_is_left_looping_is_no_part_of_the_trial() -> None:
 def _sleeps_for_ever(_: str) -> None:
     while True:
         with contextlib.suppress(BaseException):
-            time.sleep(0.001)
+            time.sleep(0.02)
 
 
 # Other steps that take no time.
