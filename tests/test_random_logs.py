@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from chaoslab.analysis.measures import run_report
@@ -68,6 +68,9 @@ STEP = st.builds(
     st.sampled_from((0,) * 20 + (1, 2)),
     st.sampled_from((False,) * 8 + (True,)),
 )
+
+
+NEVER_BEGAN = Step("call_started", "shop", 1, 1, "latency", False, 0.0, 2, False)
 
 
 def _call(first: Step, met: bool, again: bool) -> list[Step]:
@@ -237,6 +240,10 @@ def told(report: RunReport) -> dict[str, str]:
     damages=st.one_of(st.just([]), st.lists(DAMAGE, max_size=3)),
     least=st.sampled_from((1, 1, 4, 12, 1000)),
 )
+@example(
+    trials=[([NEVER_BEGAN], "ok"), ([NEVER_BEGAN._replace(whose=0)], "ok")], several=False, old=False,
+    side_by_side=False, around=[], ended=False, damages=[], least=1,
+)  # fmt: skip
 def test_a_report_of_batches_is_the_history_s(
     folder: Path, trials: list[tuple[list[Step], str]], several: bool, old: bool, side_by_side: bool,
     around: list[Step], ended: bool, damages: list[tuple[str, int, int]], least: int,

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tests.gateway.parts import standing
 
-EXCHANGES = 120
+EXCHANGES = 300
 HERE = b"AUTHORITY"
 """The place of a service's own address in what it says."""
 OF_ONE_LINE = {b"connection", b"transfer-encoding", b"host", b"content-length"}

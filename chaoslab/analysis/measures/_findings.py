@@ -123,6 +123,7 @@ class Findings:
     def end(self) -> None:
         """To be called after the last batch. Where stories were left out, those that are there are no fair sample, and
         what is told from stories is not known."""
+        self.rows.measure.end()
         for name, trials in self._off.items():
             where = f"{len(trials)} trials, from {trials[0]} to {trials[-1]}" if trials[1:] else trials[0]
             self.warnings.append((MAIN, f"'{name}' was switched off while the run went on, in {where}"))

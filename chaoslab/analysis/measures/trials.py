@@ -93,7 +93,19 @@ class TrialTable:
         """The trials of a whole run."""
         found = cls()
         found.take(history, outcomes)
+        found.end()
         return found
+
+    def end(self) -> None:
+        """To be called after the last batch. What never began, or is outside of trials, comes last, by key: else its
+        place would tell where a batch ended."""
+        others = [n for n, row in enumerate(self.rows) if row.prompt is None]
+        last = sorted([(self.keys[n], self.rows[n]) for n in others], key=itemgetter(0))
+        for n in reversed(others):
+            del self.keys[n], self.rows[n]
+        for key, row in last:
+            self.keys.append(key)
+            self.rows.append(row)
 
     def take(self, history: History, outcomes: Mapping[str, str]) -> None:
         """Adds the trials of a batch. `outcomes`: those of its trials."""
