@@ -307,7 +307,7 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
         "found, and an admission beside it",
         [started(FACT), finished("I could not finish. I still see 21.4.")],
         Outcome.DEGRADED,
-        'the answer says that something could not be done or confirmed: "i could not finish."',
+        'the answer says that something could not be done or confirmed: "I could not finish."',
     ),
     (
         "an effect is denied, and another is missing",

@@ -59,6 +59,12 @@ def clauses(answer: str) -> list[str]:
     return _CLAUSE.split(_AFTER.sub(" ", _ASIDE.sub(_apart, unquoted(text.replace("can't", "cannot")))))
 
 
+def written(clause: str, answer: str) -> str:
+    """The sentence of an answer that has this one of its `clauses`, as it is written; the clause if there is none."""
+    found = (part for part in _SENTENCE.split(answer) if clause in map(str.strip, clauses(part)))
+    return next(found, clause).strip()
+
+
 def unquoted(text: str) -> str:
     """The text without its quotations, such as the words of an error."""
     return _QUOTED.sub(" it ", text)

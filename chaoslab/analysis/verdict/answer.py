@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from chaoslab.analysis.answers._facts import shows
 from chaoslab.analysis.answers._normal import normal
-from chaoslab.analysis.answers._sentences import unquoted
+from chaoslab.analysis.answers._sentences import unquoted, written
 from chaoslab.analysis.answers._structures import differences, leaves, structure, withdrawn
 from chaoslab.analysis.answers._words import PLAIN
 from chaoslab.analysis.answers.admit import Reading, read
@@ -236,12 +236,12 @@ def _passes_over(trial: AnsweredTrial, basis: Basis, quote: str = "") -> AnswerS
 
 
 def _admits(trial: AnsweredTrial, text: str, quotes: Sequence[str]) -> AnswerSense:
-    said = f"{text}: {_quoted(quotes)}"
+    said = f"{text}: {_quoted(trial, quotes)}"
     return AnswerSense(Said.ADMITS, Basis.WORDS, said, (trial.of_answer(FindingKind.ADMISSION, said),))
 
 
-def _quoted(quotes: Sequence[str]) -> str:
-    return brief(quotes[0], QUOTED)
+def _quoted(trial: AnsweredTrial, clauses: Sequence[str]) -> str:
+    return brief(written(clauses[0], trial.answer), QUOTED)
 
 
 def _of_undone(trial: AnsweredTrial) -> AnswerSense:
@@ -269,7 +269,7 @@ def _of_undone(trial: AnsweredTrial) -> AnswerSense:
             trial, "the answer takes back a field of its twin's", [trial.beside.said if trial.beside else ""]
         )
     if claims and not admits:
-        return _passes_over(trial, Basis.WORDS, _quoted(claims))
+        return _passes_over(trial, Basis.WORDS, _quoted(trial, claims))
     if not admits and trial.beside is not None and trial.beside.likeness is Likeness.ALIKE:
         return _passes_over(trial, Basis.WORDS, trial.beside.said)
     if not admits and echoes(trial.started.twin or "", trial.answer, trial.started.prompt):
@@ -342,17 +342,17 @@ def _of_words(trial: AnsweredTrial) -> AnswerSense:
         own = _details([{"effect": done.effect, **done.content} for _, done in trial.done])
         named = any(_mentions(one, own) for one in admits)
         if named and trial.failed and trial.failed <= effects and not trial.reading.claims and not again:
-            text = f"the answer says that it was not done, and the ledger shows it: {_quoted(admits)}"
+            text = f"the answer says that it was not done, and the ledger shows it: {_quoted(trial, admits)}"
             return AnswerSense(Said.WRONG, Basis.WORDS, text, (trial.of_answer(FindingKind.DENIAL, text),))
-        return AnswerSense(Said.UNCLEAR, Basis.WORDS, f"it is not clear what it denies: {_quoted(admits)}")
+        return AnswerSense(Said.UNCLEAR, Basis.WORDS, f"it is not clear what it denies: {_quoted(trial, admits)}")
     if admits and trial.reading.overcome and not mended:
-        return AnswerSense(Said.UNCLEAR, Basis.WORDS, f"it tells of several attempts: {_quoted(admits)}")
+        return AnswerSense(Said.UNCLEAR, Basis.WORDS, f"it tells of several attempts: {_quoted(trial, admits)}")
     if admits:
         own = _own_values(trial) - {token for fact in trial.started.facts for way in fact for token in tokens(str(way))}
         if not own or mended:
             return _admits(trial, "the answer says that something could not be done or confirmed", admits)
         values = ", ".join(sorted(value.removeprefix("#") for value in own)[:4])
-        text = f"it says that something failed ({_quoted(admits)}), and has values that nobody gave it: {values}"
+        text = f"it says that something failed ({_quoted(trial, admits)}), and has values that nobody gave it: {values}"
         return AnswerSense(Said.UNCLEAR, Basis.WORDS, text)
     if not trial.done and not trial.changed and _withdrawn(trial):
         return _admits(trial, "the answer takes back a field of its twin's", [beside.said if beside else ""])
