@@ -47,7 +47,7 @@ SLOW = (
     "test_interrupt*.py", "test_contributing.py", "test_makefile.py",
 )  # fmt: skip
 """Files of tests that take long, or that run another tree than their own."""
-OWN_S, OTHERS_S, SURE_S = 20.0, 20.0, 10.0
+OWN_S, OTHERS_S, SURE_S = 15.0, 10.0, 4.0
 """The seconds of tests of a mutant, as they took once: of files that name its module, of others, and once more."""
 SAME = "equivalent"
 CHILD = {"PYTHONDONTWRITEBYTECODE": "1"}  # old bytecode of a module would hide a mutant
