@@ -1,5 +1,6 @@
 """All exchanges share one thread, and those that no fault can hit look like all others."""
 
+import asyncio
 import errno
 import gc
 import os
@@ -10,15 +11,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 from weakref import ref
 
 import httpx
 import pytest
+from aiohttp import StreamReader
 
 from chaoslab.core.events import CallFinished, CallStarted, Effect
+from chaoslab.core.exchange import Failure
 from chaoslab.record.log import LogLost
-from chaoslab.seams.gateway._upstream import first_line, head_for, in_words, why
+from chaoslab.seams.gateway._upstream import ServiceAnswer, first_line, head_for, in_words, why
 from chaoslab.seams.gateway.routes import GatewayRoute
 from chaoslab.wire.http1 import CHUNKED
 from tests.gateway.parts import history, shop, standing
@@ -440,3 +443,42 @@ def test_a_service_gets_its_own_host_one_length_and_no_field_of_the_hop(
 ) -> None:
     head = head_for(GatewayRoute("crm", "http", "crm.test", 8080, "/api"), method, "/x", fields, length).decode()
     assert head == f"{method} /api/x HTTP/1.1\r\nHost: crm.test:8080\r\n{sent}\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("fields", "fed", "broke", "ready", "parts"),
+    [
+        ([(b"Content-Length", b"9")], b"abc", None, b"abc", []),
+        ([(b"Content-Length", b"9")], b"abc", ConnectionResetError(), b"", [b"abc", "reset"]),
+        ([(b"Transfer-Encoding", b"chunked")], b"abc", None, b"", [b"abc", b"abc"]),
+    ],
+    ids=["measured", "broken off", "chunked"],
+)
+def test_a_part_of_an_answer_is_there_at_once_unless_it_broke_off_or_comes_in_chunks(
+    fields: list[tuple[bytes, bytes]], fed: bytes, broke: Exception | None, ready: bytes, parts: list[Any]
+) -> None:
+    async def story() -> None:
+        loop = asyncio.get_running_loop()
+        protocol: Any = SimpleNamespace(lost=broke, _reading_paused=False, resume_reading=lambda: None)
+        payload = StreamReader(protocol, 99, loop=loop)
+        chunked = fields[0][1] == b"chunked"
+        for _ in range(1 + chunked):
+            if chunked:
+                payload.begin_http_chunk_receiving()
+            payload.feed_data(fed)
+            if chunked:
+                payload.end_http_chunk_receiving()
+        if broke is not None:
+            payload.set_exception(broke)
+        message: Any = SimpleNamespace(code=200, reason="OK", raw_headers=fields, chunked=chunked)
+        answer = ServiceAnswer(cast(Any, None), protocol, message, payload)
+        assert answer.ready() == ready
+        found: list[Any] = []
+        while len(found) < len(parts):
+            try:
+                found.append(await answer.coming())
+            except Failure as failure:
+                found.append(failure.kind)
+        assert found == parts
+
+    asyncio.run(story())

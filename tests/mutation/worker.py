@@ -29,8 +29,8 @@ KILLED, HUNG, SURVIVED, NOT_RUN = "killed", "timed out", "survived", "not run"
 LOADED = ("httpx", "pydantic", "yaml", "msgspec", "flask", "langchain_core.messages", "langchain_core.tools", "openai")
 """What many tests load and is none of the lab's."""
 PYTEST = ("-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-seed=0", "-W", "ignore")
-PATIENCE = 5
-SPARE_S = 30
+PATIENCE = 2
+SPARE_S = 10
 MEMORY_MAX = 6 << 30
 _NOT_FOUND = 77
 
@@ -75,7 +75,7 @@ def _forked(child: Callable[[], int], *, limit_s: float) -> tuple[str, str]:
         # A child that waits for ever is ended by an alarm of this process.
         late: list[int] = []
         signal.signal(signal.SIGALRM, lambda *_: (late.append(1), _end(pid)))
-        signal.setitimer(signal.ITIMER_REAL, 4 * limit_s)
+        signal.setitimer(signal.ITIMER_REAL, 2 * limit_s)
         _, status = os.waitpid(pid, 0)
         signal.setitimer(signal.ITIMER_REAL, 0)
         _end(pid)
