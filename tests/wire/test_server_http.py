@@ -236,7 +236,7 @@ def test_a_listener_waits_while_the_system_is_short_of_something(error: int, mon
         monkeypatch.setattr(loop, "add_reader", lambda *_: told.append("on"))
         monkeypatch.setattr(loop, "remove_reader", lambda *_: told.append("off"))
         monkeypatch.setattr(listener, "PAUSE_S", 0.0)
-        one = Listener(cast(Any, Ear(error)), asyncio.Protocol)
+        one = Listener(cast(Any, Ear(error, error)), asyncio.Protocol)
         monkeypatch.setattr(one, "_files_are_short", lambda: False)
         if error == errno.EPERM:
             with pytest.raises(OSError, match="no"):
@@ -248,6 +248,11 @@ def test_a_listener_waits_while_the_system_is_short_of_something(error: int, mon
         while short and len(told) < 3:
             await asyncio.sleep(0)
         assert told == (["on", "off", "on"] if short else ["on"])
+        if short:  # one that is closed while it waits hears no more
+            one._accept()
+            one.close()
+            await turns()
+            assert told == ["on", "off", "on", "off", "off"]
 
     in_a_loop(story)
 
