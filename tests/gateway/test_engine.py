@@ -21,6 +21,7 @@ from aiohttp import StreamReader
 from chaoslab.core.events import CallFinished, CallStarted, Effect
 from chaoslab.core.exchange import Failure
 from chaoslab.record.log import LogLost
+from chaoslab.seams.gateway._connection import Exchange
 from chaoslab.seams.gateway._upstream import ServiceAnswer, first_line, head_for, in_words, why
 from chaoslab.seams.gateway.routes import GatewayRoute
 from chaoslab.wire.http1 import CHUNKED
@@ -480,5 +481,39 @@ def test_a_part_of_an_answer_is_there_at_once_unless_it_broke_off_or_comes_in_ch
             except Failure as failure:
                 found.append(failure.kind)
         assert found == parts
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("ends", "how", "waits"),
+    [("", "timed_out", [7.0]), ("lapse", "timed_out", []), ("gone", "timed_out", []), ("", "reset", [])],
+)
+def test_a_client_waits_once_for_an_answer_that_never_comes(ends: str, how: str, waits: list[float]) -> None:
+    async def story() -> None:
+        told: list[Any] = []
+        seam = SimpleNamespace(timeout_s=7.0)
+        gateway = SimpleNamespace(seam=seam, ended=lambda attempt, seen: told.append((attempt, seen.error)))
+        done = SimpleNamespace(force_close=lambda: told.append("closed"), reset=lambda: told.append("reset"))
+        line = SimpleNamespace(transport=object(), left=False, **vars(done))
+        request = SimpleNamespace(version=(1, 1), keep_alive=True)
+        exchange = Exchange(*cast(Any, (gateway, line, request, None, None, b"", None, 0)))
+        waited: list[float] = []
+
+        async def answered(_: Any) -> bool:
+            if ends:
+                getattr(exchange, ends)()
+            told.clear()
+            raise Failure(how)
+
+        async def wait(delay_s: float) -> bool:
+            waited.append(delay_s)
+            return False
+
+        exchange._answered, exchange.wait = answered, wait  # type: ignore[method-assign]
+        assert not await exchange.run(cast(Any, "attempt"))
+        assert waited == waits
+        seen, closed = {"timed_out": ("left", "closed")}.get(how, (how, how))
+        assert told == [("attempt", seen), closed]
 
     asyncio.run(story())
