@@ -128,14 +128,15 @@ def test_a_tools_answer_is_no_list_of_tools_whatever_it_has(faults: list[Any]) -
     assert [effect["effect"] for effect in trial.effects] == ["refund", "refund"]
 
 
-def refund(order: int) -> str:
+async def refund(order: int) -> str:
     return f"refunded {order}"
 
 
 def test_a_function_does_its_own_work_though_a_service_has_a_tool_of_its_name() -> None:
-    def agent(_: str) -> str:
-        httpx.post("http://shop/mcp", json=CALL)
-        return refund(18)
+    async def agent(_: str) -> str:
+        async with httpx.AsyncClient() as client:
+            await client.post("http://shop/mcp", json=CALL)
+        return await refund(18)
 
     trial = lab.run(agent, "go", services={"shop": lambda _: {"result": {}}}, tools=[refund], effects=[])
     assert [(effect["effect"], effect["order"]) for effect in trial.effects] == [("refund", 17), ("refund", 18)]
