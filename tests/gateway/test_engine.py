@@ -485,6 +485,51 @@ def test_a_part_of_an_answer_is_there_at_once_unless_it_broke_off_or_comes_in_ch
     asyncio.run(story())
 
 
+def exchange(gateway: Any = None, line: Any = None, *, version: tuple[int, int] = (1, 1), keeps: bool = True) -> Any:
+    request = SimpleNamespace(version=version, keep_alive=keeps)
+    rewriting = SimpleNamespace(answered=lambda fields: fields)
+    return Exchange(*cast(Any, (gateway, line, request, None, rewriting, b"", None, 0)))
+
+
+CHUNKED_FIELD, CLOSED_FIELD = b"Transfer-Encoding: chunked\r\n", b"Connection: close\r\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "status", "more", "head", "body", "stays"),
+    [
+        ([("Content-Length", "2")], 200, {}, b"Content-Length: 2\r\n", b"ok", True),
+        ([], 200, {}, CHUNKED_FIELD, b"2\r\nok\r\n0\r\n\r\n", True),
+        ([("Connection", "close")], 200, {}, CHUNKED_FIELD + CLOSED_FIELD, b"2\r\nok\r\n0\r\n\r\n", False),
+        ([("Content-Length", "2")], 200, {"keeps": False}, b"Content-Length: 2\r\n" + CLOSED_FIELD, b"ok", False),
+        ([], 200, {"version": (1, 0)}, CLOSED_FIELD, b"ok", False),
+        ([], 204, {}, b"", b"", True),
+        ([("Keep-Alive", "5"), ("X-A", "1")], 204, {}, b"X-A: 1\r\n", b"", True),
+        ([("Connection", "Upgrade"), ("Upgrade", "x")], 101, {}, b"Connection: Upgrade\r\nUpgrade: x\r\n", b"ok", False),
+    ],
+)  # fmt: skip
+def test_an_answer_has_the_fields_of_its_own_hop_and_each_once(
+    given: list[tuple[str, str]], status: int, more: dict[str, Any], head: bytes, body: bytes, *, stays: bool
+) -> None:
+    async def story() -> None:
+        written: list[bytes] = []
+        one = exchange(**more)
+        one._attempt = SimpleNamespace(request=SimpleNamespace(method="GET"), began_s=0.0)
+
+        async def write(data: bytes, _: bytes) -> None:
+            written.append(data)
+
+        async def take() -> None:
+            return None
+
+        one._write = write
+        assert (
+            await one._sent(status, given, "OK", b"" if status == 204 else b"ok", SimpleNamespace(take=take)) is stays
+        )
+        assert b"".join(written) == b"HTTP/1.1 %d OK\r\n%b\r\n%b" % (status, head, body)
+
+    asyncio.run(story())
+
+
 @pytest.mark.parametrize(
     ("ends", "how", "waits"),
     [("", "timed_out", [7.0]), ("lapse", "timed_out", []), ("gone", "timed_out", []), ("", "reset", [])],
@@ -496,13 +541,12 @@ def test_a_client_waits_once_for_an_answer_that_never_comes(ends: str, how: str,
         gateway = SimpleNamespace(seam=seam, ended=lambda attempt, seen: told.append((attempt, seen.error)))
         done = SimpleNamespace(force_close=lambda: told.append("closed"), reset=lambda: told.append("reset"))
         line = SimpleNamespace(transport=object(), left=False, **vars(done))
-        request = SimpleNamespace(version=(1, 1), keep_alive=True)
-        exchange = Exchange(*cast(Any, (gateway, line, request, None, None, b"", None, 0)))
+        one = exchange(gateway, line)
         waited: list[float] = []
 
         async def answered(_: Any) -> bool:
             if ends:
-                getattr(exchange, ends)()
+                getattr(one, ends)()
             told.clear()
             raise Failure(how)
 
@@ -510,8 +554,8 @@ def test_a_client_waits_once_for_an_answer_that_never_comes(ends: str, how: str,
             waited.append(delay_s)
             return False
 
-        exchange._answered, exchange.wait = answered, wait  # type: ignore[method-assign]
-        assert not await exchange.run(cast(Any, "attempt"))
+        one._answered, one.wait = answered, wait
+        assert not await one.run("attempt")
         assert waited == waits
         seen, closed = {"timed_out": ("left", "closed")}.get(how, (how, how))
         assert told == [("attempt", seen), closed]
