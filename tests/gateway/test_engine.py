@@ -492,6 +492,7 @@ def exchange(gateway: Any = None, line: Any = None, *, version: tuple[int, int] 
 
 
 CHUNKED_FIELD, CLOSED_FIELD = b"Transfer-Encoding: chunked\r\n", b"Connection: close\r\n"
+SWITCHES = [("Connection", "Upgrade"), ("Upgrade", "x")]
 
 
 @pytest.mark.parametrize(
@@ -504,7 +505,7 @@ CHUNKED_FIELD, CLOSED_FIELD = b"Transfer-Encoding: chunked\r\n", b"Connection: c
         ([], 200, {"version": (1, 0)}, CLOSED_FIELD, b"ok", False),
         ([], 204, {}, b"", b"", True),
         ([("Keep-Alive", "5"), ("X-A", "1")], 204, {}, b"X-A: 1\r\n", b"", True),
-        ([("Connection", "Upgrade"), ("Upgrade", "x")], 101, {}, b"Connection: Upgrade\r\nUpgrade: x\r\n", b"ok", False),
+        (SWITCHES, 101, {}, b"Connection: Upgrade\r\nUpgrade: x\r\n", b"ok", False),
     ],
 )  # fmt: skip
 def test_an_answer_has_the_fields_of_its_own_hop_and_each_once(
