@@ -8,7 +8,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -23,6 +23,7 @@ from chaoslab.core.exchange import Failure
 from chaoslab.record.log import LogLost
 from chaoslab.seams.gateway._connection import Exchange
 from chaoslab.seams.gateway._upstream import ServiceAnswer, first_line, head_for, in_words, why
+from chaoslab.seams.gateway.engine import running
 from chaoslab.seams.gateway.routes import GatewayRoute
 from chaoslab.wire.http1 import CHUNKED
 from tests.gateway.parts import history, shop, standing
@@ -562,3 +563,21 @@ def test_a_client_waits_once_for_an_answer_that_never_comes(ends: str, how: str,
         assert told == [("attempt", seen), closed]
 
     asyncio.run(story())
+
+
+def test_a_gateway_that_has_ended_does_no_more() -> None:
+    begun, over = threading.Event(), list[int]()
+
+    async def beside() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            for _ in range(1000):
+                await asyncio.sleep(0)
+            over.append(threading.get_ident())
+
+    with running(cast(Any, None), {}, beside):
+        assert begun.wait(20)
+    assert len(over) == 1
+    assert threading.get_ident() not in over

@@ -58,9 +58,13 @@ def start() -> None:
         _monitoring.register_callback(_TOOL, _monitoring.events.PY_START, _began)
         _monitoring.register_callback(_TOOL, _monitoring.events.LINE, _line)
         _monitoring.set_events(_TOOL, _monitoring.events.PY_START)
-        os.register_at_fork(
-            after_in_child=lambda: (_alone.update(yes=True), _hits.clear(), _monitoring.restart_events())
-        )
+        os.register_at_fork(after_in_child=_begin_anew)
+
+
+def _begin_anew() -> None:
+    _alone["yes"] = True
+    _hits.clear()
+    _monitoring.restart_events()
 
 
 def _note(told: dict[str, Any]) -> None:

@@ -244,8 +244,8 @@ def outcomes(todo: Sequence[tuple[str, Mutant]], noted: Noted, more: Sequence[st
                     raise came
                 yield came
         finally:
-            for each in running:
-                each.kill()
+            for worker in running:
+                worker.kill()
 
 
 def table(found: Sequence[Outcome], names: Sequence[str]) -> str:

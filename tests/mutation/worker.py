@@ -17,7 +17,8 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
@@ -74,7 +75,12 @@ def _forked(child: Callable[[], int], *, limit_s: float) -> tuple[str, str]:
             os._exit(code)
         # A child that waits for ever is ended by an alarm of this process.
         late: list[int] = []
-        signal.signal(signal.SIGALRM, lambda *_: (late.append(1), _end(pid)))
+
+        def end_it(*_: object) -> None:
+            late.append(pid)
+            _end(pid)
+
+        signal.signal(signal.SIGALRM, end_it)
         signal.setitimer(signal.ITIMER_REAL, 2 * limit_s)
         _, status = os.waitpid(pid, 0)
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -140,7 +146,7 @@ class Collected:
         _say(self._answer, "ready")
         for line in self._ask:
             asked = Asked(*json.loads(line))
-            _say(self._answer, _forked(lambda a=asked: _met(a, items, found), limit_s=_limit_s(asked)))
+            _say(self._answer, _forked(partial(_met, asked, items, found), limit_s=_limit_s(asked)))
         return True
 
 
@@ -162,7 +168,7 @@ def _met(asked: Asked, items: dict[str, pytest.Item], found: dict[tuple[str, str
     if not changed:
         return _NOT_FOUND
     _forget_examples()
-    gc.collect = lambda *_: 0  # type: ignore[assignment]
+    gc.collect = lambda *_: 0
     known = {*asked.known}
     newer = [item for name, item in items.items() if name.partition("::")[0] in asked.more and name not in known]
     tests = [*newer, *(items[test] for test in asked.tests if test in items)]
@@ -231,7 +237,8 @@ def main() -> None:
     if not answering.readline():
         sys.exit("the tests could not be collected")
     for line in sys.stdin:
-        asked, ended = Asked(*json.loads(line)), [NOT_RUN, "no test reaches it"]
+        asked = Asked(*json.loads(line))
+        ended: Sequence[str] = (NOT_RUN, "no test reaches it")
         right = Path(asked.module).read_bytes()
         try:
             Path(asked.module).write_bytes(asked.of(right))
@@ -240,7 +247,7 @@ def main() -> None:
                 asking.flush()
                 ended = json.loads(answering.readline())
             if ended[0] in (SURVIVED, NOT_RUN) and (asked.sure or asked.more):
-                ended = _forked(lambda a=asked: _fresh(a), limit_s=_limit_s(asked))
+                ended = _forked(partial(_fresh, asked), limit_s=_limit_s(asked))
         finally:
             Path(asked.module).write_bytes(right)
         _say(sys.stdout, ended)

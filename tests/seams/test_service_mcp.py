@@ -119,7 +119,7 @@ def test_a_call_that_failed_is_no_effect(streamed: bool, faults: list[Any]) -> N
 @pytest.mark.parametrize("faults", [[], [lab.inject("latency", "shop")]])
 def test_a_tools_answer_is_no_list_of_tools_whatever_it_has(faults: list[Any]) -> None:
     def agent(_: str) -> str:
-        for _ in range(2):
+        for _nth in range(2):
             httpx.post("http://shop/mcp", json=CALL)
         return "done"
 
