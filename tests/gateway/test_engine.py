@@ -22,7 +22,7 @@ from chaoslab.core.events import CallFinished, CallStarted, Effect
 from chaoslab.core.exchange import Failure
 from chaoslab.record.log import LogLost
 from chaoslab.seams.gateway._connection import Exchange
-from chaoslab.seams.gateway._upstream import ServiceAnswer, first_line, head_for, in_words, why
+from chaoslab.seams.gateway._upstream import ServiceAnswer, Upstream, first_line, head_for, in_words, why
 from chaoslab.seams.gateway.engine import running
 from chaoslab.seams.gateway.routes import GatewayRoute
 from chaoslab.wire.http1 import CHUNKED
@@ -574,10 +574,37 @@ def test_a_gateway_that_has_ended_does_no_more() -> None:
             await asyncio.Event().wait()
         finally:
             for _ in range(1000):
-                await asyncio.sleep(0)
+                with suppress(asyncio.CancelledError):  # it is asked twice
+                    await asyncio.sleep(0)
             over.append(threading.get_ident())
 
     with running(cast(Any, None), {}, beside):
         assert begun.wait(20)
     assert len(over) == 1
     assert threading.get_ident() not in over
+
+
+@pytest.mark.parametrize(
+    ("closes", "over", "idle_s", "kept", "hasty"),
+    [
+        (False, False, 0.0, True, set()),
+        (True, False, 0.0, False, {"crm"}),
+        (False, True, 0.0, False, {"crm"}),
+        (False, True, 3600.0, False, set()),
+    ],
+)
+def test_a_kept_connection_that_is_over_is_made_anew(
+    closes: bool, over: bool, idle_s: float, kept: bool, hasty: set[str]
+) -> None:
+    async def story() -> None:
+        async with await asyncio.start_server(lambda *_: None, "127.0.0.1", 0) as server:
+            noted, closed = set[str](), list[str]()
+            route = GatewayRoute("crm", "http", "127.0.0.1", server.sockets[0].getsockname()[1])
+            upstream = Upstream(route, 1.0, noted)
+            old: Any = SimpleNamespace(should_close=closes, over=lambda: over, close=lambda: closed.append("old"))
+            upstream.protocol, upstream._idle_s = old, asyncio.get_running_loop().time() - idle_s
+            assert await upstream._connected() is kept
+            assert (upstream.protocol is old, closed, noted) == (kept, [] if kept else ["old"], hasty)
+            upstream.close()
+
+    asyncio.run(story())

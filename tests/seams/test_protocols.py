@@ -38,6 +38,8 @@ def graph(query: str, **more: Any) -> Any:
         ("{ ... { a { b } } ... @include(if: true) { c } ...F @x d }", {}, "query", "a, c, d", {"a": {}, "c": {},
          "d": {}}),
         ("query ($id: ID) { a(id: $id, n: $n) }", {"variables": '{"id": 7}'}, "query", "a", {"id": 7, "n": None}),
+        ("mutation { refund(order: 17) @x(a: 1) { ok } note @y { ok } }", {}, "mutation", "refund, note",
+         {"refund": {"order": 17}, "note": {}}),
         ("query A { a } query B { b }", {"operationName": "C", "variables": [1]}, "query", "a", {}),
     ],
 )  # fmt: skip
