@@ -594,17 +594,23 @@ def test_a_gateway_that_has_ended_does_no_more() -> None:
     ],
 )
 def test_a_kept_connection_that_is_over_is_made_anew(
-    closes: bool, over: bool, idle_s: float, kept: bool, hasty: set[str]
+    closes: bool, over: bool, idle_s: float, kept: bool, hasty: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story() -> None:
-        async with await asyncio.start_server(lambda *_: None, "127.0.0.1", 0) as server:
-            noted, closed = set[str](), list[str]()
-            route = GatewayRoute("crm", "http", "127.0.0.1", server.sockets[0].getsockname()[1])
-            upstream = Upstream(route, 1.0, noted)
-            old: Any = SimpleNamespace(should_close=closes, over=lambda: over, close=lambda: closed.append("old"))
-            upstream.protocol, upstream._idle_s = old, asyncio.get_running_loop().time() - idle_s
-            assert await upstream._connected() is kept
-            assert (upstream.protocol is old, closed, noted) == (kept, [] if kept else ["old"], hasty)
-            upstream.close()
+        loop, noted, closed = asyncio.get_running_loop(), set[str](), list[str]()
+        old, new = (
+            SimpleNamespace(should_close=closes, over=lambda: over, close=lambda name=name: closed.append(name))
+            for name in ("old", "new")
+        )
+
+        async def dials(_: Any, **given: Any) -> Any:
+            assert given == {"host": "10.0.0.1", "port": 80}
+            return None, new
+
+        monkeypatch.setattr(loop, "create_connection", dials)
+        upstream = Upstream(GatewayRoute("crm", "http", "10.0.0.1", 80), 1.0, noted)
+        upstream.protocol, upstream._idle_s = cast(Any, old), loop.time() - idle_s
+        assert await upstream._connected() is kept
+        assert (upstream.protocol is (old if kept else new), closed, noted) == (True, [] if kept else ["old"], hasty)
 
     asyncio.run(story())

@@ -255,7 +255,8 @@ class ProxyEnd(asyncio.Protocol):
             return
         if self._early is not None:
             self._early.append(item)
-            self._early_bytes += len(item) if isinstance(item, bytes) else 0
+            if isinstance(item, bytes):
+                self._early_bytes += len(item)
             self.balance()
         elif self._chain is not None:
             self._feed(item)
