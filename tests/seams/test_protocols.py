@@ -53,8 +53,8 @@ def test_the_tool_of_an_operation_is_its_field(
 @pytest.mark.parametrize(
     "query",
     ["weather in Oslo", "query the weather", "{", "{}", "{ a", "mutation {rate} in DNA", "{ a(b: ) }", 7, None,
-     "query a", "fetch { a }", "{ a(b 1) }", "{ a(b: {c 1}) }", "fragment { a }", "{ a { b }", "{ ... on }", "{ a(1: 2) }",
-      "{ a(x: ]) }",
+     "query a", "{ a(b 1) }", "{ a(b: {c 1}) }", "fragment { a }", "{ a { b }", "{ ... on }", "{ a(1: 2) }",
+      "{ a(x: ]) }", "{ a } fetch { b }",
      "#" * 5000, "{ a(x: " + "[" * 5000 + " }", 'query { a(x: "open) }', "fragment F on Query { b }"],
 )  # fmt: skip
 def test_other_texts_are_no_operation(query: Any) -> None:
