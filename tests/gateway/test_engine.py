@@ -1,5 +1,6 @@
 """All exchanges share one thread, and those that no fault can hit look like all others."""
 
+import asyncio
 import errno
 import gc
 import os
@@ -7,18 +8,22 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 from weakref import ref
 
 import httpx
 import pytest
+from aiohttp import StreamReader
 
 from chaoslab.core.events import CallFinished, CallStarted, Effect
+from chaoslab.core.exchange import Failure
 from chaoslab.record.log import LogLost
-from chaoslab.seams.gateway._upstream import first_line, head_for, in_words, why
+from chaoslab.seams.gateway._connection import Exchange
+from chaoslab.seams.gateway._upstream import ServiceAnswer, Upstream, first_line, head_for, in_words, why
+from chaoslab.seams.gateway.engine import running
 from chaoslab.seams.gateway.routes import GatewayRoute
 from chaoslab.wire.http1 import CHUNKED
 from tests.gateway.parts import history, shop, standing
@@ -440,3 +445,172 @@ def test_a_service_gets_its_own_host_one_length_and_no_field_of_the_hop(
 ) -> None:
     head = head_for(GatewayRoute("crm", "http", "crm.test", 8080, "/api"), method, "/x", fields, length).decode()
     assert head == f"{method} /api/x HTTP/1.1\r\nHost: crm.test:8080\r\n{sent}\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("fields", "fed", "broke", "ready", "parts"),
+    [
+        ([(b"Content-Length", b"9")], b"abc", None, b"abc", []),
+        ([(b"Content-Length", b"9")], b"abc", ConnectionResetError(), b"", [b"abc", "reset"]),
+        ([(b"Transfer-Encoding", b"chunked")], b"abc", None, b"", [b"abc", b"abc"]),
+    ],
+    ids=["measured", "broken off", "chunked"],
+)
+def test_a_part_of_an_answer_is_there_at_once_unless_it_broke_off_or_comes_in_chunks(
+    fields: list[tuple[bytes, bytes]], fed: bytes, broke: Exception | None, ready: bytes, parts: list[Any]
+) -> None:
+    async def story() -> None:
+        loop = asyncio.get_running_loop()
+        protocol: Any = SimpleNamespace(lost=broke, _reading_paused=False, resume_reading=lambda: None)
+        payload = StreamReader(protocol, 99, loop=loop)
+        chunked = fields[0][1] == b"chunked"
+        for _ in range(1 + chunked):
+            if chunked:
+                payload.begin_http_chunk_receiving()
+            payload.feed_data(fed)
+            if chunked:
+                payload.end_http_chunk_receiving()
+        if broke is not None:
+            payload.set_exception(broke)
+        message: Any = SimpleNamespace(code=200, reason="OK", raw_headers=fields, chunked=chunked)
+        answer = ServiceAnswer(cast(Any, None), protocol, message, payload)
+        assert answer.ready() == ready
+        found: list[Any] = []
+        while len(found) < len(parts):
+            try:
+                found.append(await answer.coming())
+            except Failure as failure:
+                found.append(failure.kind)
+        assert found == parts
+
+    asyncio.run(story())
+
+
+def exchange(gateway: Any = None, line: Any = None, *, version: tuple[int, int] = (1, 1), keeps: bool = True) -> Any:
+    request = SimpleNamespace(version=version, keep_alive=keeps)
+    rewriting = SimpleNamespace(answered=lambda fields: fields)
+    return Exchange(*cast(Any, (gateway, line, request, None, rewriting, b"", None, 0)))
+
+
+CHUNKED_FIELD, CLOSED_FIELD = b"Transfer-Encoding: chunked\r\n", b"Connection: close\r\n"
+SWITCHES = [("Connection", "Upgrade"), ("Upgrade", "x")]
+
+
+@pytest.mark.parametrize(
+    ("given", "status", "more", "head", "body", "stays"),
+    [
+        ([("Content-Length", "2")], 200, {}, b"Content-Length: 2\r\n", b"ok", True),
+        ([], 200, {}, CHUNKED_FIELD, b"2\r\nok\r\n0\r\n\r\n", True),
+        ([("Connection", "close")], 200, {}, CHUNKED_FIELD + CLOSED_FIELD, b"2\r\nok\r\n0\r\n\r\n", False),
+        ([("Content-Length", "2")], 200, {"keeps": False}, b"Content-Length: 2\r\n" + CLOSED_FIELD, b"ok", False),
+        ([], 200, {"version": (1, 0)}, CLOSED_FIELD, b"ok", False),
+        ([], 204, {}, b"", b"", True),
+        ([("Keep-Alive", "5"), ("X-A", "1")], 204, {}, b"X-A: 1\r\n", b"", True),
+        (SWITCHES, 101, {}, b"Connection: Upgrade\r\nUpgrade: x\r\n", b"ok", False),
+    ],
+)  # fmt: skip
+def test_an_answer_has_the_fields_of_its_own_hop_and_each_once(
+    given: list[tuple[str, str]], status: int, more: dict[str, Any], head: bytes, body: bytes, *, stays: bool
+) -> None:
+    async def story() -> None:
+        written: list[bytes] = []
+        one = exchange(**more)
+        one._attempt = SimpleNamespace(request=SimpleNamespace(method="GET"), began_s=0.0)
+
+        async def write(data: bytes, _: bytes) -> None:
+            written.append(data)
+
+        async def take() -> None:
+            return None
+
+        one._write = write
+        assert (
+            await one._sent(status, given, "OK", b"" if status == 204 else b"ok", SimpleNamespace(take=take)) is stays
+        )
+        assert b"".join(written) == b"HTTP/1.1 %d OK\r\n%b\r\n%b" % (status, head, body)
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("ends", "how", "waits"),
+    [("", "timed_out", [7.0]), ("lapse", "timed_out", []), ("gone", "timed_out", []), ("", "reset", [])],
+)
+def test_a_client_waits_once_for_an_answer_that_never_comes(ends: str, how: str, waits: list[float]) -> None:
+    async def story() -> None:
+        told: list[Any] = []
+        seam = SimpleNamespace(timeout_s=7.0)
+        gateway = SimpleNamespace(seam=seam, ended=lambda attempt, seen: told.append((attempt, seen.error)))
+        done = SimpleNamespace(force_close=lambda: told.append("closed"), reset=lambda: told.append("reset"))
+        line = SimpleNamespace(transport=object(), left=False, **vars(done))
+        one = exchange(gateway, line)
+        waited: list[float] = []
+
+        async def answered(_: Any) -> bool:
+            if ends:
+                getattr(one, ends)()
+            told.clear()
+            raise Failure(how)
+
+        async def wait(delay_s: float) -> bool:
+            waited.append(delay_s)
+            return False
+
+        one._answered, one.wait = answered, wait
+        assert not await one.run("attempt")
+        assert waited == waits
+        seen, closed = {"timed_out": ("left", "closed")}.get(how, (how, how))
+        assert told == [("attempt", seen), closed]
+
+    asyncio.run(story())
+
+
+def test_a_gateway_that_has_ended_does_no_more() -> None:
+    begun, over = threading.Event(), list[int]()
+
+    async def beside() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            for _ in range(1000):
+                with suppress(asyncio.CancelledError):  # it is asked twice
+                    await asyncio.sleep(0)
+            over.append(threading.get_ident())
+
+    with running(cast(Any, None), {}, beside):
+        assert begun.wait(20)
+    assert len(over) == 1
+    assert threading.get_ident() not in over
+
+
+@pytest.mark.parametrize(
+    ("closes", "over", "idle_s", "kept", "hasty"),
+    [
+        (False, False, 0.0, True, set()),
+        (True, False, 0.0, False, {"crm"}),
+        (False, True, 0.0, False, {"crm"}),
+        (False, True, 3600.0, False, set()),
+    ],
+)
+def test_a_kept_connection_that_is_over_is_made_anew(
+    closes: bool, over: bool, idle_s: float, kept: bool, hasty: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        loop, noted, closed = asyncio.get_running_loop(), set[str](), list[str]()
+        old, new = (
+            SimpleNamespace(should_close=closes, over=lambda: over, close=lambda name=name: closed.append(name))
+            for name in ("old", "new")
+        )
+
+        async def dials(_: Any, **given: Any) -> Any:
+            assert given == {"host": "10.0.0.1", "port": 80}
+            return None, new
+
+        monkeypatch.setattr(loop, "create_connection", dials)
+        upstream = Upstream(GatewayRoute("crm", "http", "10.0.0.1", 80), 1.0, noted)
+        upstream.protocol, upstream._idle_s = cast(Any, old), loop.time() - idle_s
+        assert await upstream._connected() is kept
+        assert (upstream.protocol is (old if kept else new), closed, noted) == (True, [] if kept else ["old"], hasty)
+
+    asyncio.run(story())

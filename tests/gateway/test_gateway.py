@@ -22,7 +22,7 @@ from chaoslab.analysis.measures._calls import calls
 from chaoslab.analysis.measures.faults import uninjected
 from chaoslab.base.jsonable import TEXT_MAX
 from chaoslab.core.events import CallFinished, CallStarted, Effect, FaultWitnessed, Replied, Usage
-from chaoslab.seams.gateway.routes import routes
+from chaoslab.seams.gateway.routes import is_host, routes
 from chaoslab.surfaces.gateway import plan_of
 from chaoslab.wire.body import BODY_MAX
 from tests.gateway.parts import Shop, history, shop, standing
@@ -506,3 +506,11 @@ def test_a_host_has_a_port_that_there_is() -> None:
     for port in (0, 65536):
         with pytest.raises(ValueError, match=rf"^the host crm\.test:{port} should have a port from 1 to 65535$"):
             routes([f"crm.test:{port}"], hosts=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [("api.openai.com", True), ("crm:8080", True), ("localhost", True), ("crm", False), ("a/x.y", False), ("", False)],
+)
+def test_a_host_is_told_from_a_route_by_its_dots_or_its_port(name: str, *, is_one: bool) -> None:
+    assert is_host(name) is is_one

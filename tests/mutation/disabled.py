@@ -23,7 +23,7 @@ from itertools import groupby
 from pathlib import Path
 
 from chaoslab.base.registry import bundled
-from tests.mutation.trying import ROOT, copied
+from tests.mutation.run import ROOT, copied
 
 BODIES = {
     "faults": {"flow": ["return (yield call)"], "toxics": ["return ()"], "witnessed": ["return None"],

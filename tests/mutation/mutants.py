@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from chaoslab.base.dice import Dice
-
 COMPARED: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Lt: (ast.LtE,),
     ast.LtE: (ast.Lt,),
@@ -64,12 +62,6 @@ def mutants(source: bytes) -> list[Mutant]:
         name = mutant.name if nth == 1 else f"{mutant.name} ({nth})"
         named.append(Mutant(name, mutant.function, mutant.line, mutant.begin, mutant.end, mutant.code))
     return named
-
-
-def chosen(found: list[Mutant], *, seed: int, module: str, count: int) -> list[Mutant]:
-    """`count` of them by the dice of their names, so that a change elsewhere moves none; all when it is 0."""
-    ranked = sorted(found, key=lambda m: Dice(seed, module, m.name).uniform())
-    return sorted(ranked[: count or None], key=lambda m: (m.begin, m.end, m.code))
 
 
 class _Finder(ast.NodeVisitor):

@@ -177,6 +177,7 @@ def test_two_objects_of_one_class_and_a_recursion_are_kept_apart() -> None:
 def test_a_partial_is_swapped_where_it_is_and_its_function_is_not() -> None:
     fixed = functools.partial(refund, amount=3)
     held = [fixed]
+    assert code_swap.can_swap(fixed)
     with code_swap.swapped(fixed, doubled):
         assert (held[0](order=1), refund(1)) == ("<1: 3>", "1: 1")
     assert (held[0](order=1), fixed.func, fixed.args, fixed.keywords) == ("1: 3", refund, (), {"amount": 3})

@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -23,7 +24,7 @@ from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.core.service_spec import TROUBLE, ErrorReply
 from chaoslab.seams.http._words import error_in
 from chaoslab.seams.http.process_faults import ProcessFaults
-from chaoslab.seams.http.tags import EXTENSION, ProbeTag, Target, TrialState
+from chaoslab.seams.http.tags import EXTENSION, ProbeTag, Target, TrialState, entered, episode
 from chaoslab.wire.body import BODY_MAX
 from chaoslab.wire.control import FIRST, ManagerAnswer
 from chaoslab.wire.lanes import LabDown
@@ -654,3 +655,11 @@ def test_a_call_after_a_change_of_the_plan_tells_the_manager_which_is_in_force(t
 
     told(tmp_path, lambda _: said({}), story)
     assert asked == [{}, {"plan": 2}, {"plan": 3}]
+
+
+def test_a_trial_is_known_only_while_it_runs() -> None:
+    outer, inner = (cast(TrialState, SimpleNamespace(reading={})) for _ in range(2))
+    with entered(outer):
+        with entered(inner):
+            assert episode() is inner
+        assert episode() is outer

@@ -18,7 +18,7 @@ from langgraph.store.memory import InMemoryStore
 
 import chaoslab as lab
 from chaoslab.core.events import CallStarted
-from chaoslab.seams.functions.injected import injected
+from chaoslab.seams.functions.injected import injected, receiver
 
 if TYPE_CHECKING:
     import of_nobody  # type: ignore[import-not-found]
@@ -156,3 +156,36 @@ def test_a_call_that_is_tried_again_is_the_same_in_another_context() -> None:
 def test_what_is_injected_is_no_part_of_a_stated_effect() -> None:
     with pytest.raises(LookupError, match="'ctx', no parameter of paid: known are note, order"):
         lab.run(lambda _: None, "go", tools=[paid], effects=[{"effect": "paid", "ctx": 1}])
+
+
+class Shop:
+    class Till:
+        def pay(self, order: int) -> None: ...
+
+    def order(self, number: int) -> None: ...
+
+    @staticmethod
+    def price(order: int) -> None: ...
+
+
+def of_a_class_of_its_own() -> Callable[..., Any]:
+    class Inner:
+        def pay(own, order: int) -> None: ...
+
+    return Inner.pay
+
+
+@pytest.mark.parametrize(
+    ("function", "names"),
+    [
+        (Shop.order, {"self"}),
+        (Shop.Till.pay, {"self"}),
+        (of_a_class_of_its_own(), {"own"}),
+        (Shop.price, set()),
+        (paid, set()),
+        (lambda order: order, set()),
+        (len, set()),
+    ],
+)
+def test_the_object_of_a_method_is_given_by_its_class(function: Any, names: set[str]) -> None:
+    assert receiver(function) == names

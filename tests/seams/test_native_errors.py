@@ -98,6 +98,7 @@ def test_classes_of_the_users_own_by_kind_and_by_tool() -> None:
     assert type(caught("lost_reply", {"timed_out": Gone})) is Gone
     assert type(caught("refused", {"timed_out": Gone})) is ConnectionRefusedError
     assert str(caught("tool_error", {"status": Gone}, status=404)) == "refund: 404 Not Found"
+    assert str(caught("tool_error", {"status": Gone}, status=400)) == "refund: 400 Bad Request"
     assert type(caught("lost_reply", {"refund": {"timed_out": socket.herror}})) is socket.herror
     assert type(caught("lost_reply", {"refund": "httpx"})) is httpx.ReadTimeout
 

@@ -38,6 +38,8 @@ def graph(query: str, **more: Any) -> Any:
         ("{ ... { a { b } } ... @include(if: true) { c } ...F @x d }", {}, "query", "a, c, d", {"a": {}, "c": {},
          "d": {}}),
         ("query ($id: ID) { a(id: $id, n: $n) }", {"variables": '{"id": 7}'}, "query", "a", {"id": 7, "n": None}),
+        ("mutation { refund(order: 17) @x(a: 1) { ok } note @y { ok } }", {}, "mutation", "refund, note",
+         {"refund": {"order": 17}, "note": {}}),
         ("query A { a } query B { b }", {"operationName": "C", "variables": [1]}, "query", "a", {}),
     ],
 )  # fmt: skip
@@ -52,7 +54,7 @@ def test_the_tool_of_an_operation_is_its_field(
     "query",
     ["weather in Oslo", "query the weather", "{", "{}", "{ a", "mutation {rate} in DNA", "{ a(b: ) }", 7, None,
      "query a", "{ a(b 1) }", "{ a(b: {c 1}) }", "fragment { a }", "{ a { b }", "{ ... on }", "{ a(1: 2) }",
-      "{ a(x: ]) }",
+      "{ a(x: ]) }", "{ a } fetch { b }",
      "#" * 5000, "{ a(x: " + "[" * 5000 + " }", 'query { a(x: "open) }', "fragment F on Query { b }"],
 )  # fmt: skip
 def test_other_texts_are_no_operation(query: Any) -> None:

@@ -23,6 +23,7 @@ import requests
 import chaoslab as lab
 from chaoslab.core.events import CallStarted
 from chaoslab.seams.services.app import AppRequest, kind_of
+from chaoslab.worlds.virtual import asgi
 from chaoslab.worlds.virtual.context import Unsupported
 from tests.worlds.virtual.patch_parts import in_place
 
@@ -588,3 +589,15 @@ def test_a_server_of_the_agents_own_may_be_asked_before_it_listens() -> None:
             return (await client.get("http://127.0.0.1:8123/")).text
 
     assert lab.run(agent, "go", twin=False).answer == "ok"
+
+
+def test_an_application_that_has_room_may_be_told_so_again() -> None:
+    async def story() -> None:
+        exchange = object.__new__(asgi._Exchange)
+        loop = asyncio.get_running_loop()
+        exchange._room, exchange._end = loop.create_future(), loop.create_future()
+        for _ in range(2):
+            exchange._left()
+        assert (exchange._room.done(), exchange._end.done()) == (True, True)
+
+    asyncio.run(story())

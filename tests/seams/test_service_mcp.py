@@ -116,6 +116,32 @@ def test_a_call_that_failed_is_no_effect(streamed: bool, faults: list[Any]) -> N
     assert [effect["effect"] for effect in trial.effects] == ["refund"]
 
 
+@pytest.mark.parametrize("faults", [[], [lab.inject("latency", "shop")]])
+def test_a_tools_answer_is_no_list_of_tools_whatever_it_has(faults: list[Any]) -> None:
+    def agent(_: str) -> str:
+        for _nth in range(2):
+            httpx.post("http://shop/mcp", json=CALL)
+        return "done"
+
+    answer = {"result": {"tools": [{"name": "refund", "annotations": {"readOnlyHint": True}}]}}
+    trial = lab.run(agent, "go", services={"shop": lambda _: answer}, effects=[], faults=faults)
+    assert [effect["effect"] for effect in trial.effects] == ["refund", "refund"]
+
+
+async def refund(order: int) -> str:
+    return f"refunded {order}"
+
+
+def test_a_function_does_its_own_work_though_a_service_has_a_tool_of_its_name() -> None:
+    async def agent(_: str) -> str:
+        async with httpx.AsyncClient() as client:
+            await client.post("http://shop/mcp", json=CALL)
+        return await refund(18)
+
+    trial = lab.run(agent, "go", services={"shop": lambda _: {"result": {}}}, tools=[refund], effects=[])
+    assert [(effect["effect"], effect["order"]) for effect in trial.effects] == [("refund", 17), ("refund", 18)]
+
+
 def test_a_session_that_never_begins_is_a_trial_that_hangs_and_says_why() -> None:
     def agent(_: str) -> str:
         begins = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-03-26"}}

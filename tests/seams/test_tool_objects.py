@@ -82,6 +82,14 @@ def closing_over(function: Callable[..., Any]) -> Any:
     return Closing()
 
 
+def wrapped_by_a_library(function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(**arguments: Any) -> Any:
+        return function(**arguments)
+
+    call.__module__ = pytest.__name__
+    return call
+
+
 LED: dict[str, Callable[[], Any]] = {
     "mirascope's": lambda: Held("fn", refund, name="refund", __name__="refund"),
     "camel's": lambda: Held("func", refund),
@@ -92,6 +100,7 @@ LED: dict[str, Callable[[], Any]] = {
     "a partial": lambda: Held("fn", partial(refund), name="refund"),
     "one in another": lambda: Held("fn", Held("func", refund), name="refund"),
     "a closure": lambda: closing_over(refund),
+    "a library's function in an attribute": lambda: Held("fn", wrapped_by_a_library(refund), name="refund"),
 }
 
 

@@ -73,7 +73,6 @@ async def bench(
         seam = HttpSeam(plan=plan, targets=described, lanes=lanes, log=info, clock=system, price=cost_usd, ways=ways)
         async with httpx.AsyncClient(transport=seam, timeout=None) as client:
             yield Bench(run, seam, client)
-        lanes.close()
 
 
 def site(name: str, answer: Callable[[Heard], Reply]) -> list[Heard]:

@@ -51,6 +51,21 @@ def test_a_toxic_passes_on_the_attributes_that_it_does_not_translate() -> None:
 
 
 @pytest.mark.parametrize(
+    ("kind", "params", "attributes"),
+    [
+        (
+            "slicer", {"average_bytes": 64, "variation_bytes": 32, "pause_s": 0.5},
+            {"average_size": 64, "size_variation": 32, "delay": 500_000},
+        ),
+        ("bandwidth", {"rate_kb_s": 8}, {"rate": 8}),
+        ("slow_close", {"delay_s": 2.0}, {"delay": 2000}),
+    ],
+)  # fmt: skip
+def test_each_toxic_has_units_of_its_own(kind: str, params: dict[str, float], attributes: dict[str, int]) -> None:
+    assert fault_lifecycle.in_toxiproxys_words(Toxic(kind, "upstream", params)).attributes == attributes
+
+
+@pytest.mark.parametrize(
     ("fault", "refused"), [(Refused(), True), (Latency(stream="upstream"), False), (ToolError(), False)]
 )
 def test_only_a_refusal_needs_no_lane_of_its_own(fault: Fault, refused: bool) -> None:

@@ -457,3 +457,19 @@ def test_a_flood_is_read_in_gulps_one_a_turn() -> None:
         assert (max(sizes), sum(sizes)) == (CHUNK_BYTES, 2 * (GULP_BYTES - 1) + CHUNK_BYTES + 1)
 
     asyncio.run(story())
+
+
+def test_the_reading_of_a_socket_that_closes_is_neither_stopped_nor_begun() -> None:
+    async def story() -> None:
+        both = Both().connect().start()
+        both.toxic("slow", latency=100)
+        both.reader.told.clear()
+        both.here.data_received(bytes(GULP_BYTES))
+        both.here.close()
+        await asyncio.sleep(0)
+        both.here.data_received(bytes(GULP_BYTES))
+        await asyncio.sleep(0)
+        both.work(2.0, most=10**6)
+        assert both.reader.told == ["pause", "close"]
+
+    asyncio.run(story())

@@ -108,6 +108,10 @@ def test_this_processs_metrics_are_python_ones_and_add_up() -> None:
     used = os.times()  # of the same process
     assert 0 < float(samples["process_cpu_seconds_total"]) <= used.user + used.system
     assert float(samples["process_cpu_seconds_total"]) >= before.user + before.system
+    if "process_resident_memory_bytes" in samples:  # Linux
+        held, mapped = (float(samples[f"process_{kind}_memory_bytes"]) for kind in ("resident", "virtual"))
+        assert 1e6 < held < mapped < 1e13
+        assert 0 < float(samples["process_open_fds"]) < 1e5
     assert json.loads(samples['promhttp_metric_handler_errors_total{cause="encoding"}']) == 0
 
 

@@ -17,6 +17,7 @@ from chaoslab.wire import lane_names
 from chaoslab.wire.client import ToxiproxyClient, ToxiproxyError
 from chaoslab.wire.server import _http as http
 from chaoslab.wire.server import _listener as listener
+from chaoslab.wire.server import _plain as plain_reader
 from chaoslab.wire.server._catalog import Catalog
 from chaoslab.wire.server._errors import BadTarget
 from chaoslab.wire.server._http import Dates, Http
@@ -235,7 +236,7 @@ def test_a_listener_waits_while_the_system_is_short_of_something(error: int, mon
         monkeypatch.setattr(loop, "add_reader", lambda *_: told.append("on"))
         monkeypatch.setattr(loop, "remove_reader", lambda *_: told.append("off"))
         monkeypatch.setattr(listener, "PAUSE_S", 0.0)
-        one = Listener(cast(Any, Ear(error)), asyncio.Protocol)
+        one = Listener(cast(Any, Ear(error, error)), asyncio.Protocol)
         monkeypatch.setattr(one, "_files_are_short", lambda: False)
         if error == errno.EPERM:
             with pytest.raises(OSError, match="no"):
@@ -247,6 +248,11 @@ def test_a_listener_waits_while_the_system_is_short_of_something(error: int, mon
         while short and len(told) < 3:
             await asyncio.sleep(0)
         assert told == (["on", "off", "on"] if short else ["on"])
+        if short:  # one that is closed while it waits hears no more
+            one._accept()
+            one.close()
+            await turns()
+            assert told == ["on", "off", "on", "off", "off"]
 
     in_a_loop(story)
 
@@ -325,3 +331,46 @@ def test_all_lanes_are_deleted_and_no_other_proxy() -> None:
             lane_names.delete_all(cast(ToxiproxyClient, Proxies(status)))
     assert [lane_names.is_over(name, 100.0) for name in held] == [True, False, False, False, False]
     assert lane_names.is_over(lane_names.lane("a.b", "run", 7, 99), 100.0)
+
+
+def line_of(*fields: str, body: str = "", word: str = "POST") -> bytes:
+    return "\r\n".join([f"{word} /proxies HTTP/1.1", *fields, "", body]).encode()
+
+
+@pytest.mark.parametrize(
+    ("sent", "plain"),
+    [
+        (line_of("Host: a:8474", "User-Agent: curl"), True),
+        (line_of("Host: a", "Content-Length: 2", body="{}"), True),
+        (line_of("Host: a", "Content-Length: 9", body="123456789"), True),
+        (line_of("Host: a", "Connection: Keep-Alive"), True),
+        (line_of("Host:"), True),
+        (line_of("User-Agent: curl"), False),
+        (line_of("Host: a b"), False),
+        (line_of("Host: a", "host: b"), False),
+        (line_of("Host: a", "Content-Length: 10", body="1234567890"), False),
+        (line_of("Host: a", "Content-Length: two", body="{}"), False),
+        (line_of("Host: a", "Content-Length: 00000002", body="{}"), False),
+        (line_of("Host: a", "Connection: close"), False),
+        (line_of("Host: a", "Transfer-Encoding: chunked", body="0\r\n\r\n"), False),
+        (line_of("Host: a", "Expect: 100-continue"), False),
+        (line_of("Host: a", word="OPTIONS"), False),
+        (b"POST / HTTP/1.1\r\nHost: a\r\n", False),
+        (line_of("Host: a", "X: " + "x" * plain_reader.PLAIN_BYTES_MAX), False),
+    ],
+)
+def test_a_request_is_read_at_once_only_in_the_form_that_clients_usually_send(sent: bytes, *, plain: bool) -> None:
+    try:
+        found = plain_reader.read(bytearray(sent), body_max=9)
+    except plain_reader.NotPlain:
+        found = None
+    else:
+        assert plain_reader.read(bytearray(sent + b"GET"), body_max=9) == found
+        assert found is not None
+        assert (found[0].body, found[1]) == (sent.partition(b"\r\n\r\n")[2], len(sent))
+    assert (found is not None) == plain
+
+
+def test_a_request_whose_body_is_not_all_there_is_waited_for() -> None:
+    sent = line_of("Host: a", "Content-Length: 3", body="{}")
+    assert plain_reader.read(bytearray(sent), body_max=9) is None

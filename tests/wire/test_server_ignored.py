@@ -45,3 +45,16 @@ def test_what_is_ignored_is_said(
 
     assert not any(asyncio.run(story()))
     assert capsys.readouterr().err == said
+
+
+def test_a_proxy_that_is_populated_with_another_upstream_gives_its_place_to_a_new_one() -> None:
+    async def story() -> None:
+        catalog = Catalog(Dice(1))
+        wish = UPSTREAM | {"enabled": True, "listen": "127.0.0.1:0"}
+        (old,) = await catalog.populate(json.dumps([wish]).encode())
+        moved = wish | {"listen": old.listen, "upstream": "127.0.0.1:10"}
+        (new,) = await catalog.populate(json.dumps([moved]).encode())
+        assert (old.enabled, new.enabled, new.listen, new.upstream) == (False, True, old.listen, "127.0.0.1:10")
+        new.stop()
+
+    asyncio.run(story())

@@ -463,3 +463,11 @@ def test_stopping_the_server_ends_every_connection() -> None:
         for connection in connections:
             with contextlib.suppress(ConnectionResetError):
                 assert connection.recv(1) == b""
+
+
+@pytest.mark.parametrize(("upstream", "address"), [("a:80", ("a", 80)), (":80", ("localhost", 80))])
+def test_an_upstream_without_a_host_is_on_this_computer(upstream: str, address: tuple[str, int]) -> None:
+    async def story() -> None:
+        assert Proxy("p", listen="127.0.0.1:0", upstream=upstream, dice=Dice("test")).upstream_address == address
+
+    asyncio.run(story())

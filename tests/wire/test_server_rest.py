@@ -155,6 +155,12 @@ def test_toxics_are_listed_upstream_first_and_a_stream_keeps_its_spelling(api: h
         ),
         (
             "/proxies/p/toxics",
+            '{"type":"latency","attributes":{"latency":9223372036854775808}}',
+            400,
+            f"bad request body: json: cannot unmarshal number 9223372036854775808 {INT64}",
+        ),
+        (
+            "/proxies/p/toxics",
             '{"type":"latency","attributes":{"latency":99999999999999999999}}',
             400,
             f"bad request body: json: cannot unmarshal number 99999999999999999999 {INT64}",

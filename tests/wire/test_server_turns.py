@@ -7,6 +7,7 @@ import gc
 import weakref
 from collections.abc import Awaitable, Callable
 
+from chaoslab.base.dice import Dice
 from chaoslab.wire.server.turns import SHARE_PIECES, SOON_S, STALE_MAX, TURN_PIECES, Alarm, WorkerTimer
 
 
@@ -130,3 +131,23 @@ def test_who_called_off_a_far_alarm_is_not_kept_for_it() -> None:
         assert sum(type(thing) is Alarm for thing in gc.get_objects()) <= 2 * STALE_MAX
 
     run(story)
+
+
+def test_alarms_ring_in_the_order_of_their_moments_though_many_were_called_off() -> None:
+    async def story() -> None:
+        began = asyncio.get_running_loop().time() - 1000  # for the loop all of it is past
+        now_s, diary = [began], list[tuple[str, int]]()
+        turns = WorkerTimer(lambda: now_s[0], soon_s=SOON_S)
+        dice = Dice(1)
+        order = sorted(range(200), key=lambda n: dice(n).uniform())
+        diggers = {n: Digger(turns, 1, diary, f"{n:03}") for n in order}
+        for n, digger in diggers.items():
+            turns.call(digger, began + 1 + n)
+        for n in order[: 2 * STALE_MAX]:
+            turns.call(diggers[n], None)
+        now_s[0] += 500
+        while len(diary) < 200 - 2 * STALE_MAX:
+            await turn()
+        assert diary == sorted(diary)
+
+    asyncio.run(story())

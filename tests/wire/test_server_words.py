@@ -54,7 +54,15 @@ def test_what_a_browser_could_take_for_html_is_escaped() -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0.0, "0"), (743.0, "743"), (999_999.0, "999999"), (1_234_567.0, "1.234567e+06"), (0.25, "0.25"), (1e-5, "1e-05")],
+    [
+        (0.0, "0"),
+        (743.0, "743"),
+        (999_999.0, "999999"),
+        (1_234_567.0, "1.234567e+06"),
+        (0.25, "0.25"),
+        (1e-5, "1e-05"),
+        (0.1 + 0.2, "0.30000000000000004"),
+    ],
 )
 def test_a_sample_has_an_exponent_from_a_million_on(value: float, text: str) -> None:
     assert sample(value) == text

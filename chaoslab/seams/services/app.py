@@ -109,11 +109,9 @@ def _takes(app: Any, count: int) -> bool:
 
 
 def _required(app: Any) -> int:
-    """The number of positional arguments without a default; 2 for a callable that does not tell, as WSGI has."""
+    """The number of positional arguments without a default; 2 for a callable that takes any number, as WSGI has."""
     signature = _signature(app)
-    if signature is None:
-        return 2
-    parameters = signature.parameters.values()
+    parameters = signature.parameters.values() if signature is not None else ()
     if any(each.kind is each.VAR_POSITIONAL for each in parameters):
         return 2
     return sum(

@@ -187,13 +187,13 @@ class ProxyEnd(asyncio.Protocol):
     def say_goodbye(self) -> None:
         """Ends, and closes once the other side has. A socket that is closed with unread data would be reset."""
         self.stop()
-        if self.transport is not None and not self.lost and not self.transport.is_closing():
+        if (line := self._line) is not None:
             self._leaving = True
-            self.transport.write_eof()
+            line.write_eof()
             if self._source_over:
-                self.transport.close()
+                line.close()
             else:
-                asyncio.get_running_loop().call_later(GOODBYE_S, self.transport.close)
+                asyncio.get_running_loop().call_later(GOODBYE_S, line.close)
 
     def close(self) -> None:
         """Closes in order: written data is still delivered."""
@@ -208,18 +208,25 @@ class ProxyEnd(asyncio.Protocol):
             self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RST_ON_CLOSE)
         self.transport.abort()
 
+    @property
+    def _line(self) -> asyncio.Transport | None:
+        """The transport while it is open."""
+        line = self.transport
+        return None if line is None or self.lost or line.is_closing() else line
+
     def balance(self) -> None:
         """Stops reading while too much is on its way, and reads on when it is not."""
-        if self.transport is None or self._source_over or self.transport.is_closing():
+        line = self._line
+        if line is None or self._source_over:
             return
         room = ROOM_BYTES if self._chain is None else self._chain.room_bytes
         load = self._load()
         if not self._paused and load >= room:
             self._paused = True
-            self.transport.pause_reading()
+            line.pause_reading()
         elif self._paused and load < room // 2:
             self._paused = False
-            self.transport.resume_reading()
+            line.resume_reading()
 
     def _rewire(self) -> None:
         """Connects arriving data straight to the other socket if there are no toxics, so that no code of ours runs."""
@@ -230,8 +237,8 @@ class ProxyEnd(asyncio.Protocol):
             self.data_received = self.peer.transport.write  # type: ignore[method-assign]
         else:
             self.__dict__.pop("data_received", None)
-        if self.transport is not None and not self.lost and not self.transport.is_closing():
-            self.transport.set_protocol(self.transport.get_protocol())  # only now does uvloop look the method up again
+        if (line := self._line) is not None:
+            line.set_protocol(line.get_protocol())  # only now does uvloop look the method up again
 
     def _load(self) -> int:
         """The bytes on their way from here. Without toxics a full socket counts as too many at once."""
@@ -248,7 +255,8 @@ class ProxyEnd(asyncio.Protocol):
             return
         if self._early is not None:
             self._early.append(item)
-            self._early_bytes += len(item) if isinstance(item, bytes) else 0
+            if isinstance(item, bytes):
+                self._early_bytes += len(item)
             self.balance()
         elif self._chain is not None:
             self._feed(item)
@@ -276,13 +284,13 @@ class ProxyEnd(asyncio.Protocol):
         if self._gulped == 0:
             asyncio.get_running_loop().call_soon(self._breathe)
         self._gulped += size
-        if self._gulped >= GULP_BYTES and self.transport is not None and not self.transport.is_closing():
-            self.transport.pause_reading()
+        if self._gulped >= GULP_BYTES and (line := self._line) is not None:
+            line.pause_reading()
 
     def _breathe(self) -> None:
         stopped, self._gulped = self._gulped >= GULP_BYTES, 0
-        if stopped and not (self._paused or self._source_over or self.transport is None or self.transport.is_closing()):
-            self.transport.resume_reading()
+        if stopped and not (self._paused or self._source_over) and (line := self._line) is not None:
+            line.resume_reading()
 
     @property
     def hurried(self) -> bool:

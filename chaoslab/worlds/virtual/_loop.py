@@ -14,7 +14,7 @@ from chaoslab.worlds.virtual import _tls
 from chaoslab.worlds.virtual._sockets import VirtualSocket
 from chaoslab.worlds.virtual._transport import VirtualServer, VirtualTransport
 from chaoslab.worlds.virtual._wait_report import wait_text
-from chaoslab.worlds.virtual.context import Unsupported, here
+from chaoslab.worlds.virtual.context import Unsupported, here, world
 from chaoslab.worlds.virtual.machine import Waiter
 from chaoslab.worlds.virtual.network import NetworkEnd
 
@@ -226,15 +226,13 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """
         if not self._closed:  # type: ignore[attr-defined]  # neither closed nor left
             return
-        world = here.world
         if self.is_closed():
             raise RuntimeError("Event loop is closed")
-        if self._left and world is not None:
-            factory, handler, debug = self.get_task_factory(), self._exception_handler, self.get_debug()  # type: ignore[attr-defined]
-            VirtualLoop.__init__(self, world)
-            self.set_task_factory(factory)
-            self.set_exception_handler(handler)
-            self.set_debug(debug)
+        factory, handler, debug = self.get_task_factory(), self._exception_handler, self.get_debug()  # type: ignore[attr-defined]
+        VirtualLoop.__init__(self, world())
+        self.set_task_factory(factory)
+        self.set_exception_handler(handler)
+        self.set_debug(debug)
 
     def is_closed(self) -> bool:
         """True if the program closed it, or if its trial is over and no other has begun."""

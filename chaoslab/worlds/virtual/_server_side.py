@@ -107,7 +107,7 @@ class ServerSide:
             if isinstance(event, h11.Request):
                 self._request, self._body = RequestHead.of(event), []
                 if http.they_are_waiting_for_100_continue:
-                    self._end.write(http.send(h11.InformationalResponse(status_code=100, headers=[])) or b"")
+                    self._end.write(self._spelt(h11.InformationalResponse(status_code=100, headers=[])))
             elif isinstance(event, h11.Data):
                 self._body.append(bytes(event.data))
             elif isinstance(event, h11.EndOfMessage):
@@ -194,19 +194,19 @@ class ServerSide:
             return
         if size is None:
             fields.append(("connection", "close"))
-        head = self._http.send(h11.Response(status_code=code, headers=fields, reason=reason)) or b""
+        head = self._spelt(h11.Response(status_code=code, headers=fields, reason=reason))
         if size is None:
             self._end.write(head)
             for part in itertools.chain((first,), parts):
                 self._end.write(self._data(b"" if bodiless else part))
                 self._wait_for_room()
-            self._end.write(self._http.send(h11.EndOfMessage()) or b"")
+            self._end.write(self._spelt(h11.EndOfMessage()))
             return
         body = b"" if bodiless else (first + b"".join(parts))[:size]
         self._end.write(head + self._data(body))
         if len(body) < size and not bodiless:
             raise EOFError(f"{size} bytes were promised, and {len(body)} came")
-        self._end.write(self._http.send(h11.EndOfMessage()) or b"")
+        self._end.write(self._spelt(h11.EndOfMessage()))
 
     def _say_plainly(self, head: bytes, first: bytes, rest: Iterator[bytes], size: int | None) -> None:
         """Sends a plain answer. h11 sees nothing of it, and so can say nothing after it has begun."""
@@ -230,8 +230,11 @@ class ServerSide:
             self._writing = Waiter(self._machine)
             self._writing.park(f"a slow reader of {self._name}")
 
+    def _spelt(self, event: h11.Event) -> bytes:
+        return self._http.send(event) or b""
+
     def _data(self, part: bytes) -> bytes:
-        return (self._http.send(h11.Data(data=part)) or b"") if part else b""
+        return self._spelt(h11.Data(data=part)) if part else b""
 
     def _fail(self) -> None:
         """Sends a 500 if nothing has been sent yet; otherwise the connection ends in the middle of the answer."""
@@ -242,8 +245,8 @@ class ServerSide:
     def _say(self, status: int, words: bytes = b"") -> None:
         """Sends an answer of the server's own, the last one on the connection."""
         headers = own(words)
-        head = self._http.send(h11.Response(status_code=status, headers=headers, reason=phrase(status))) or b""
-        self._end.write(head + self._data(words) + (self._http.send(h11.EndOfMessage()) or b""))
+        head = self._spelt(h11.Response(status_code=status, headers=headers, reason=phrase(status)))
+        self._end.write(head + self._data(words) + self._spelt(h11.EndOfMessage()))
 
     def _refuse(self, error: h11.RemoteProtocolError) -> None:
         if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):

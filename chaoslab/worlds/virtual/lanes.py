@@ -153,14 +153,3 @@ class VirtualLanes:
         """Raises LabDown, and remembers it."""
         self.down = LabDown(why)
         raise self.down
-
-    def close(self) -> None:
-        """Takes down the remaining lanes and ends their thread; called within the world."""
-        lanes = [*(armed.lane for armed in self._armed.values()), *(lane for _, lane in self._standing.values())]
-        for lane in filter(None, lanes):
-            lane.take_down()
-        self._armed.clear()
-        self._standing.clear()
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._loop = None

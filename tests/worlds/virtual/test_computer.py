@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from chaoslab.worlds.virtual.patches import Patches, computer
+from chaoslab.worlds.virtual.patches import Patches, computer, sockets
 from tests.worlds.virtual.patch_parts import named, run, take_out
 
 CASES: list[tuple[str, Callable[[], Any], Any, tuple[Any, str]]] = [
@@ -63,8 +63,12 @@ def test_it_has_one_name() -> None:
 
 def test_its_addresses_have_no_other_names_and_no_proxy_leads_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://elsewhere:3128")
+    for name in ("gethostbyname", "gethostbyname_ex", "gethostbyaddr", "getnameinfo", "gethostname"):
+        monkeypatch.setattr(sockets, f"real_{name}", lambda *_: "elsewhere")
     asked: tuple[tuple[Callable[[], Any], Any], ...] = (
+        (lambda: socket.gethostbyname("localhost"), "127.0.0.1"),
         (lambda: socket.gethostbyname_ex("localhost"), ("localhost", [], ["127.0.0.1"])),
+        (lambda: socket.gethostbyaddr("127.0.0.1"), ("127.0.0.1", [], ["127.0.0.1"])),
         (lambda: socket.getnameinfo(("127.0.0.1", 80), 0), ("127.0.0.1", "80")),
         (lambda: urllib.request.getproxies(), {}),
         (computer.getproxies_environment, {}),

@@ -9,6 +9,7 @@ import time
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -185,3 +186,38 @@ def test_langchain_has_its_ids_from_where_they_are_replaced(monkeypatch: pytest.
     found = conversation()
     take_out(monkeypatch, (rust, "_uuid7_int"))
     assert found != conversation()
+
+
+@pytest.mark.parametrize(
+    ("make", "ones", "zeros"),
+    [
+        (lambda made: made.v4(), "ffffffff-ffff-4fff-bfff-ffffffffffff", "00000000-0000-4000-8000-000000000000"),
+        (lambda made: made.v7(0), "00000000-0000-7fff-bfff-ffffffffffff", "00000000-0000-7000-8000-000000000000"),
+        (
+            lambda made: made.v7(1, 2_999_999),
+            "00000000-03ea-7fff-bfff-ffffffffffff",
+            "00000000-03ea-7000-8000-000000000000",
+        ),
+        (lambda made: made.v7(), "00000000-0003-77ff-bfff-ffffffffffff", "00000000-0003-7000-8000-000000000000"),
+        (
+            lambda made: (made.v7(), made.v7())[1],
+            "00000000-0003-7800-8000-0000ffffffff",
+            "00000000-0003-7000-8000-000100000000",
+        ),
+        (
+            lambda made: made.by_ticks(1, 7, None, 0),
+            "13814000-1dd2-11b2-bfff-000000000007",
+            "13814000-1dd2-11b2-8000-000000000007",
+        ),
+    ],
+)
+def test_every_bit_that_is_left_to_chance_is_drawn(make: Callable[[Any], int], ones: str, zeros: str) -> None:
+    def of(draw: Callable[[int], int]) -> str:
+        made = object.__new__(ids.Ids)
+        vars(made).update(
+            _world=SimpleNamespace(time_ns=lambda: 3_999_999), _last_ticks={}, _last_ms=-1, _counter=-1,
+            _chance=SimpleNamespace(entropy=SimpleNamespace(getrandbits=draw)),
+        )  # fmt: skip
+        return str(uuid.UUID(int=make(made)))
+
+    assert (of(lambda bits: (1 << bits) - 1), of(lambda _: 0)) == (ones, zeros)

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from chaoslab.worlds.virtual.context import Unsupported
+from chaoslab.worlds.virtual.context import Unsupported, here
 from chaoslab.worlds.virtual.machine import STARTS_S
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.patches.import_hook import ImportHook
@@ -171,3 +171,26 @@ def test_a_module_that_arrives_after_the_hook_has_gone_is_left_as_it_is() -> Non
         hook.end()
     hook.loaded()
     assert arrived == [0]
+
+
+def test_a_module_to_be_patched_loads_outside_of_the_world_and_any_other_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("loads_outside", "loads_within"):
+        (tmp_path / f"{name}.py").write_text(
+            "from chaoslab.worlds.virtual.context import here\nFOUND = here.world, here.world and here.world.dice\n"
+        )
+    arrived: list[object] = []
+    hook, own = ImportHook({"loads_outside"}, lambda: arrived.append(here.world)), world()
+    hook.watch()
+    try:
+        outside, (within, dice) = own.run(
+            lambda: [import_module(name).FOUND for name in ("loads_outside", "loads_within")]
+        )
+    finally:
+        hook.end()
+        for name in ("loads_outside", "loads_within"):
+            sys.modules.pop(name, None)
+    assert (outside, within, arrived) == ((None, None), own, [None])
+    assert dice is not own.dice

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -16,7 +17,7 @@ from chaoslab.worlds.virtual import in_process_transport as virtual_ways
 from chaoslab.worlds.virtual import serving
 from chaoslab.worlds.virtual._app_answers import Broken
 from chaoslab.worlds.virtual.machine import STARTS_S, Machine
-from chaoslab.worlds.virtual.network import TRIP_S
+from chaoslab.worlds.virtual.network import TRIP_S, WINDOW_BYTES
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.world import World
 from tests.worlds.virtual.patch_parts import in_place
@@ -182,3 +183,17 @@ def test_nobody_there_is_a_refusal() -> None:
 def test_a_poisoned_lane_carries_bytes() -> None:
     asked = (TLS, httpx.Request("GET", "http://weather/"), ("127.0.0.1", 1))
     assert type(virtual_ways.InProcessTransports().fresh(*asked)) is type(SocketFactory().fresh(*asked))
+
+
+def test_an_application_writes_a_whole_window_before_it_waits_for_a_reader() -> None:
+    class Waited(Exception): ...
+
+    def asked(_: str) -> None:
+        raise Waited
+
+    machine: Any = SimpleNamespace(now=0.0, after=lambda *_: None, steps=SimpleNamespace(requested=asked))
+    loop: Any = SimpleNamespace(tell=None)
+    stream = virtual_ways._Stream(loop, machine, "shop", cast(Any, None), whole=False)
+    assert stream.part(bytes(WINDOW_BYTES))
+    with pytest.raises(Waited):
+        stream.part(b"x")

@@ -484,12 +484,22 @@ def test_an_installed_module_that_holds_a_clock_is_given_the_stand_in_each_time(
     real = time.sleep
     package = ModuleType("sleepy_package")
     exec(  # noqa: S102 - a module of its own, as an import makes it
-        "import functools, time\n"
+        "import collections, functools, time\n"
         "from time import sleep\n"
         "class Waits:\n"
         "    wait = staticmethod(time.sleep)\n"
         "def pause(seconds, by=time.sleep): return by\n"
-        "later = functools.partial(pause, 1, time.sleep)\n",
+        "later = functools.partial(pause, 1, time.sleep)\n"
+        "made = collections.defaultdict(time.sleep)\n"
+        "def keyed(*, by=time.sleep): return by\n"
+        "def closing(by): return lambda: by\n"
+        "closed = closing(time.sleep)\n"
+        "class Keeps:\n"
+        "    def wait(self, by=time.sleep): return by\n"
+        "class Closes:\n"
+        "    wait = staticmethod(closing(time.sleep))\n"
+        "class Makes:\n"
+        "    made = collections.defaultdict(time.sleep)\n",
         vars(package),
     )
     monkeypatch.setitem(sys.modules, "sleepy_package", package)
@@ -497,13 +507,21 @@ def test_an_installed_module_that_holds_a_clock_is_given_the_stand_in_each_time(
 
     def held() -> list[Any]:
         found: Any = package
-        return [found.sleep, found.Waits.wait, found.pause(1), found.later()]
+        plain = [found.sleep, found.Waits.wait, found.pause(1), found.later(), found.made.default_factory]
+        return [
+            *plain,
+            found.keyed(),
+            found.closed(),
+            found.Keeps().wait(),
+            found.Closes.wait(),
+            found.Makes.made.default_factory,
+        ]
 
     for _ in range(3):
         with Patches():
             assert time.sleep is not real
-            assert held() == [time.sleep] * 4
-        assert held() == [real] * 4
+            assert held() == [time.sleep] * 10
+        assert held() == [real] * 10
 
 
 REAL = {

@@ -95,7 +95,6 @@ def _played(folder: Path, plan: Plan, story: Story, targets: tuple[str, ...]) ->
                     for name in targets:
                         serve(world.network, name, 80, app(name, bench.served))
                     await story(bench)
-            lanes.close()
 
     world.run_async(main)
     return History.read(folder / "one")
@@ -245,9 +244,6 @@ def test_a_lane_leaves_nothing_behind(tmp_path: Path) -> None:
         network, sockets = bench.world.network, bench.world.sockets
         assert list(network._listeners) == [(network.address_of("search"), 80)]
         assert sockets._open == {}
-        bench.lanes.close()
-        await asyncio.sleep(1)
-        assert [line for line in bench.world.machine.waiting() if line.startswith("toxiproxy")] == []
 
     plan = Plan(1, (always("latency", delay_s=3.0, stream="downstream"),))
     history = played(tmp_path, plan, story)
