@@ -23,7 +23,7 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.cli import main
-from chaoslab.execution.cluster import OnPool, cluster
+from chaoslab.execution.cluster import OnPool, _lost, cluster
 from chaoslab.execution.workers import Came, WorkerLost, spread
 from chaoslab.worlds.virtual.context import within
 
@@ -162,6 +162,16 @@ def test_batches_grow_and_end_with_a_block() -> None:
 
     assert [*OnPool(AtOnce(), 1).map(Blocks(at=-1), range(100))] == [*range(100)]
     assert ends == [1, 2, 3, 7, 21, 49, 77, 100]
+
+
+def test_a_worker_that_is_gone_is_told_once() -> None:
+    told: list[str] = []
+    ended: list[str] = []
+    for event in (("1", {"action": "remove-worker", "worker": name}) for name in "aab"):
+        _lost(event, ended, told.append)
+    for event in (None, ("2", {}), ("3", {"action": "add-worker", "worker": "c"})):
+        _lost(event, ended, told.append)
+    assert told == [f"a worker is gone ({name}): what it had in hand is done again" for name in "ab"]
 
 
 def test_a_cluster_without_workers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -580,6 +580,12 @@ def test_the_question_about_a_state_that_was_not_reached_needs_no_stated_effects
     )
 
 
+def test_there_is_no_question_about_an_answer_where_no_right_one_is_known() -> None:
+    admitted = history(started([], []), finished("I could not do it."))
+    assert judge(admitted, TRIAL).basis is Basis.WORDS
+    assert questions(admitted) == {}
+
+
 def test_a_state_that_could_not_be_read_is_the_reason_beside_the_twin_s_own_answer() -> None:
     begun = replace(compared("Done."), state={"n": 1}, effects=None)
     verdict = judge(history(begun, EndState(error="closed"), finished("Done.")), TRIAL)
