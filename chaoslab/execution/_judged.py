@@ -19,7 +19,7 @@ class JudgedRun(Around[RunSpec[AgentResult]]):
     trials are those from 0 up to this one, and are summed up in blocks; 0: they are not."""
 
     lines: bool
-    summed: int = 0
+    summed: int
 
     @property
     def block(self) -> int:

@@ -36,8 +36,8 @@ class VariedTrial:
     """A trial to run, within these limits too. `stopped`: as in `TrialSpec`."""
 
     variation: Variation
+    limits: tuple[Limits, ...]
     stopped: str = ""
-    limits: tuple[Limits, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class VariedRun:
     injections that all of them have. `told`: the results are judged and read where the trials run."""
 
     run: Redrawn[Any]
-    standing: tuple[Injection, ...] = ()
-    told: bool = False
+    standing: tuple[Injection, ...]
+    told: bool
 
     def named(self, spec: VariedTrial) -> str:
         return causes.where(spec.variation)

@@ -83,13 +83,13 @@ def clopper_pearson(count: int, total: int, *, confidence: float = CONFIDENCE) -
     return Interval(clopper_pearson_low(count, total, confidence=confidence), high)
 
 
-def clopper_pearson_low(count: int, total: int, *, confidence: float = CONFIDENCE) -> float:
+def clopper_pearson_low(count: int, total: int, *, confidence: float) -> float:
     """The interval's lower bound alone, for half the time. `total` is above 0."""
     tail, at_least = (1 - confidence) / 2, _AtLeast(count, total)
     return 0.0 if count == 0 else _bisect(lambda p: at_least(p) - tail)
 
 
-def plausible(count: int, total: int, chance: float, *, confidence: float = CONFIDENCE) -> bool:
+def plausible(count: int, total: int, chance: float, *, confidence: float) -> bool:
     """True if the chance is within `clopper_pearson`'s interval. Neither tail may be too unlikely; no bound need be
     found for that."""
     tail = (1 - confidence) / 2
