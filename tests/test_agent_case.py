@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import pytest
@@ -9,9 +11,10 @@ import pytest
 from chaoslab.core.conversation import Conversation, turn
 from chaoslab.core.inject import inject
 from chaoslab.core.plan import Plan
+from chaoslab.execution import _validation as validation
 from chaoslab.execution.agents._case import AgentCase, Twin
 from chaoslab.execution.drawn import Drawn
-from chaoslab.execution.forked import Died
+from chaoslab.execution.forked import AHEAD, Died, InChild, children
 from chaoslab.execution.options import RunOptions
 
 
@@ -86,3 +89,33 @@ def test_a_child_that_a_signal_of_the_user_s_ended_ends_its_parent(
     monkeypatch.setattr("chaoslab.execution.forked.check_late", lambda: checked.append(1))
     Died(status, "").check()
     assert bool(checked) is asked
+
+
+def test_where_order_matters_a_child_has_one_trial_at_once() -> None:
+    one, many = children(1, 9.0, at_once=True), children(1, 9.0, at_once=False)
+    assert isinstance(one, InChild)
+    assert isinstance(many, InChild)
+    assert (one.ahead, many.ahead, one.limit_s) == (1, AHEAD, 9.0)
+    assert [*one.map(Squares(), range(3))] == [*many.map(Squares(), range(3))] == [0, 1, 4]
+
+
+class Squares:
+    def named(self, spec: int) -> str:
+        return f"unit {spec}"
+
+    @contextmanager
+    def opened(self) -> Iterator[Callable[[int], int]]:
+        yield lambda spec: spec * spec
+
+
+@pytest.mark.parametrize(
+    ("name", "of_services", "known"),
+    [
+        ("charge", False, True), ("POST /orders", True, True), ("POST /orders", False, False),
+        ("chrge", True, False), ("chrge", False, False), (3, True, False),
+    ],
+)  # fmt: skip
+def test_an_effect_is_a_tool_s_or_a_request_to_a_service(name: Any, of_services: bool, known: bool) -> None:
+    refused = pytest.raises(LookupError, match=f"^idempotent has {name!r}: no tool with effects is called so: ")
+    with nullcontext() if known else refused:
+        validation.check_effects("idempotent", ["charge", name], ["charge"], of_services=of_services)

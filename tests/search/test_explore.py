@@ -21,6 +21,7 @@ from chaoslab.execution.explore import Exploration
 from chaoslab.execution.journal import _digest
 from chaoslab.execution.options import RunOptions
 from chaoslab.record.history import History
+from chaoslab.record.steering import FILE
 from chaoslab.search.variation import Tried, Variation
 
 
@@ -368,3 +369,11 @@ def test_the_code_of_an_agent_is_its_file_s_if_there_is_one(tmp_path: Path) -> N
     assert [_digest(agent) for agent in (Own, Silent(), itertools.count, of_itself, moved, 3)] == [
         own, own, "", "", "", "",
     ]  # fmt: skip
+
+
+def test_an_exploration_is_asked_to_stop_between_two_trials(tmp_path: Path) -> None:
+    def stop(_: object) -> None:
+        (tmp_path / "latest" / FILE).write_text('{"stop": true}')
+
+    with pytest.raises(KeyboardInterrupt):
+        explored(logs=tmp_path, tell=stop)
