@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from chaoslab.analysis.verdict.twin import Twin
 from chaoslab.core.conversation import Conversation, turn
 from chaoslab.core.inject import inject
 from chaoslab.core.plan import Plan
 from chaoslab.execution import _validation as validation
-from chaoslab.execution.agents._case import AgentCase, Twin
+from chaoslab.execution.agents._case import AgentCase
 from chaoslab.execution.drawn import Drawn
 from chaoslab.execution.forked import AHEAD, Died, InChild, children
 from chaoslab.execution.options import RunOptions
@@ -54,7 +55,7 @@ def test_a_trial_whose_waits_are_its_own_has_a_deadline_of_its_own(
     ("budgets", "one_by_one"),
     [([], False), ([{"calls_max": 3}], False), ([{"cost_usd": 1}], True), ([{"calls_max": 3}, {"cost_usd": 1}], True)],
 )
-def test_only_a_budget_in_dollars_counts_over_a_whole_run(budgets: list[dict[str, float]], one_by_one: bool) -> None:
+def test_only_a_budget_in_dollars_counts_over_a_whole_run(budgets: list[dict[str, Any]], one_by_one: bool) -> None:
     plan = Plan(7, tuple(inject("budget", each, **limits) for each, limits in zip("ab", budgets, strict=False)))
     assert case(plan=plan).sequential is one_by_one
 

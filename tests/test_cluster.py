@@ -167,9 +167,8 @@ def test_batches_grow_and_end_with_a_block() -> None:
 def test_a_worker_that_is_gone_is_told_once() -> None:
     told: list[str] = []
     ended: list[str] = []
-    for event in (("1", {"action": "remove-worker", "worker": name}) for name in "aab"):
-        _lost(event, ended, told.append)
-    for event in (None, ("2", {}), ("3", {"action": "add-worker", "worker": "c"})):
+    others: list[Any] = [None, ("2", {}), ("3", {"action": "add-worker", "worker": "c"})]
+    for event in (*(("1", {"action": "remove-worker", "worker": name}) for name in "aab"), *others):
         _lost(event, ended, told.append)
     assert told == [f"a worker is gone ({name}): what it had in hand is done again" for name in "ab"]
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 from fractions import Fraction
 
 from chaoslab.analysis.measures.trials import TrialTable
-from chaoslab.core.events import StoryLeftOut, Usage
+from chaoslab.core.events import Event, StoryLeftOut, Usage
 from chaoslab.record.history import History
 from tests.verdict.trials import finished, history, message, started
 
-STORIES = {
+STORIES: dict[str, list[Event]] = {
     "p1.r1": [
         started([], []),
         *(message("ana", "hi", request_id) for request_id in ("a", "a", "", "")),
@@ -35,6 +35,6 @@ def test_what_a_trial_spent_and_how_long_it_took_is_what_its_events_tell() -> No
     assert (first.effects, first.tokens, first.usd, first.unpriced) == (3, 37, Fraction(1, 2), True)
     assert (second.prompt, second.took_s, second.ended, second.comparable) == (None, 5.0, True, False)
     assert (third.took_s, third.ended, third.spent_s, third.comparable) == (None, True, 0, True)
-    assert (fourth.calls, fourth.attempts, fourth.called) == (3, 3, {"search", "pay"})
+    assert (fourth.calls, fourth.attempts, fourth.called) == (3, 3, frozenset({"search", "pay"}))
     assert fourth.met == ((("latency", "pay"), 1), (("refused", "pay"), 2), (("refused", "search"), 3))
     assert not fourth.ended
