@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import chaoslab as lab
 from chaoslab.analysis.verdict.twin import Twin
 from chaoslab.core.conversation import Conversation, turn
 from chaoslab.core.inject import inject
@@ -120,3 +121,10 @@ def test_an_effect_is_a_tool_s_or_a_request_to_a_service(name: Any, of_services:
     refused = pytest.raises(LookupError, match=f"^idempotent has {name!r}: no tool with effects is called so: ")
     with nullcontext() if known else refused:
         validation.check_effects("idempotent", ["charge", name], ["charge"], of_services=of_services)
+
+
+def test_each_of_several_models_is_an_object_of_its_own() -> None:
+    one, two, three = (lab.offline_model() for _ in range(3))
+    assert validation.models(None, {"a": one, "b": two, "c": three}) == ("a", "b", "c")
+    with pytest.raises(ValueError, match=r"^services has one model as 'a' and 'c': each needs an object of its own"):
+        validation.models(None, {"a": one, "b": two, "c": one})
