@@ -23,8 +23,8 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.cli import main
-from chaoslab.execution.cluster import OnPool, cluster
-from chaoslab.execution.workers import WorkerLost, spread
+from chaoslab.execution.cluster import OnPool, _lost, cluster
+from chaoslab.execution.workers import Came, WorkerLost, spread
 from chaoslab.worlds.virtual.context import within
 
 # Not imported here: it changes how all exceptions of the process are pickled.
@@ -142,6 +142,35 @@ def test_the_trial_that_takes_too_long_is_found_in_its_chunk() -> None:
         assert [next(units) for _ in range(40)] == [*range(40)]
         with pytest.raises(WorkerLost, match=r"^unit 40: "):
             next(units)
+
+
+class Blocks(Stuck):
+    """Work that is taken in blocks."""
+
+    block = 7
+
+
+def test_batches_grow_and_end_with_a_block() -> None:
+    ends: list[int] = []
+
+    class AtOnce(Executor):
+        def submit(self, *given: Any, **__: Any) -> Future[Any]:
+            ends.append(given[2][-1] + 1)
+            done: Future[Any] = Future()
+            done.set_result(([Came.of(given[2])], len(given[2]) / 60))
+            return done
+
+    assert [*OnPool(AtOnce(), 1).map(Blocks(at=-1), range(100))] == [*range(100)]
+    assert ends == [1, 2, 3, 7, 21, 49, 77, 100]
+
+
+def test_a_worker_that_is_gone_is_told_once() -> None:
+    told: list[str] = []
+    ended: list[str] = []
+    others: list[Any] = [None, ("2", {}), ("3", {"action": "add-worker", "worker": "c"})]
+    for event in (*(("1", {"action": "remove-worker", "worker": name}) for name in "aab"), *others):
+        _lost(event, ended, told.append)
+    assert told == [f"a worker is gone ({name}): what it had in hand is done again" for name in "ab"]
 
 
 def test_a_cluster_without_workers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,10 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import nullcontext
+from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -16,10 +19,14 @@ import pytest
 import chaoslab as lab
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.base import extras
+from chaoslab.base.identity import TrialId
 from chaoslab.cli import main
 from chaoslab.core.events import CallStarted, StoryLeftOut
 from chaoslab.execution._judged import JudgedRun
+from chaoslab.execution._judged import made as made_of
+from chaoslab.execution.agents._case import AgentResult
 from chaoslab.execution.pipeline import Steered
+from chaoslab.execution.spec import TrialSpec
 from chaoslab.execution.workers import block_of
 from chaoslab.memory import _reading as reading
 from chaoslab.record import packed_log, packs
@@ -27,8 +34,10 @@ from chaoslab.record.follow import Follower
 from chaoslab.record.history import History
 from chaoslab.record.lines import lines_of
 from chaoslab.record.log import LogLost
+from chaoslab.record.trial_log import TrialLog
 from chaoslab.reports._columns import COLUMNS
 from chaoslab.worlds.virtual import run_writer
+from tests.verdict.trials import finished, started
 
 TRIALS = 40
 
@@ -69,6 +78,42 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def test_a_worker_is_handed_all_trials_that_are_summed_up_together(tmp_path: Path) -> None:
     run: Any = None
     assert block_of(Steered(JudgedRun(run, lines=True, summed=1000), tmp_path)) == run_writer.RunWriter.block
+
+
+def result(number: int, *secrets: str) -> AgentResult:
+    still: Any = SimpleNamespace(monotonic=lambda: 0.0)
+    book = TrialLog(TrialId("run", number + 1, 1), began=datetime(2026, 6, 1, tzinfo=UTC), clock=still)
+    for event in (started([["21"]]), finished("It is 21.")):
+        book.note(event)
+    book.hide(secrets)
+    return AgentResult(book)
+
+
+@pytest.mark.parametrize(
+    ("summed", "numbers", "there"),
+    [
+        (7, [0, 1, 2, 3, 4, 5, 6], [2, 5, 6]), (0, [0, 1, 2], []), (7, [1, 2, 3, 4, 5], [4]), (7, [4, 5, 6], [2]),
+        (7, [0, 1, 2, 2, 3, 4, 5], [2, 6]), (8, [6, 6, 7, 7], [2]), (8, [6, 7], [1]), (9, [0, 2, 3, 5, 6, 7, 8], [6]),
+    ],
+)  # fmt: skip
+def test_a_worker_sums_up_blocks_that_it_ran_whole(
+    monkeypatch: pytest.MonkeyPatch, summed: int, numbers: list[int], there: list[int]
+) -> None:
+    monkeypatch.setattr(run_writer.RunWriter, "block", 3)
+    run: Any = SimpleNamespace(opened=lambda: nullcontext(lambda spec: result(spec.number)))
+    with JudgedRun(run, lines=True, summed=summed).opened() as do:
+        done = [do(TrialSpec(number)) for number in numbers]
+    assert [n for n, each in enumerate(done) if each.sums] == there
+    for n in there:
+        whole = range(numbers[n] - numbers[n] % 3, numbers[n] + 1)
+        assert made_of([result(number).judged(lines=True) for number in whole]) == done[n].sums
+
+
+def test_trials_with_secrets_have_no_sums() -> None:
+    results = [result(0), result(1, "abcdefgh")]
+    assert [each.kept for each in results]
+    assert made_of(results[:1])
+    assert made_of(results) is None
 
 
 @pytest.fixture

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from chaoslab.base.dice import Dice
 from chaoslab.core.pipe import WALK_MIN, Paced, Pipe, Pipeline, ServedLine, Signal, Timed
+from chaoslab.wire.toxics.timeout import Timeout
 
 
 def late(delay_s: float, *, since: float = -math.inf) -> ServedLine:
@@ -221,6 +223,14 @@ def test_releasing_a_chain_gives_back_everything_in_order() -> None:
         chain.feed(Timed(at, str(at).encode()))
     assert [timed.item for timed in chain.release(2.5)] == [b"0.0", b"1.0", b"2.0"]
     assert chain.keys == ()
+
+
+@pytest.mark.parametrize("most", [1, 64])
+def test_a_pipe_that_acts_on_silence_is_told_first_of_all_that_came_by_then(most: int) -> None:
+    chain = chain_of(late(0.0), Timeout(timeout=1000).pipe(Dice(1), 0.0))
+    for at in (0.5, 1.25, 2.0):
+        chain.feed(Timed(at, b"x"))
+    assert [timed for _ in range(4) for timed in chain.poll(9.0, most)] == [Timed(3.0, Signal.END)]
 
 
 @pytest.mark.parametrize("signal", Signal)

@@ -19,8 +19,12 @@ def test_it_names_the_log_python_our_own_code_and_what_it_runs_on() -> None:
 
 def test_a_difference_is_said_by_name() -> None:
     now = code()
-    before = {**now, "agent": "0" * 12, "langchain": "1.0"}
-    assert changed(before, now) == ["agent has changed", f"langchain is {now['langchain']}, was 1.0"]
+    before = {**now, "agent": "0" * 12, "langchain": "1.0", "python": ABSENT}
+    assert changed(before, now) == [
+        "agent has changed",
+        f"langchain is {now['langchain']}, was 1.0",
+        f"python is {now['python']}, was {ABSENT}",
+    ]
     assert changed(now, now) == []
 
 

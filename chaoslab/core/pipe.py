@@ -9,13 +9,14 @@ it takes at once. All times are seconds on one monotonic axis.
 from __future__ import annotations
 
 import math
+import sys
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
 from typing import NamedTuple, Protocol
 
-BOUNDLESS = 2**63
+BOUNDLESS = sys.maxsize
 ROOM_BYTES = 256 * 1024  # taken in by a pipe without delays before its owner stops reading
 WALK_MIN = 4  # chunks that go through a long chain together, at least
 

@@ -19,7 +19,7 @@ class JudgedRun(Around[RunSpec[AgentResult]]):
     trials are those from 0 up to this one, and are summed up in blocks; 0: they are not."""
 
     lines: bool
-    summed: int = 0
+    summed: int
 
     @property
     def block(self) -> int:
@@ -37,10 +37,9 @@ class JudgedRun(Around[RunSpec[AgentResult]]):
                     if spec.number % RunWriter.block == 0:
                         block.clear()
                     block.append(result)
-                    if spec.number + 1 == self.summed or (spec.number + 1) % RunWriter.block == 0:
-                        if len(block) == spec.number % RunWriter.block + 1:
-                            result.sums = made(block)
-                        block.clear()
+                    ends = spec.number + 1 == self.summed or (spec.number + 1) % RunWriter.block == 0
+                    if ends and len(block) == spec.number % RunWriter.block + 1:
+                        result.sums = made(block)
                 return result
 
             yield judged

@@ -22,9 +22,9 @@ class Words:
     """A model's reply. `tokens_in`, `tokens_out`, `cost_usd`: None if they are unknown."""
 
     text: str
-    tokens_in: int | None = None
-    tokens_out: int | None = None
-    cost_usd: float | None = None
+    tokens_in: int | None
+    tokens_out: int | None
+    cost_usd: float | None
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ class SearchProgress:
     tried: int
     possible: int
     failures: int
-    left_s: float | None = None
+    left_s: float | None
 
     def __str__(self) -> str:
         left = "" if self.left_s is None else f", about {self.left_s:.0f} s left"
@@ -64,9 +64,9 @@ class FoundFailure:
 
     tried: Tried
     trial: Trial
-    others: tuple[Tried, ...] = ()
-    reruns: int = 0
-    minimal: bool = True
+    others: tuple[Tried, ...]
+    reruns: int
+    minimal: bool
     shares: Sequence[Share] = ()
     by_call: Sequence[Share] = ()
     prompt: Any = None
@@ -133,10 +133,10 @@ class Exploration:
     failures: list[FoundFailure]
     map: Map
     trials: list[Tried]
-    ended: str = ""
-    seconds: float = 0.0
-    folder: Path | None = None
-    asked: AskedExplore | None = None
+    ended: str
+    seconds: float
+    folder: Path | None
+    asked: AskedExplore | None
     """The arguments that it was made with."""
     left_out: Sequence[str] = ()
     """The requirements of a scenario that its trial without faults does not meet: no trial was asked for them."""

@@ -36,8 +36,8 @@ class VariedTrial:
     """A trial to run, within these limits too. `stopped`: as in `TrialSpec`."""
 
     variation: Variation
+    limits: tuple[Limits, ...]
     stopped: str = ""
-    limits: tuple[Limits, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class VariedRun:
     injections that all of them have. `told`: the results are judged and read where the trials run."""
 
     run: Redrawn[Any]
-    standing: tuple[Injection, ...] = ()
-    told: bool = False
+    standing: tuple[Injection, ...]
+    told: bool
 
     def named(self, spec: VariedTrial) -> str:
         return causes.where(spec.variation)
@@ -203,9 +203,9 @@ def _made(history: History) -> Iterator[Made]:
         elif isinstance(event, events.CallStarted):
             end = ended.get((event.target, event.request, event.attempt))
             error = "" if end is None or end.ok else end.error or "failed"
-            late = end is not None and end.error == "timed_out"
             site = Site(event.target, event.request, event.attempt, event.tool)
-            yield Made(site, error, effects, end.duration_s if late and end is not None else None)
+            given_up_s = end.duration_s if end is not None and end.error == "timed_out" else None
+            yield Made(site, error, effects, given_up_s)
 
 
 def fails_by_verdict(accept: Sequence[str] = GOOD, *, count_words: bool = False) -> Fails:

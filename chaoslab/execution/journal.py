@@ -50,7 +50,7 @@ def _digest(agent: Any) -> str:
     try:
         file = inspect.getsourcefile(inspect.unwrap(agent) if callable(agent) else type(agent))
         return hashlib.blake2b(files.read(Path(file or "")), digest_size=6).hexdigest()
-    except (TypeError, OSError, files.Unreadable):
+    except (TypeError, OSError, ValueError):  # the last where it wraps itself, or the file cannot be read
         return ""
 
 
@@ -79,8 +79,7 @@ class SearchJournal:
             return ""
         key = self._key()
         kept = [each._replace(trial=key) for each in trial._result.kept]
-        last = kept[-1].t if kept else 0.0
-        kept.append(BufferedEvent.of(kept[0].writer, last, key, VariationTried(tried=tried.to_json())))
+        kept.append(BufferedEvent.of(kept[0].writer, kept[-1].t, key, VariationTried(tried=tried.to_json())))
         self._book.add(kept, seconds=trial.seconds, ok=trial._result.ok)
         obey(self.folder)
         return key

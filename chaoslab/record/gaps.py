@@ -63,7 +63,7 @@ def of_logs(folder: Path, logs: Mapping[str, Sequence[Record]], cut: Mapping[str
     return found
 
 
-def of_log(log: str, records: Sequence[Record], *, least: int = 0, cut: Sequence[int] = ()) -> list[Gap]:
+def of_log(log: str, records: Sequence[Record], *, least: int, cut: Sequence[int]) -> list[Gap]:
     """The gaps of one log, whatever the order of its records. `least`: the number of lines that it had at the run's
     end. `cut`: the numbers of its lines that could not be read."""
     writers: dict[str, list[Record]] = {}

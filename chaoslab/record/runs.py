@@ -3,6 +3,7 @@ newest run."""
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -10,6 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain, count
 from pathlib import Path
 from typing import Annotated
 
@@ -57,14 +59,10 @@ class Run:
         if latest.is_dir() and not latest.is_symlink():
             raise FileExistsError(errno.EEXIST, "it should be a link to the newest run: rename it", str(latest))
         stem = clock.utc().strftime(STAMP)
-        for folder in (stem, *(f"{stem}-{n}" for n in range(2, 1000))):
-            try:
+        for folder in chain((stem,), (f"{stem}-{n}" for n in count(2))):
+            with contextlib.suppress(FileExistsError):
                 (logs / folder).mkdir()
-            except FileExistsError:
-                continue
-            break
-        else:
-            raise FileExistsError(f"{logs / stem} and 998 more exist already")
+                break
         if name:
             run = cls(name, logs / folder, 0.0, now)
             started = now

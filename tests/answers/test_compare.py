@@ -282,6 +282,24 @@ def test_a_reason_names_the_words_that_differ() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("twin", "answer", "kept", "said"),
+    [
+        ("I told Ana it is 21.", "I told Bob it is 21.", False, "its names differ: ana, bob: 'bob' instead of 'ana'"),
+        ("Ana met Bob at 3.", "Bob met Ana at 3.", False, "it has the same words in another order, such as ana"),
+        ("Ana has 3 books.", "Bob has 3 books.", True, "most of its words are other ones: 'bob' instead of 'ana'"),
+        ("It is 5 and 6.", "It is 6.", False, "it lacks 5: without '5 and'"),
+        ("It is 6.", "It is 5 and 6.", False, "it adds 5: '5 and' added"),
+        ("All is well.", "It went fine.", True, "no value proves it, and its words differ: 'it went fine' instead of"),
+        ("", "It is 5.", False, "it says nothing of what was asked: 'it is 5' added"),
+    ],
+)
+def test_an_unclear_answer_has_the_first_of_the_reasons(twin: str, answer: str, kept: bool, said: str) -> None:
+    found = compare(twin, answer)
+    assert (found.likeness, found.kept) == (UNCLEAR, kept)
+    assert found.said.startswith(said), found.said
+
+
 @pytest.mark.parametrize("sign", ["⊕", "<", "?", "≥"])
 def test_a_reason_shows_a_sign_as_it_was_written(sign: str) -> None:
     assert f"'{sign}' stands in one of the two alone" in compare("The pen at 3 is.", f"The pen {sign} at 3 is.").said

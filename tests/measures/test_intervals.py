@@ -2,7 +2,7 @@
 
 import math
 import random
-from statistics import fmean
+from statistics import fmean, stdev
 
 import pytest
 from hypothesis import given
@@ -146,6 +146,7 @@ def test_of_many_values_the_normal_interval_is_what_the_bootstrap_would_give() -
     assert normal.low == pytest.approx(drawn.low, abs=0.1)
     assert normal.high == pytest.approx(drawn.high, abs=0.1)
     assert bootstrap_mean([5.0] * 501) == Interval(5.0, 5.0)
+    assert normal.high - normal.low == pytest.approx(2 * 1.959964 * stdev([*values, values[0]]) / 501**0.5, rel=1e-6)
 
 
 def test_a_curve_of_a_hundred_thousand_spells_is_made_at_once() -> None:

@@ -1,12 +1,14 @@
 """`lab.explore` finds what breaks an agent, tells what was not tried, and shrinks what fails."""
 
 import asyncio
+import hashlib
 import itertools
 import json
 from collections.abc import Callable
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import pytest
@@ -16,8 +18,10 @@ from chaoslab.core.events import VariationTried
 from chaoslab.execution import explore
 from chaoslab.execution._found_test import text_of
 from chaoslab.execution.explore import Exploration
+from chaoslab.execution.journal import _digest
 from chaoslab.execution.options import RunOptions
 from chaoslab.record.history import History
+from chaoslab.record.steering import FILE
 from chaoslab.search.variation import Tried, Variation
 
 
@@ -345,3 +349,31 @@ def test_what_came_of_a_trial_is_read_from_its_log(tmp_path: Path) -> None:
     assert found.folder is not None
     logged = [Tried.from_json(event.tried) for _, event in History.read(found.folder).of(VariationTried)]
     assert logged == found.trials
+
+
+def test_the_code_of_an_agent_is_its_file_s_if_there_is_one(tmp_path: Path) -> None:
+    class Own:
+        def __call__(self, prompt: str) -> str:
+            return prompt
+
+    class Silent:
+        """No function, and none that can be called."""
+
+    def of_itself(prompt: str) -> str:
+        return prompt
+
+    of_itself.__wrapped__ = of_itself  # type: ignore[attr-defined]
+    moved = FunctionType(retrying.__code__.replace(co_filename=str(tmp_path / "gone.py")), {})
+    own = _digest(retrying)
+    assert own == hashlib.blake2b(Path(__file__).read_bytes(), digest_size=6).hexdigest()
+    assert [_digest(agent) for agent in (Own, Silent(), itertools.count, of_itself, moved, 3)] == [
+        own, own, "", "", "", "",
+    ]  # fmt: skip
+
+
+def test_an_exploration_is_asked_to_stop_between_two_trials(tmp_path: Path) -> None:
+    def stop(_: object) -> None:
+        (tmp_path / "latest" / FILE).write_text('{"stop": true}')
+
+    with pytest.raises(KeyboardInterrupt):
+        explored(logs=tmp_path, tell=stop)

@@ -2,9 +2,12 @@
 
 import json
 
+from chaoslab.core.events import AttemptRef, CallFinished, CallsOrdered, CallStarted, FaultWitnessed, Usage
 from chaoslab.core.inject import inject
+from chaoslab.execution.exploring import Shown
 from chaoslab.search.variation import Made, Probe, Site, Tried, Variation
 from tests.search.search_parts import ERROR, RESET, A, B, at
+from tests.verdict.trials import history, message
 
 
 def test_the_key_is_that_of_the_faults_whatever_their_order() -> None:
@@ -60,3 +63,36 @@ def test_a_site_and_a_probe_are_told_in_words() -> None:
     assert [str(Site("a", 2)), str(Site("a", 2, 3))] == ["a 2", "a 2, attempt 3"]
     assert Probe("delay", (("mean_s", 1.5),)).label == "delay 1.5 s"
     assert Probe("timeout", (("stream", "upstream"),)).label == "timeout upstream"
+
+
+def test_what_a_trial_made_is_read_from_its_events() -> None:
+    first, again, other, last = (
+        AttemptRef(target="pay", request=request, attempt=attempt, request_id="x")
+        for request, attempt in ((1, 1), (1, 2), (2, 1), (3, 1))
+    )
+    witnessed = [FaultWitnessed(fault="latency", injection=name, at=first) for name in ("late", "more", "late")]
+    told = history(
+        CallStarted(at=first, tool="pay"),
+        CallFinished(at=first, tool="pay", ok=False, duration_s=2.5, error="timed_out", via="lane"),
+        CallFinished(at=first, tool="pay", ok=True, duration_s=9.0, via="lane"),
+        *witnessed,
+        CallsOrdered(calls=["a", "b"]),
+        message("ana", "hi"),
+        CallStarted(at=again, tool="pay"),
+        CallFinished(at=again, tool="pay", ok=False, duration_s=1.0, via="lane"),
+        message("bob", "hi"),
+        CallStarted(at=other, tool="pay"),
+        CallStarted(at=last, tool="pay"),
+        CallFinished(at=last, tool="pay", ok=True, duration_s=1.0, error="none of it", via="lane"),
+        Usage(model="m", request=1, prompt_tokens=3, completion_tokens=4),
+        Usage(model="m", request=2, prompt_tokens=10, completion_tokens=20),
+    )
+    sites = [Site("pay", 1), Site("pay", 1, 2), Site("pay", 2), Site("pay", 3)]
+    made = [("timed_out", 0, 2.5), ("failed", 1, None), ("", 2, None), ("", 2, None)]
+    assert Shown.of(told) == Shown(
+        met=("late", "more"),
+        made=tuple(Made(site, *each) for site, each in zip(sites, made, strict=True)),
+        moments=(("a", "b"),),
+        effects=["message_sent"] * 2,
+        tokens=37,
+    )

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from chaoslab.cli import main
 from chaoslab.core.events import RunFinished, RunStarted
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
-from chaoslab.record.steering import FILE, NOTHING, RunSteering, obey, steer
+from chaoslab.record.steering import FILE, NOTHING, RunSteering, obey, of_lab, steer
 from tests.ui.parts import read, seen, trials
 
 NOW = "2026-06-01T09:00:00Z"
@@ -131,3 +132,14 @@ def test_a_fault_of_the_plan_is_switched_off_and_on_by_its_name(tmp_path: Path) 
             with pytest.raises(ValueError, match=why):
                 steer(run.folder, [word])
     assert RunSteering.read(run.folder).off == ["slow"]
+
+
+@pytest.mark.parametrize(
+    ("world", "settings", "found"),
+    [
+        ("local", {"TOXIC_PROB": 0.1}, True), ("compose", {"TOXIC_PROB": 0.1}, True), ("local", {}, False),
+        ("virtual", {"TOXIC_PROB": 0.1}, False),
+    ],
+)  # fmt: skip
+def test_a_lab_of_real_time_has_its_settings(world: Any, settings: dict[str, Any], found: bool) -> None:
+    assert of_lab(RunStarted(seed=1, settings=settings, plan={}, prompts=1, now=NOW, model="m", world=world)) is found

@@ -15,6 +15,7 @@ from chaoslab.core.events import (
     CANCELLED,
     OPEN,
     UNTOLD,
+    AnswerRead,
     AttemptRef,
     CallDisturbed,
     CallFinished,
@@ -241,6 +242,12 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
         "the answer says that it was not done, and the ledger shows it",
     ),
     (
+        "a lost reply: done, and denied in one of two sentences",
+        [started([], [ANA]), *met_by_messaging(), finished("I could not send the message to Ana. It did not work.")],
+        Outcome.WRONG,
+        "the answer says that it was not done, and the ledger shows it",
+    ),
+    (
         "a lost reply: done, and left alone by the answer",
         [started([], [ANA]), *met_by_messaging(), finished("I did not do it.")],
         Outcome.UNKNOWN,
@@ -432,6 +439,26 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
         "missing fact '21.4'",
     ),
     (
+        "a value that says= reads, and nothing stated about effects",
+        [
+            replace(compared("It is 7."), effects=None),
+            AnswerRead(says={"n": 7}, twin={"n": 7}),
+            finished("By now it is 7, I think."),
+        ],
+        Outcome.CORRECT,
+        "by says=",
+    ),
+    (
+        "what says= does not find is taken back by a field of the answer",
+        [
+            compared('{"sent": true, "to": "ana"}', [ANA]),
+            AnswerRead(says={"message_sent": None}, twin={"message_sent": True}),
+            finished('{"sent": false, "to": "ana"}'),
+        ],
+        Outcome.DEGRADED,
+        "the answer takes back a field of its twin's",
+    ),
+    (
         "facts alone say nothing about effects",
         [
             PromptStarted(prompt_index=1, prompt="a prompt", facts=FACT, effects=None, stated=True),
@@ -551,6 +578,12 @@ def test_the_question_about_a_state_that_was_not_reached_needs_no_stated_effects
         ("the state's n is 0 as before instead of 1",),
         None,
     )
+
+
+def test_there_is_no_question_about_an_answer_where_no_right_one_is_known() -> None:
+    admitted = history(started([], []), finished("I could not do it."))
+    assert judge(admitted, TRIAL).basis is Basis.WORDS
+    assert questions(admitted) == {}
 
 
 def test_a_state_that_could_not_be_read_is_the_reason_beside_the_twin_s_own_answer() -> None:

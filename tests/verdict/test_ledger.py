@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from chaoslab.analysis.verdict.ledger import FindingKind, Rules, compare
-from chaoslab.core.events import Effect
+from chaoslab.core.events import Effect, PromptStarted
 from tests.verdict.trials import effect, history
 
 UNDO = Rules(undoes={"refund": "charge"})
@@ -63,6 +63,8 @@ PAID = wish("charge", order=1)
         (ORDERED, [wish("backup"), PAID], [charge(order=1), effect("backup")], [FindingKind.ORDER]),
         (ORDERED, [wish("backup"), PAID], [charge(order=1)], [FindingKind.LOST]),
         (Rules(), [wish("backup"), PAID], [charge(order=1), effect("backup")], []),
+        # What is no moment is a text
+        (Rules(), [wish("book", start="at noon")], [effect("book", start="at dawn")], [FindingKind.ALTERED]),
     ],
 )
 def test_effects_are_compared_under_the_rules_of_their_trial(
@@ -70,6 +72,11 @@ def test_effects_are_compared_under_the_rules_of_their_trial(
 ) -> None:
     done = [(record, each) for record, each in zip(history(*happened), happened, strict=True)]
     assert [each.kind for each in compare(stated, done, rules)] == found
+
+
+def test_the_rules_are_those_that_the_trial_states() -> None:
+    stated = PromptStarted(prompt_index=1, prompt="", undoes={"refund": "charge"}, idempotent=["mail"], ordered=True)
+    assert Rules.of(stated) == Rules({"refund": "charge"}, ["mail"], ordered=True)
 
 
 def test_of_two_that_were_asked_for_the_later_one_is_taken_back() -> None:

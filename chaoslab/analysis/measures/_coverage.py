@@ -64,7 +64,7 @@ class Coverage:
 class Reached:
     """Collects the targets called and the faults delivered in batches."""
 
-    delivered: FaultStages = field(default_factory=FaultStages)
+    delivered: FaultStages
     called: set[str] = field(default_factory=set)
     started: RunStarted | None = None
 

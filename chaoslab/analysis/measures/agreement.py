@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from chaoslab.analysis.measures.intervals import CONFIDENCE, Estimate, Interval, Rate, rate, wilson
+from chaoslab.analysis.measures.intervals import CONFIDENCE, Estimate, Interval, Rate, Z, rate
 from chaoslab.analysis.verdict.opinions import as_if, questions
 from chaoslab.base.dice import Dice
 from chaoslab.record.history import History
@@ -68,10 +68,7 @@ def kappa(pairs: Sequence[Pair]) -> float | None:
 
 def least(certain_above: float) -> int:
     """The least number of pairs, all equal, whose lower bound is above this share, which is below 1."""
-    size = max(1, math.floor(certain_above / (1 - certain_above)))
-    while (bounds := wilson(size, size)) is None or bounds.low <= certain_above:
-        size += 1
-    return size
+    return 1 + math.floor(Z * Z * certain_above / (1 - certain_above))  # n / (n + z²) is Wilson's bound for n of n
 
 
 def agreement(history: History, labels: Spoken, replies: Mapping[str, JudgeReply]) -> Agreement:

@@ -40,7 +40,7 @@ class Amplification:
     where: str
     met_requests: int
     met_attempts: int
-    layers: Mapping[str, int] = field(default_factory=dict)
+    layers: Mapping[str, int]
 
     @property
     def factor(self) -> float:

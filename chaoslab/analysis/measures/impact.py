@@ -19,7 +19,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 from statistics import fmean
 
@@ -44,11 +44,11 @@ class Impact:
     lost_calls: float | None
     beside_twin: int
     beside_median: int
-    blamed: Rate | None = None
+    blamed: Rate | None
     """As `bad`, without the trials that were hit by what nobody injected: no fault is blamed for their ends."""
-    alone: Rate | None = None
+    alone: Rate | None
     """As `blamed`, of the trials that met no other fault, nor this one elsewhere."""
-    worst_of: Mapping[str, int] = field(default_factory=dict)
+    worst_of: Mapping[str, int]
     """The outcomes of those trials; of all that met it if none of them was judged."""
 
 

@@ -24,6 +24,8 @@ from typing import NamedTuple
 from chaoslab.base.dice import Dice
 
 CONFIDENCE = 0.95
+Z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+"""The deviations from the mean between which CONFIDENCE of all normal values lie."""
 MANY = 500
 FAINT = 50.0
 """A term whose logarithm is less than that of the largest by so much does not change a sum of terms."""
@@ -81,13 +83,13 @@ def clopper_pearson(count: int, total: int, *, confidence: float = CONFIDENCE) -
     return Interval(clopper_pearson_low(count, total, confidence=confidence), high)
 
 
-def clopper_pearson_low(count: int, total: int, *, confidence: float = CONFIDENCE) -> float:
+def clopper_pearson_low(count: int, total: int, *, confidence: float) -> float:
     """The interval's lower bound alone, for half the time. `total` is above 0."""
     tail, at_least = (1 - confidence) / 2, _AtLeast(count, total)
     return 0.0 if count == 0 else _bisect(lambda p: at_least(p) - tail)
 
 
-def plausible(count: int, total: int, chance: float, *, confidence: float = CONFIDENCE) -> bool:
+def plausible(count: int, total: int, chance: float, *, confidence: float) -> bool:
     """True if the chance is within `clopper_pearson`'s interval. Neither tail may be too unlikely; no bound need be
     found for that."""
     tail = (1 - confidence) / 2
@@ -176,7 +178,7 @@ def bootstrap_mean(
     if len(values) > MANY:
         mean, size = fmean(values), len(values)
         deviation = math.dist(values, [mean] * size) / math.sqrt(size - 1)  # in a twentieth of the time of stdev
-        half = _z() * deviation / math.sqrt(size)
+        half = Z * deviation / math.sqrt(size)
         return Interval(max(min(values), mean - half), min(max(values), mean + half))
     size, uniform = len(values), Dice(seed, "bootstrap", len(values)).stream().random
     means = sorted(math.fsum([values[int(uniform() * size)] for _ in values]) / size for _ in range(resamples))
@@ -243,7 +245,7 @@ class Survival:
             for area, step in zip(beyond, self.steps, strict=True)
             if step.at_risk > step.ended
         )
-        mean, half = math.fsum(areas), _z() * math.sqrt(variance)
+        mean, half = math.fsum(areas), Z * math.sqrt(variance)
         return Estimate(mean, Interval(max(0.0, mean - half), min(self.horizon_s, mean + half)))
 
     @property
@@ -290,10 +292,5 @@ def kaplan_meier(spells: Sequence[Spell], groups: Sequence[str] | None = None) -
 def _log_log(share: float, greenwood: float) -> Interval:
     if share <= 0:
         return Interval(0.0, 0.0)
-    spread = _z() * math.sqrt(greenwood) / -math.log(share)
+    spread = Z * math.sqrt(greenwood) / -math.log(share)
     return Interval(share ** math.exp(spread), share ** math.exp(-spread))
-
-
-@cache
-def _z() -> float:
-    return NormalDist().inv_cdf((1 + CONFIDENCE) / 2)

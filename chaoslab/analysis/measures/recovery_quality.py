@@ -41,7 +41,7 @@ class RecoveryQuality:
     interval: Interval | None
     grade: str
     parts: Mapping[str, float]
-    each: Mapping[str, float] = field(repr=False, default_factory=dict)
+    each: Mapping[str, float] = field(repr=False)
     """The quality of each trial, by key."""
 
 
