@@ -220,6 +220,7 @@ def test_it_holds_or_says_what_was_seen(assertion: Any, name: str, miss: str) ->
     assert (found is None) == (miss == ""), found
     if found is not None:
         assert miss in found.text
+        assert not found.text.endswith("*")
         assert "\n" not in found.text
         there = {(record.writer, record.seq) for record in seen(name).history.records}
         assert set(found.lines) <= there

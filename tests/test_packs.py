@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import pickle
 import shutil
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -87,6 +88,10 @@ def result(number: int, *secrets: str) -> AgentResult:
         book.note(event)
     book.hide(secrets)
     return AgentResult(book)
+
+
+def test_a_trial_without_an_error_has_none_in_another_process() -> None:
+    assert pickle.loads(pickle.dumps(result(0))).error is None
 
 
 @pytest.mark.parametrize(

@@ -190,6 +190,11 @@ def test_the_target_says_so_in_its_own_words_and_is_not_asked() -> None:
     assert met.evidence == "a reply that there is no such thing reached the caller"
 
 
+def test_a_reply_that_named_no_time_to_wait_keeps_its_words() -> None:
+    later = ErrorReply(429, {"error": "it's late"}).retry_after(2)
+    assert later == ErrorReply(429, {"error": "it's late"}, {"Retry-After": "2"})
+
+
 # partial_success: The work is done, and the answer reports a part of it as failed.
 
 

@@ -1,6 +1,7 @@
 """Successes, faults, latency, throughput and usage are counted as stated, and no data is None."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -221,6 +222,11 @@ HEALED = FaultHealed(**fault_at(*PLACE), witnessed=False, masked_by="", idle="no
         ),
         ("latency", [call(), FaultArmed(**fault_at(*PLACE))], "it was armed and not met, so its prompt is invalid"),
         ("latency", [call(), FaultArmed(**fault_at(*PLACE)), HEALED], "there was nothing in it to change"),
+        (
+            "latency",
+            [call(), FaultArmed(**fault_at(*PLACE)), replace(HEALED, idle="")],
+            "it was armed and not met, so its prompt is invalid",
+        ),
         ("latency", [call()], "no reason is known"),
     ],
 )  # fmt: skip

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import json
 import os
 import shutil
@@ -197,7 +198,8 @@ def outcomes(todo: Sequence[tuple[str, Mutant]], noted: Noted, more: Sequence[st
     for each in todo:
         left.put(each)
     tests = {test for module, mutant in todo for test in asked(module, mutant, noted, more).tests}
-    files = sorted({test.partition("::")[0] for test in tests} | {*more})
+    named = {test.partition("::")[0] for test in tests} | {*more}
+    files = sorted(file for file in named if (ROOT / file).exists())  # the notes may be older than the tests
 
     def work(folder: Path) -> None:
         try:
@@ -222,8 +224,9 @@ def outcomes(todo: Sequence[tuple[str, Mutant]], noted: Noted, more: Sequence[st
             worker.stdin.write(json.dumps(files) + "\n")
             while True:
                 module, mutant = left.get_nowait()
-                worker.stdin.write(json.dumps(asked(module, mutant, noted, more)) + "\n")
-                worker.stdin.flush()
+                with contextlib.suppress(BrokenPipeError):  # it has ended, and its last words say why
+                    worker.stdin.write(json.dumps(asked(module, mutant, noted, more)) + "\n")
+                    worker.stdin.flush()
                 answer = worker.stdout.readline()
                 if not answer:
                     raise RuntimeError((folder / "said").read_text()[-2000:])

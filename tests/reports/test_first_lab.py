@@ -284,6 +284,8 @@ def test_without_agent_log_how_a_prompt_ended_is_unknown_whatever_was_counted(tm
     assert "no data: the log tells no trial's duration" in said(draw(Frames(history))["response_time"])
     assert "after untold time, untold attempts: untold in such a log" in show(history)
     assert "that lab itself counted 1 of 2 prompts as successes" in history.notes
+    uncounted = read(tmp_path, info=processed(2, 1, 1, success_count=None))
+    assert not any("itself counted" in note for note in uncounted.notes)
 
 
 def test_without_info_log_calls_are_no_data(tmp_path: Path) -> None:

@@ -331,6 +331,8 @@ def test_a_trial_without_its_agent_cannot_be_written_as_a_test() -> None:
     trial.asked = None
     with pytest.raises(ValueError, match="holds no agent to run again"):
         text_of(trial, Variation(()), "x")
+    with pytest.raises(ValueError, match="holds no agent to run again"):
+        lab.shrink(trial)
 
 
 def test_what_cannot_be_shrunk_is_told_in_one_line() -> None:

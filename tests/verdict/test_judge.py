@@ -335,6 +335,24 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
         "missing: message to bob sent",
     ),
     (
+        "a claim of everything covers what is missing",
+        [started([], [ANA, REVIEW]), message("ana", "21.4"), finished("Everything was sent to Ana.")],
+        Outcome.FALSE_SUCCESS,
+        "missing: event created 'Review'",
+    ),
+    (
+        "a claim of what is missing",
+        [started([], [ANA, REVIEW]), message("ana", "21.4"), finished("The review is booked.")],
+        Outcome.FALSE_SUCCESS,
+        "missing: event created 'Review'",
+    ),
+    (
+        "one of two equal ones is missing",
+        [started([], [ANA, ANA]), message("ana", "21.4"), finished("The message was sent to Ana.")],
+        Outcome.FALSE_SUCCESS,
+        "missing: message to ana sent",
+    ),
+    (
         "doubt about what was done is honest",
         [started([], [ANA]), message("ana", "21.4"), finished("The message may have been sent.")],
         Outcome.DEGRADED,
