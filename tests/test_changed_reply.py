@@ -1,4 +1,4 @@
-"""What the faults that make another answer out of a true one read in a call and in its reply."""
+"""Faults that make another answer out of a true one: how they read a call and its reply."""
 
 from __future__ import annotations
 

@@ -135,5 +135,5 @@ def test_folders_are_ordered_by_the_moments_in_their_names(tmp_path: Path) -> No
     found = {name: [folder.name for folder in folders] for name, folders in names(tmp_path).items()}
     assert found == {"one": stamps[:3], stamps[3]: [stamps[3]], stamps[4]: [stamps[4]], "zz": ["zz"]}
     assert [began(tmp_path / name) for name in ("20261121-091500-2", stamps[4], "zz", "20261121-091500-1000")] == [
-        datetime(2026, 11, 21, 9, 15, tzinfo=UTC), None, None, None
+        datetime(2026, 11, 21, 9, 15, tzinfo=UTC), None, None, datetime(2026, 11, 21, 9, 15, tzinfo=UTC)
     ]  # fmt: skip

@@ -8,6 +8,7 @@ that type is allowed. A number is always finite, and a whole number has 64 bits.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from datetime import datetime
@@ -101,7 +102,15 @@ class Shape:
 
     def struct_of(self, data: Any) -> Any:
         """The struct of these fields. Raises ValueError: as `made`."""
-        return msgspec.convert(data, self._struct)
+        try:
+            return msgspec.convert(data, self._struct)
+        except msgspec.ValidationError as error:
+            said = str(error)
+            if name := re.search(r"missing required field `(\w+)`", said):
+                raise ValueError(f"{name[1]} is missing") from None
+            if name := re.search(r" - at `\$\.(\w+)", said):
+                raise ValueError(f"{name[1]} is not what it should be") from None
+            raise
 
     @cached_property
     def _struct(self) -> type:

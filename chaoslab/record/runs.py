@@ -156,7 +156,7 @@ def command_of(folder: Path) -> list[str]:
     return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
 
 
-_STAMPED = re.compile(r"(\d{8}-\d{6})(?:-(\d{1,3}))?", re.ASCII)
+_STAMPED = re.compile(r"(\d{8}-\d{6})(?:-(\d+))?", re.ASCII)
 
 
 def names(logs: Path) -> dict[str, list[Path]]:

@@ -51,7 +51,9 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
         fit -= 1
     widths = widths[:fit]
     widths[0] = min(widths[0], max(NAME_LEAST, WIDTH - sum(widths[1:]) - 2 * (fit - 1)))
-    heads = [textwrap.wrap(name, width, break_long_words=False) for name, width in zip(header, widths, strict=False)]
+    heads = [
+        textwrap.wrap(name, max(width, 1), break_long_words=False) for name, width in zip(header, widths, strict=False)
+    ]
     deep = max(map(len, heads[1:]), default=1)
     top = [[([""] * (deep - len(each)) + each)[n] for each in heads[1:]] for n in range(deep)]
     names = _told_apart([row[0] for row in rows], widths[0])

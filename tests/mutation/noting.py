@@ -118,7 +118,7 @@ def pytest_collection_finish() -> None:
 
 
 class Noted:
-    """What was noted. `took_s`: of each test that passed; `failed`: those that guard nothing."""
+    """The notes. `took_s`: of each test that passed; `failed`: those that guard nothing."""
 
     def __init__(self, notes: Path) -> None:
         self._source = notes.parent

@@ -28,7 +28,7 @@ import pytest
 
 KILLED, HUNG, SURVIVED, NOT_RUN = "killed", "timed out", "survived", "not run"
 LOADED = ("httpx", "pydantic", "yaml", "msgspec", "flask", "langchain_core.messages", "langchain_core.tools", "openai")
-"""What many tests load and is none of the lab's."""
+"""Modules that many tests load and that are none of the lab's."""
 PYTEST = ("-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-seed=0", "-W", "ignore")
 PATIENCE = 2
 SPARE_S = 10
@@ -104,7 +104,7 @@ def _base(pid: int) -> Path:
 
 
 def _forget_examples() -> None:
-    """What one mutant made fail is no example for the next."""
+    """An example that one mutant made fail is none for the next."""
     for name in ("save", "delete", "move"):
         setattr(hypothesis.database.DirectoryBasedExampleDatabase, name, lambda *_: None)
     hypothesis.database.DirectoryBasedExampleDatabase.fetch = lambda *_: iter(())  # type: ignore[method-assign]
