@@ -51,7 +51,6 @@ SLOW = (
 OWN_S, OTHERS_S, SURE_S = 15.0, 10.0, 4.0
 """The seconds of tests of a mutant, as they took once: of files that name its module, of others, and once more."""
 SAME = "equivalent"
-CHILD = {"PYTHONDONTWRITEBYTECODE": "1"}  # old bytecode of a module would hide a mutant
 
 
 @dataclass(frozen=True)
@@ -193,12 +192,13 @@ def note(notes: Path) -> None:
 
 def outcomes(todo: Sequence[tuple[str, Mutant]], noted: Noted, more: Sequence[str], *, jobs: int) -> Iterator[Outcome]:
     """Each mutant's end, as they come; every job has a copy of its own."""
-    left: SimpleQueue[tuple[str, Mutant]] = SimpleQueue()
+    left: SimpleQueue[tuple[Mutant, Asked]] = SimpleQueue()
     done: SimpleQueue[Outcome | BaseException] = SimpleQueue()
-    for each in todo:
-        left.put(each)
-    tests = {test for module, mutant in todo for test in asked(module, mutant, noted, more).tests}
-    named = {test.partition("::")[0] for test in tests} | {*more}
+    named = {*more}
+    for module, mutant in todo:
+        one = asked(module, mutant, noted, more)
+        left.put((mutant, one))
+        named |= {test.partition("::")[0] for test in one.tests}
     files = sorted(file for file in named if (ROOT / file).exists())  # the notes may be older than the tests
 
     def work(folder: Path) -> None:
@@ -210,7 +210,7 @@ def outcomes(todo: Sequence[tuple[str, Mutant]], noted: Noted, more: Sequence[st
                 env={
                     **os.environ,
                     "PYTHONPATH": str(folder / "tree"),
-                    "PYTHONDONTWRITEBYTECODE": "1",
+                    "PYTHONDONTWRITEBYTECODE": "1",  # old bytecode of a module would hide a mutant
                     "TMPDIR": str(folder),
                 },
                 stdin=subprocess.PIPE,
@@ -223,14 +223,14 @@ def outcomes(todo: Sequence[tuple[str, Mutant]], noted: Noted, more: Sequence[st
             assert worker.stdout is not None
             worker.stdin.write(json.dumps(files) + "\n")
             while True:
-                module, mutant = left.get_nowait()
+                mutant, one = left.get_nowait()
                 with contextlib.suppress(BrokenPipeError):  # it has ended, and its last words say why
-                    worker.stdin.write(json.dumps(asked(module, mutant, noted, more)) + "\n")
+                    worker.stdin.write(json.dumps(one) + "\n")
                     worker.stdin.flush()
                 answer = worker.stdout.readline()
                 if not answer:
                     raise RuntimeError((folder / "said").read_text()[-2000:])
-                done.put(Outcome(module, mutant, *json.loads(answer)))
+                done.put(Outcome(one.module, mutant, *json.loads(answer)))
         except Empty:
             pass
         except BaseException as error:  # noqa: BLE001 - raised where the outcomes are wanted
