@@ -9,9 +9,12 @@
 PYTHON ?= python3
 BIN    := .venv/bin
 
-# Tells while it installs: a line as each tenth package is found, and what takes long. $(1) is given to pip, whose exit code counts.
+# uv, where there is one, installs in a sixth of pip's time. It has settings of its own for mirrors and certificates, so pip tries what it cannot.
+UV ?= uv
+# pip tells while it installs: a line as each tenth package is found, and what takes long. $(1) is given to both; the exit code of the last one counts.
 TOLD = awk '/^Collecting/ && ++n % 10 == 0 {print "  " n " packages found, now " $$2} /^Installing collected/ {print "  installing " NF - 3 " packages"} {fflush()}'
-INSTALL = { $(BIN)/python -m pip install --disable-pip-version-check --progress-bar off $(1) || touch .venv/failed; } | $(TOLD); \
+INSTALL = { { command -v $(UV) >/dev/null && $(UV) pip install --quiet --python $(BIN)/python $(1); } || \
+  $(BIN)/python -m pip install --disable-pip-version-check --progress-bar off $(1) || touch .venv/failed; } | $(TOLD); \
   if test -e .venv/failed; then rm .venv/failed; exit 1; fi
 
 # Settings given on the command line (make lab TOXIC_PROB=0.3) go to the lab as they are, quoted for the shell, since a
