@@ -124,6 +124,9 @@ def loads_at_all(nodes: Sequence[ast.AST]) -> set[str]:
 
 def asks_for_virtual(nodes: Iterable[ast.AST]) -> Iterator[int]:
     """The lines that ask if a world is virtual."""
+    nodes = list(nodes)
+    if not any("virtual" in _word(node) for node in nodes if isinstance(node, ast.Constant | ast.Name | ast.Attribute)):
+        return
     for node in nodes:
         tests: list[ast.AST] = []
         if isinstance(node, ast.If | ast.IfExp | ast.While | ast.Assert):

@@ -3,10 +3,13 @@
 import pickle
 import re
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
+from typing import Any
 
 import pytest
+from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from chaoslab.analysis.measures import faults, run_report
@@ -25,6 +28,7 @@ from chaoslab.reports import _points as points
 from chaoslab.reports import charts, contents, frames, show
 from chaoslab.reports.charts import errors as errors_chart
 from chaoslab.reports.charts import mttr as mttr_chart
+from chaoslab.reports.charts._style import blank
 from chaoslab.reports.contents import _of_calls
 from chaoslab.reports.frames import Frames
 from chaoslab.reports.gate import Gate, rule
@@ -43,10 +47,33 @@ def text(history: History) -> str:
     return summary(history)
 
 
+@dataclass(frozen=True)
+class Drawing:
+    """Charts, their pictures, and the figures that matplotlib drew for them, each as often as it did."""
+
+    figures: Mapping[str, Figure]
+    pictures: Mapping[str, bytes]
+    drawn: Sequence[Figure]
+
+
 @pytest.fixture(scope="module")
-def pictures(history: History) -> Mapping[str, bytes]:
-    """The pictures, without a measure that fails."""
-    return charts.rendered(charts.draw(Frames(history)))
+def drawing(history: History) -> Drawing:
+    """Without a measure that fails."""
+    drawn, real = list[Figure](), Figure.draw
+
+    def counted(figure: Figure, renderer: Any) -> None:
+        drawn.append(figure)
+        real(figure, renderer)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Figure, "draw", counted)
+        figures = charts.draw(Frames(history))
+        return Drawing(figures, charts.rendered(figures), drawn)
+
+
+@pytest.fixture(scope="module")
+def pictures(drawing: Drawing) -> Mapping[str, bytes]:
+    return drawing.pictures
 
 
 def raises(*_: object, **__: object) -> object:
@@ -97,34 +124,43 @@ def test_in_the_summary_it_reads_unknown_and_every_other_line_stands(
     assert len(found.splitlines()) > 0.4 * len(text.splitlines())
 
 
+BROKEN = {
+    "errors": (errors_chart, "errors"), "mttr": (mttr_chart, "mttr"), "throughput": (Ends, "result"),
+    "recovery_curve": (points, "curve"),
+}  # fmt: skip
+
+
+def test_each_picture_is_drawn_once(drawing: Drawing) -> None:
+    """Left to itself, matplotlib draws a picture with a layout twice."""
+    assert drawing.drawn == [figure for figure in drawing.figures.values() if not blank(figure)]
+
+
 def test_pictures_of_it_say_unknown_and_the_others_are_drawn(
     history: History, pictures: Mapping[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two pictures that cannot be drawn, and two whose measures cannot be taken."""
-    broken = {
-        "errors": (errors_chart, "errors"), "mttr": (mttr_chart, "mttr"), "throughput": (Ends, "result"),
-        "recovery_curve": (points, "curve"),
-    }  # fmt: skip
-    for module, name in broken.values():
+    """Two pictures that cannot be drawn, and two whose measures cannot be taken. The others are the same to the byte,
+    drawn again."""
+    for module, name in BROKEN.values():
         monkeypatch.setattr(module, name, raises)
     figures = charts.draw(Frames(history))
-    for picture in broken:
+    for picture in BROKEN:
         words = " ".join(text.get_text() for text in figures[picture].findobj(Text)).replace("\n", " ")
         assert "unknown (ValueError: no such thing xxx" in words
     drawn = charts.rendered(figures)
     assert set(drawn) == set(pictures)
-    assert {file for file in drawn if drawn[file] != pictures[file]} == {f"{picture}.png" for picture in broken}
+    assert {file for file in drawn if drawn[file] != pictures[file]} == {f"{picture}.png" for picture in BROKEN}
 
 
-def test_a_picture_that_fails_only_when_it_is_written_says_unknown_too(
+def test_a_picture_that_fails_only_when_it_is_written_says_unknown_too_and_the_others_are_the_same(
     history: History, pictures: Mapping[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = Frames(history)
-    figures = {name: charts.draw(run, only=name)[name] for name in ("errors", "mttr", "success_rate")}
-    monkeypatch.setattr(figures["mttr"], "draw", raises)
+    figures = {name: charts.draw(run, only=name)[name] for name in (*BROKEN, "success_rate")}
+    monkeypatch.setattr(figures["success_rate"], "draw", raises)
     drawn = charts.rendered(figures)
-    assert {file for file in drawn if drawn[file] != pictures[file]} == {"mttr.png"}
-    assert drawn["mttr.png"].startswith(b"\x89PNG")
+    assert set(drawn) == {f"{name}.png" for name in figures}
+    assert {file for file in drawn if drawn[file] != pictures[file]} == {"success_rate.png"}
+    assert drawn["success_rate.png"].startswith(b"\x89PNG")
 
 
 def test_a_trial_that_cannot_be_judged_is_unknown_and_passes_no_gate(

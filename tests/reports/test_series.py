@@ -111,7 +111,7 @@ def test_lines_are_drawn_apart_and_the_picture_says_why(plain: History, shown: d
         assert "the runs differ in more than TOXIC_PROB: 2 lines, moved a little aside" in said(figure)
         assert "MODEL_TOXIC_PROB=0, n = " in said(figure)
         assert "MODEL_TOXIC_PROB=0.1, n = " in said(figure)
-    (axes,) = overlay(runs)["success_vs_toxic_prob"].axes
+    (axes,) = figures["success_vs_toxic_prob"].axes
     drawn = [line for line in axes.lines if line.get_marker() in ("o", "s") and len(np.asarray(line.get_xdata())) == 2]
     assert len({line.get_color() for line in drawn}) == len(drawn) == 2
 

@@ -38,6 +38,11 @@ from tests.event_parts import call_at, fault_at
 from tests.reports.fake_run import FakeRun, ScriptedClock, summary
 
 
+@pytest.fixture(scope="module")
+def sixty(tmp_path_factory: pytest.TempPathFactory) -> RunReport:
+    return RunReport.of(History.read(FakeRun(tmp_path_factory.mktemp("sixty"), prompts=60).write()))
+
+
 def row(text: str, name: str) -> list[str]:
     (line,) = [line for line in text.splitlines() if line.startswith(name)]
     return line.split()
@@ -48,8 +53,8 @@ def flat(text: str) -> str:
     return " ".join(text.split())
 
 
-def test_it_names_the_run_and_counts_its_trials_calls_and_faults(tmp_path: Path) -> None:
-    text = summary(RunReport.of(History.read(FakeRun(tmp_path, prompts=60).write())))
+def test_it_names_the_run_and_counts_its_trials_calls_and_faults(sixty: RunReport) -> None:
+    text = summary(sixty)
     assert "\n\nrun fake · seed 7 · world not known · model chaoslab-offline · done after " in text
     assert row(text, "correct")[1:3] == ["50", "83%"]
     injection, eligible, scheduled, injected, witnessed, *_ = row(text, "errors  ")
@@ -59,13 +64,13 @@ def test_it_names_the_run_and_counts_its_trials_calls_and_faults(tmp_path: Path)
     assert "\n3 failures that nobody injected:\n" in text
     assert "27 retries, 7 fallbacks" in flat(text)
     assert "RECOVERY 31 of 32 incidents recovered" in flat(text)
-    whole = summary(History.read(tmp_path), full=True).partition("Median time to recovery")[2]
+    whole = summary(sixty, full=True).partition("Median time to recovery")[2]
     assert row(whole.partition("\n\n")[0], "latency") == ["latency", "5", "too", "few"]
     assert "price not known" in flat(text)
 
 
-def test_the_verdict_harm_and_failures_come_before_the_tables(tmp_path: Path) -> None:
-    text = summary(RunReport.of(History.read(FakeRun(tmp_path, prompts=60).write())))
+def test_the_verdict_harm_and_failures_come_before_the_tables(sixty: RunReport) -> None:
+    text = summary(sixty)
     starts = [
         "Harm was done in 2 of 60 trials; ",
         "left the ledgers other than they should be",
@@ -84,11 +89,10 @@ def test_the_verdict_harm_and_failures_come_before_the_tables(tmp_path: Path) ->
     assert sorted(map(text.index, starts)) == [text.index(start) for start in starts]
 
 
-def test_a_bad_trial_comes_with_the_command_that_does_it_again(tmp_path: Path) -> None:
-    report = RunReport.of(History.read(FakeRun(tmp_path, prompts=60).write()))
-    trial = next(trial for trial, verdict in report.verdicts.items() if verdict.outcome is Outcome.HARM)
-    assert f"\n    chaoslab replay fake --trial {trial}\n" in summary(report)
-    there = summary(report, where="my logs/a long name/fake", program=".venv/bin/chaoslab")
+def test_a_bad_trial_comes_with_the_command_that_does_it_again(sixty: RunReport, tmp_path: Path) -> None:
+    trial = next(trial for trial, verdict in sixty.verdicts.items() if verdict.outcome is Outcome.HARM)
+    assert f"\n    chaoslab replay fake --trial {trial}\n" in summary(sixty)
+    there = summary(sixty, where="my logs/a long name/fake", program=".venv/bin/chaoslab")
     command = f".venv/bin/chaoslab replay 'my logs/a long name/fake' --trial {trial}"
     assert f"\n    {command}\n" in there  # in one line, however long, so that it can be copied
     calm = summary(RunReport.of(History.read(FakeRun(tmp_path / "calm", prompts=5, chance=0).write())))
@@ -97,16 +101,15 @@ def test_a_bad_trial_comes_with_the_command_that_does_it_again(tmp_path: Path) -
     assert "what hurt most" not in calm
 
 
-def test_time_to_notice_is_said_of_those_that_noticed_alone(tmp_path: Path) -> None:
+def test_time_to_notice_is_said_of_those_that_noticed_alone(sixty: RunReport) -> None:
     """Others recovered late: their call was answered, so that there was nothing to notice."""
-    report = RunReport.of(History.read(FakeRun(tmp_path, prompts=60).write()))
-    found = report.recovery.value.overall
+    found = sixty.recovery.value.overall
     assert found.late
     assert found.detected_s is not None
     assert found.since_notice_s is not None
     noticed = found.recovered - found.late
-    assert f". The {noticed} that a retry or a fallback repaired were noticed after " in flat(summary(report))
-    repaired = [i for i in report.recovery.value.incidents if i.recovered and i.since_notice_s is not None]
+    assert f". The {noticed} that a retry or a fallback repaired were noticed after " in flat(summary(sixty))
+    repaired = [i for i in sixty.recovery.value.incidents if i.recovered and i.since_notice_s is not None]
     assert len(repaired) == noticed
 
 
@@ -398,18 +401,19 @@ def test_every_line_fits_in_80_columns(tmp_path: Path) -> None:
     assert not [line for line in terminal.summary(harmed(LONG * 9)).splitlines() if len(line) > 80]
 
 
-def large(folder: Path) -> RunReport:
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> RunReport:
     """A run with five faults at 20 targets of long names."""
     targets = {f"{name}_service_of_the_department_{n}": "look_up" for n in range(4) for name in "abcde"}
-    return RunReport.of(History.read(FakeRun(folder, prompts=400, chance=0.9, targets=targets).write()))
+    run = FakeRun(tmp_path_factory.mktemp("large"), prompts=400, chance=0.9, targets=targets)
+    return RunReport.of(History.read(run.write()))
 
 
-def test_a_large_run_is_told_by_its_first_rows_and_the_command_that_shows_all(tmp_path: Path) -> None:
-    report = large(tmp_path)
-    short, whole = (summary(report, where="logs/large run", full=full) for full in (False, True))
+def test_a_large_run_is_told_by_its_first_rows_and_the_command_that_shows_all(large: RunReport) -> None:
+    short, whole = (summary(large, where="logs/large run", full=full) for full in (False, True))
     assert len(short.splitlines()) < 150
     assert len(whole.splitlines()) > 300
-    rows = [len(found.by_fault) + len(found.by_target) for found in (report.impacts.value, report.recovery.value)]
+    rows = [len(found.by_fault) + len(found.by_target) for found in (large.impacts.value, large.recovery.value)]
     told = re.findall(r"  … and (\d+) more rows: (.*)\n", short)
     assert told == [(str(number - ROWS), "chaoslab summary 'logs/large run' --full") for number in rows]
     assert "--full" not in whole
@@ -418,47 +422,44 @@ def test_a_large_run_is_told_by_its_first_rows_and_the_command_that_shows_all(tm
         assert known in whole
 
 
-def test_what_hurt_most_stands_first_in_each_table(tmp_path: Path) -> None:
-    report = large(tmp_path)
-    text = summary(report)
+def test_what_hurt_most_stands_first_in_each_table(large: RunReport) -> None:
+    text = summary(large)
 
     def names(before: str, after: str) -> list[str]:
         rows = text.partition(before)[2].partition(after)[0].splitlines()
-        return [row.split()[0] for row in rows if row.split()[:1] and row.split()[0] in report.impacts.value.by_fault]
+        return [row.split()[0] for row in rows if row.split()[:1] and row.split()[0] in large.impacts.value.by_fault]
 
-    impacts = report.impacts.value.by_fault
+    impacts = large.impacts.value.by_fault
     bad = {name: found.bad.count for name, found in impacts.items() if found.bad}
     worst = sorted(impacts, key=lambda name: -bad[name])
     assert worst != sorted(worst)
     assert names("How the trials ended that met each fault", "RELIABILITY") == worst
     assert names("The trials that met each fault", "How the trials ended that") == worst
-    never = report.recovery.value.by_fault
+    never = large.recovery.value.by_fault
     unrepaired = sorted(never, key=lambda name: -never[name].censored)
     assert unrepaired != sorted(unrepaired)
     assert names("recovery from ", "RETRIES AND CALLS") == unrepaired
 
 
-def test_a_faults_targets_are_in_the_same_order_as_the_faults(tmp_path: Path) -> None:
-    report = large(tmp_path)
+def test_a_faults_targets_are_in_the_same_order_as_the_faults(large: RunReport) -> None:
     rows = (
-        summary(report, full=True)
+        summary(large, full=True)
         .partition("The trials that met")[2]
         .partition("How the trials ended that")[0]
         .splitlines()
     )
     first = next(number for number, row in enumerate(rows) if row.startswith("wrong_value "))
     told = [row.split()[1] for row in takewhile(lambda row: row.startswith("  on "), rows[first + 1 :])]
-    there = report.impacts.value.by_target.items()
+    there = large.impacts.value.by_target.items()
     bad = {target: of.bad.count if of.bad else 0 for (name, target), of in there if name == "wrong_value"}
     assert told == sorted(bad, key=lambda target: -bad[target])
     assert told != sorted(told)
 
 
-def test_what_is_not_as_planned_stands_before_what_was_witnessed_most(tmp_path: Path) -> None:
-    report = large(tmp_path)
-    text = summary(report)
+def test_what_is_not_as_planned_stands_before_what_was_witnessed_most(large: RunReport) -> None:
+    text = summary(large)
     rows = text.partition("\nfaults ")[2].partition("\n\n")[0].splitlines()[1:]
-    found = {one.injection: one for one in report.delivered.value.by_injection}
+    found = {one.injection: one for one in large.delivered.value.by_injection}
     told = [row.split(":")[0].split()[0] for row in rows if not row.startswith(" ")]
     assert told == ["hallucination", "wire", "errors"]
     assert found["hallucination"].plausible is False
