@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.measures.errors import errors
 from chaoslab.analysis.measures.mttr import Ending, incidents
 from chaoslab.analysis.verdict import traits
 from chaoslab.base.dice import Dice
@@ -25,6 +24,7 @@ from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.wire import fault_lifecycle
 from tests.event_parts import call_at, fault_at
+from tests.measure_parts import errors
 from tests.plugin_parts import installed
 
 CALL = Call("search", "search_web", "p1.r1", 1, 1, value={"query": "cats"})

@@ -53,7 +53,7 @@ def test_a_trial_has_about_so_many_and_each_family_has_its_part() -> None:
 
 
 def _counts(trial: lab.Trial) -> list[Any]:
-    from chaoslab.analysis.measures.faults import by_injection
+    from tests.measure_parts import by_injection
 
     return by_injection(trial.history)
 

@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import chaoslab as lab
-from chaoslab.analysis.measures.faults import by_injection
 from chaoslab.core import triggers
 from chaoslab.core.events import CallFinished, FaultScheduled, FaultWitnessed
 from chaoslab.core.exchange import Call
@@ -22,6 +21,7 @@ from chaoslab.core.inject import check
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.occasion import HitsSoFar, Occasion
 from chaoslab.core.plan import HITS, Candidates, Choice, Injection, Plan
+from tests.measure_parts import by_injection
 
 Step = tuple[str, int, int, float, Any]
 """An attempt: the target, the request, the attempt, the time, the arguments."""

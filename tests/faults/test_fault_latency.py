@@ -2,7 +2,6 @@
 
 import pytest
 
-from chaoslab.analysis.measures.errors import errors
 from chaoslab.base.dice import Dice
 from chaoslab.core.events import CallFinished, FaultWitnessed
 from chaoslab.core.exchange import Toxic
@@ -11,6 +10,7 @@ from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from tests.event_parts import call_at, fault_at
 from tests.faults.fault_parts import Target, meet, saw
+from tests.measure_parts import errors
 
 
 @pytest.mark.parametrize("stream", ["upstream", "downstream"])

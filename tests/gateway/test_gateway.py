@@ -18,14 +18,13 @@ import pytest
 import trustme
 
 import chaoslab as lab
-from chaoslab.analysis.measures._calls import calls
-from chaoslab.analysis.measures.faults import uninjected
 from chaoslab.base.jsonable import TEXT_MAX
 from chaoslab.core.events import CallFinished, CallStarted, Effect, FaultWitnessed, Replied, Usage
 from chaoslab.seams.gateway.routes import is_host, routes
 from chaoslab.surfaces.gateway import plan_of
 from chaoslab.wire.body import BODY_MAX
 from tests.gateway.parts import Shop, history, shop, standing
+from tests.measure_parts import calls, uninjected
 from tests.seams.lab_parts import eventually
 
 

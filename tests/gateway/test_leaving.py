@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from chaoslab.analysis.measures.faults import uninjected
 from chaoslab.core.events import CallFinished, Effect, FaultWitnessed, LabWarning
 from chaoslab.surfaces import gateway
 from tests.gateway.parts import Shop, history, shop, standing
+from tests.measure_parts import uninjected
 from tests.seams.lab_parts import eventually
 
 POST = b"POST /crm/refunds HTTP/1.1\r\nHost: localhost\r\nContent-Length: 11\r\n\r\n" + b'{"order":1}'

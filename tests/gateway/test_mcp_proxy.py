@@ -14,8 +14,6 @@ from typing import Any
 
 import pytest
 
-from chaoslab.analysis.measures._calls import calls
-from chaoslab.analysis.measures.faults import uninjected
 from chaoslab.cli import main
 from chaoslab.core.events import CallFinished, Effect, FaultInjected, FaultWitnessed
 from chaoslab.seams.functions.seam import FunctionSeam
@@ -24,6 +22,7 @@ from chaoslab.surfaces.gateway import live, plan_of, trial_of
 from chaoslab.surfaces.mcp_proxy import Ask, McpProxy, Patience, ProxySession
 from tests import warm
 from tests.gateway.parts import history
+from tests.measure_parts import calls, uninjected
 from tests.seams.lab_parts import eventually
 
 SERVER = """

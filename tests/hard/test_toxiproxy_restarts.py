@@ -9,7 +9,6 @@ from pathlib import Path
 import httpx
 import pytest
 
-from chaoslab.analysis.measures import faults
 from chaoslab.analysis.verdict.judge import verdicts
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.identity import Requests, TrialId
@@ -21,6 +20,7 @@ from chaoslab.record.runs import Run
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import Health
 from tests.hard.dying_parts import SERVERS, Mortal, eventually, mortal
+from tests.measure_parts import uninjected
 from tests.seams.lab_parts import Bench, bench, managed, said, site
 
 CALL = Call("weather", "current_weather", "p1.r1", 1, 1, "id1")
@@ -247,7 +247,7 @@ def test_a_run_under_load_goes_on_over_two_restarts_and_a_third_in_the_middle_of
     assert {v.outcome for trial, v in judged.items() if trial not in hit} == {Outcome.CORRECT}
     assert 0 < len(hit) <= 3 * at_once  # no more than were under way
     assert {e.epoch for _, e in history.of(events.LabDisturbed)} >= {1, 2}
-    assert faults.uninjected(history) == []  # the site always answers: whatever failed was planned, or is marked
+    assert uninjected(history) == []  # the site always answers: whatever failed was planned, or is marked
     lost = {(r.trial, e.request, e.attempt) for r, e in history.of(events.CallDisturbed) if "its lane" in e.why}
     met = {(r.trial, e.request, e.attempt) for r, e in history.of(events.FaultWitnessed)}
     armed = {(r.trial, e.request, e.attempt) for r, e in history.of(events.FaultArmed)}

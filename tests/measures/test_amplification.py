@@ -12,11 +12,12 @@ import openai
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.measures.amplification import AGENT, CLIENT, PROMPT, SDK, TOOL, amplification
+from chaoslab.analysis.measures.amplification import AGENT, CLIENT, PROMPT, SDK, TOOL
 from chaoslab.core.events import AttemptRef, CallStarted, Event, Fallback, FaultWitnessed, PromptAttempt, Retry
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.seams._client_retry import stated
+from tests.measure_parts import amplification
 
 MODEL = "api.openai.com"
 NOW = "2026-06-01T09:00:00Z"

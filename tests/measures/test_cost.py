@@ -10,13 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import chaoslab as lab
-from chaoslab.analysis.measures._usage import usage
-from chaoslab.analysis.measures.cost import Costs, Spending, costs
+from chaoslab.analysis.measures.cost import Costs, Spending, costs_of
 from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.analysis.measures.trials import TrialTable
 from chaoslab.core.events import AttemptRef, CallStarted, Event, FaultWitnessed, PromptFinished, PromptStarted, Usage
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.reports.contents._parts import parts
+from tests.measure_parts import usage
 
 FAULTS = ("latency", "lost_reply", "timeout")
 
@@ -48,6 +49,10 @@ def log(
         )
     add(None, Usage(model="m", request=1, prompt_tokens=5, completion_tokens=2, cost_usd=outside_usd))
     return History(records)
+
+
+def costs(history: History, outcomes: dict[str, str]) -> Costs | None:
+    return costs_of(TrialTable.of(history, outcomes))
 
 
 def rows(found: Costs) -> list[Spending]:

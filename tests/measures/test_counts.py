@@ -9,13 +9,11 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.analysis.measures import faults
-from chaoslab.analysis.measures._calls import WIDTHS_S, calls, throughput
+from chaoslab.analysis.measures._calls import WIDTHS_S
 from chaoslab.analysis.measures._success import success
-from chaoslab.analysis.measures._usage import usage
-from chaoslab.analysis.measures.errors import NOBODY, errors
-from chaoslab.analysis.measures.faults import uninjected
+from chaoslab.analysis.measures.errors import NOBODY
 from chaoslab.analysis.measures.incidents import Ending, incidents
-from chaoslab.analysis.measures.latency import Attempts, attempts, late, latency
+from chaoslab.analysis.measures.latency import Attempts, late, latency
 from chaoslab.analysis.measures.quantiles import Quantiles, percentile
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.core.events import (
@@ -41,6 +39,7 @@ from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.reports.contents._rows import rows
 from tests.event_parts import call_at, fault_at
+from tests.measure_parts import attempts, by_injection, calls, errors, taken, throughput, uninjected, unmet, usage
 
 
 def history(*events: Event) -> History:
@@ -95,10 +94,10 @@ def test_a_fault_is_counted_through_its_life() -> None:
             fault="timeout", injection="wire", at=AttemptRef(target="search", request=1, attempt=2, request_id="id")
         ),
     )
-    late, lost = faults.by_fault(story)
+    late, lost = taken(faults.FaultStages(), story).by_fault
     assert late == faults.FaultCount("wire", "latency", "search", 2, 1, 0, 1, 1)
     assert lost == faults.FaultCount("wire", "timeout", "search", 2, 1, 0, 0, 0)
-    errors, wire = faults.by_injection(story)
+    errors, wire = by_injection(story)
     assert (errors.injection, errors.eligible, errors.scheduled) == ("errors", 1, 0)
     assert (wire.eligible, wire.scheduled, wire.injected, wire.witnessed) == (2, 2, 1, 1)
 
@@ -111,12 +110,12 @@ def test_hits_are_held_against_the_plan(
     chance: float, calls: tuple[int, ...], hits: int, plausible: bool | None
 ) -> None:
     rolled = [call(n, rolled=["wire"]) for n in range(60)]
-    (count,) = faults.by_injection(history(plan(chance, calls), *rolled, *[FaultScheduled(**fault_at(*PLACE))] * hits))
+    (count,) = by_injection(history(plan(chance, calls), *rolled, *[FaultScheduled(**fault_at(*PLACE))] * hits))
     assert (count.eligible, count.plausible) == (60, plausible)
 
 
 def test_an_injection_that_met_no_call_has_its_line() -> None:
-    (count,) = faults.by_injection(history(plan(0.1)))
+    (count,) = by_injection(history(plan(0.1)))
     assert (count.eligible, count.plausible) == (0, None)
 
 
@@ -129,7 +128,7 @@ def test_a_failure_without_a_witness_is_nobodys() -> None:
         call(4, ok=False, status=500),
         call(5),
     )
-    assert faults.uninjected(story) == [
+    assert uninjected(story) == [
         faults.UnexplainedFailure("search", "rate limited", 2, late=2, met=("latency on search",)),
         faults.UnexplainedFailure("search", "status 500", 1, late=1, met=("latency on search",)),
     ]
@@ -160,13 +159,13 @@ def test_what_the_lab_did_to_its_own_experiment_is_neither_a_failure_nor_a_laten
     )
     cut = LabDisturbed(what="restarted", since="2026-06-01T12:03:01Z", lasted_s=0.4, lanes=[], epoch=1)
     story = history(call(1, ok=False, error="closed"), hit, cut, call(2))
-    assert faults.uninjected(story) == []
+    assert uninjected(story) == []
     assert [a.ok for a in attempts(story)] == [True]
-    found = faults.disturbance(story)
+    found = taken(faults.Disturbances(), story).result()
     assert found is not None
     assert (found.times, found.lasted_s, found.attempts) == (1, 0.4, 1)
     assert found.said == "restarted since 12:03:01"
-    assert faults.disturbance(history(call(1))) is None
+    assert taken(faults.Disturbances(), history(call(1))).result() is None
 
 
 def test_calls_without_a_fault_that_took_far_longer_than_the_first_ones_are_told() -> None:
@@ -231,7 +230,7 @@ HEALED = FaultHealed(**fault_at(*PLACE), witnessed=False, masked_by="", idle="no
     ],
 )  # fmt: skip
 def test_a_fault_that_was_scheduled_and_not_met_has_a_reason(fault: str, more: list[Event], why: str) -> None:
-    assert faults.unmet(history(scheduled(fault), *more)) == [faults.Unmet(fault, why, 1)]
+    assert unmet(history(scheduled(fault), *more)) == [faults.Unmet(fault, why, 1)]
 
 
 def test_what_was_met_needs_no_reason_and_the_others_are_counted_most_frequent_first() -> None:
@@ -239,7 +238,7 @@ def test_what_was_met_needs_no_reason_and_the_others_are_counted_most_frequent_f
         fault="wrong_value", injection="wire", at=AttemptRef(target="search", request=1, attempt=1, request_id="id")
     )
     tries = [event for n in (2, 3, 4) for event in (scheduled("wrong_value", n), call(n, ok=n == 4))]
-    found = faults.unmet(history(scheduled("wrong_value"), met, *tries))
+    found = unmet(history(scheduled("wrong_value"), met, *tries))
     assert found == [
         faults.Unmet("wrong_value", "its call failed without it", 2),
         faults.Unmet("wrong_value", "there was nothing in it to change", 1),

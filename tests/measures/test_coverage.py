@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.measures._coverage import Coverage, Reach, coverage
+from chaoslab.analysis.measures._coverage import Coverage, Reach
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.record.history import History
 
 
@@ -31,6 +32,10 @@ def agent(_prompt: str) -> str:
         return f"It costs {price(item='pen')}."
     except Exception:  # noqa: BLE001
         return "I could not find the price."
+
+
+def coverage(history: History) -> Coverage | None:
+    return RunReport.of(history).coverage.value
 
 
 def covered(folder: Path, *faults: Any) -> Coverage | None:

@@ -14,12 +14,7 @@ import pytest
 import chaoslab as lab
 from chaoslab.analysis.assertions import FinishedTrial
 from chaoslab.analysis.assertions.calls import BackedOff, MaxRetries, Retried, Slo
-from chaoslab.analysis.measures._calls import calls
-from chaoslab.analysis.measures.amplification import amplification
-from chaoslab.analysis.measures.errors import errors
-from chaoslab.analysis.measures.faults import uninjected
 from chaoslab.analysis.measures.incidents import Ending, incidents
-from chaoslab.analysis.measures.latency import attempts
 from chaoslab.analysis.measures.mttr import recovery
 from chaoslab.analysis.measures.noticed import tried_again
 from chaoslab.analysis.measures.run_report import RunReport
@@ -30,6 +25,7 @@ from chaoslab.reports.formats.csv import files
 from chaoslab.reports.formats.html.timelines import stories
 from chaoslab.reports.frames import Frames
 from chaoslab.reports.show import event_text
+from tests.measure_parts import amplification, attempts, calls, errors, uninjected
 from tests.measures.test_counts import call
 from tests.reports.fake_run import summary
 

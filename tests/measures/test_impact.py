@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from chaoslab.analysis.measures.impact import Impact, Impacts, impacts, impacts_of
+from chaoslab.analysis.measures.impact import Impact, Impacts, impacts_of
 from chaoslab.analysis.measures.trials import TrialTable
 from chaoslab.analysis.verdict.standing import Standings
 from chaoslab.core.events import AttemptRef, CallFinished, CallStarted, FaultWitnessed, PromptFinished, PromptStarted
@@ -22,6 +22,10 @@ TRIALS = {
     "p2.r2": (2, 3600.0, {"movies": 1}, {"movies": ["timeout"]}, "hung"),
 }
 OUTCOMES = {trial: outcome for trial, (*_, outcome) in TRIALS.items()}
+
+
+def impacts(history: History, outcomes: dict[str, str], *, judgeable: bool = True) -> Impacts:
+    return impacts_of(TrialTable.of(history, outcomes), Standings(judgeable))
 
 
 def history(*, twin_s: float | None = None, twin_calls: int | None = None, seconds: float | None = None) -> History:

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from chaoslab.analysis.measures.mttr import Ending, Incident, incidents, mttr, recovery
+from chaoslab.analysis.measures.mttr import Ending, Incident, Mttr, incidents, recovery
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.core.events import (
     UNTOLD,
     AttemptRef,
@@ -22,6 +23,10 @@ from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 
 Moment = tuple[float, Event]
+
+
+def mttr(history: History) -> Mttr:
+    return RunReport.of(history).recovery.value
 
 
 def history(*moments: Moment, trial: str | None = "p1.r1") -> History:

@@ -11,13 +11,11 @@ from chaoslab.analysis.measures.reliability import (
     error_budget,
     least_share,
     nines_of,
-    reliability,
     reliability_of,
     trials_for,
 )
 from chaoslab.analysis.measures.trials import TrialTable
 from chaoslab.analysis.verdict.standing import Standings
-from chaoslab.record.history import History
 from chaoslab.record.rulings import RulingState, TrialRuling
 from tests.measures.test_impact import OUTCOMES, history
 
@@ -25,7 +23,7 @@ NOTHING = recovery([])
 
 
 def found(outcomes: dict[str, str], **of: float) -> Reliability:
-    said = reliability(history(**of), outcomes, NOTHING, None)  # type: ignore[arg-type]
+    said = reliability_of(TrialTable.of(history(**of), outcomes), Standings(), NOTHING, None)  # type: ignore[arg-type]
     assert said is not None
     return said
 
@@ -61,7 +59,7 @@ def test_the_score_is_of_the_known_parts_alone() -> None:
 
 def test_consistency_and_recovery_have_their_weights() -> None:
     alike = consistency({"1": [True, True], "2": [True, False]})
-    said = reliability(history(), OUTCOMES, NOTHING, alike)
+    said = reliability_of(TrialTable.of(history(), OUTCOMES), Standings(), NOTHING, alike)
     assert said is not None
     assert said.parts["consistency"] == 0.5
     assert said.score == pytest.approx((0.275 + 0.20 * 0.55 + 0.10 * 0.5) / 0.85)
@@ -94,8 +92,8 @@ def test_all_bad() -> None:
 
 @pytest.mark.parametrize("outcomes", [{}, dict.fromkeys(OUTCOMES, "invalid"), dict.fromkeys(OUTCOMES, "unknown")])
 def test_nothing_judged_is_no_data(outcomes: dict[str, str]) -> None:
-    assert reliability(history(), outcomes, NOTHING, None) is None
-    assert reliability(History([]), outcomes, NOTHING, None) is None
+    assert reliability_of(TrialTable.of(history(), outcomes), Standings(), NOTHING, None) is None
+    assert reliability_of(TrialTable(), Standings(), NOTHING, None) is None
 
 
 def test_no_nine_is_claimed_beyond_what_the_trials_prove() -> None:

@@ -10,6 +10,7 @@ from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.reports.contents._parts import TROUBLE, parts
 from tests.event_parts import call_at, fault_at
+from tests.measure_parts import uninjected
 from tests.measures.test_counts import history
 from tests.reports.fake_run import summary
 
@@ -39,7 +40,7 @@ def lone(request: int, target: str = "translator") -> CallFinished:
 def test_a_failure_that_nobody_injected_says_which_faults_its_trial_had_met_before(
     events: list[Event], said: str
 ) -> None:
-    (found,) = faults.uninjected(history(*events))
+    (found,) = uninjected(history(*events))
     assert found.before == said
 
 
@@ -48,7 +49,7 @@ def test_a_fault_of_another_trial_is_no_cause_of_a_failure() -> None:
         Record("", 0.0, "run", "p1.r1", "info", 1, met_on("model")),
         Record("", 1.0, "run", "p2.r1", "info", 2, lone(1)),
     ]
-    (found,) = faults.uninjected(History(story))
+    (found,) = uninjected(History(story))
     assert found == faults.UnexplainedFailure("translator", "no such language", 1)
 
 

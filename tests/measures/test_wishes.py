@@ -13,8 +13,6 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.analysis.measures import run_report
-from chaoslab.analysis.measures._calls import calls
-from chaoslab.analysis.measures.amplification import amplification
 from chaoslab.analysis.measures.incidents import Ending, Incident, incidents
 from chaoslab.analysis.measures.mttr import recovery
 from chaoslab.analysis.measures.run_report import RunReport
@@ -22,6 +20,7 @@ from chaoslab.core.events import AttemptRef, CallFinished, CallStarted, Effect, 
 from chaoslab.record.batches import Batches
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
+from tests.measure_parts import amplification, calls
 
 Moment = tuple[float, Event]
 FAULTS: list[tuple[str, dict[str, Any]]] = [

@@ -17,7 +17,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chaoslab.analysis.measures.latency import attempts
 from chaoslab.analysis.measures.mttr import Ending, incidents
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.judge import verdicts
@@ -45,6 +44,7 @@ from chaoslab.reports.charts.success_rate import success_rate
 from chaoslab.reports.frames import Frames
 from chaoslab.reports.joined import Joined
 from chaoslab.reports.show import render as show
+from tests.measure_parts import attempts
 from tests.reports.fake_run import FakeRun, summary
 from tests.reports.test_charts import check_legible, said
 

@@ -13,8 +13,9 @@ import pytest
 import chaoslab as lab
 from chaoslab.analysis.assertions import FinishedTrial
 from chaoslab.analysis.assertions.ends import EveryFaultWitnessed
-from chaoslab.analysis.measures.faults import Unmet, unmet
+from chaoslab.analysis.measures.faults import Unmet
 from chaoslab.core.events import FaultHealed, FaultWitnessed
+from tests.measure_parts import unmet
 
 WAITS = [("latency", {"delay_s": 5.0}), ("timeout_before_effect", {}), ("lost_reply", {})]
 

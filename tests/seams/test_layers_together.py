@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.measures.faults import unmet
 from chaoslab.core.events import FaultUnreached, FaultWitnessed
 from chaoslab.core.fault import LAYERS
+from tests.measure_parts import unmet
 from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)

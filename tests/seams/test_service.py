@@ -23,7 +23,6 @@ import pytest
 import requests
 
 import chaoslab as lab
-from chaoslab.analysis.measures.latency import attempts
 from chaoslab.base.identity import canonical
 from chaoslab.core.events import (
     CallFinished,
@@ -40,6 +39,7 @@ from chaoslab.seams.services._enveloped import WantedCall
 from chaoslab.seams.services.messages import HttpRequest
 from chaoslab.seams.services.model import ModelHost
 from chaoslab.seams.services.stream_view import StreamView
+from tests.measure_parts import attempts
 from tests.plugin_parts import STALE, installed
 from tests.worlds.virtual.patch_parts import in_place
 

@@ -10,12 +10,9 @@ import httpx
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.measures._calls import calls
-from chaoslab.analysis.measures.amplification import amplification
-from chaoslab.analysis.measures.errors import errors
-from chaoslab.analysis.measures.faults import uninjected
 from chaoslab.analysis.measures.incidents import Ending, incidents
 from chaoslab.core.events import CallFinished, FaultWitnessed
+from tests.measure_parts import amplification, calls, errors, uninjected
 from tests.seams.model_parts import ANTHROPIC, OPENAI, by_anthropic_stream, by_openai_stream
 from tests.worlds.virtual.patch_parts import in_place
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from chaoslab.analysis.verdict.judge import judge, judgeable, verdicts
+from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.analysis.verdict.judge import judge, verdicts
 from chaoslab.analysis.verdict.ledger import FindingKind
 from chaoslab.analysis.verdict.opinions import questions
 from chaoslab.analysis.verdict.table import Basis, Outcome
@@ -701,11 +702,8 @@ def test_an_effect_is_named_by_whom_or_what_it_was_done_to(done: Effect, told: s
 
 
 def test_a_run_can_be_judged_when_anything_was_stated_in_one_of_its_trials() -> None:
-    assert [judgeable(history(*events)) for events in ([], [started()], [started(), started(FACT)])] == [
-        False,
-        False,
-        True,
-    ]
+    told = [RunReport.of(history(*events)) for events in ([], [started()], [started(), started(FACT)])]
+    assert [report.judgeable for report in told] == [False, False, True]
 
 
 def test_another_trials_effects_are_not_this_ones() -> None:

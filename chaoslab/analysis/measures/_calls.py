@@ -45,13 +45,6 @@ class Ends:
         return _throughput(self.began_t or 0.0, self.prompts, self.calls)
 
 
-def throughput(history: History) -> Throughput | None:
-    """Counts per interval of a round width, at most 40 intervals. None if nothing ended."""
-    found = Ends()
-    found.take(history)
-    return found.result()
-
-
 def _throughput(began_t: float, prompts: Sequence[float], calls: Sequence[float]) -> Throughput | None:
     ended = [max(moments) for moments in (prompts, calls) if moments]
     if not ended:
@@ -71,22 +64,10 @@ def _throughput(began_t: float, prompts: Sequence[float], calls: Sequence[float]
     return Throughput(width_s, binned(prompts), binned(calls), lasted_s)
 
 
-@dataclass(frozen=True)
-class CallCounts:
-    """Counts of attempts: `made` in all, `to_model`, `failed`, `given_up`, `retries`, and `fallbacks`: those that the
-    lab's agent made around the proxy."""
-
-    made: int
-    to_model: int
-    failed: int
-    given_up: int
-    retries: int
-    fallbacks: int
-
-
 @dataclass
 class CallCount:
-    """Counts the attempts of batches."""
+    """Counts the attempts of batches: `made` in all, `to_model`, `failed`, `given_up`, `retries`, `fallbacks`: those
+    that the lab's agent made around the proxy."""
 
     made: int = 0
     to_model: int = 0
@@ -104,9 +85,6 @@ class CallCount:
         self.retries += len(retries(history))
         self.fallbacks += sum(1 for _ in history.of(Fallback))
 
-    def result(self) -> CallCounts:
-        return CallCounts(self.made, self.to_model, self.failed, self.given_up, self.retries, self.fallbacks)
-
 
 def retries(history: History) -> list[Place]:
     """The attempts at a request after its first, by the SDK, the tool, the agent or a new plan; without fallbacks, and
@@ -120,10 +98,3 @@ def retries(history: History) -> list[Place]:
     for at in history.made - gone:
         first[at[:3]] = min(at[3], first.get(at[:3], at[3]))
     return [at for at in again if at not in gone and at[3] > first[at[:3]]]
-
-
-def calls(history: History) -> CallCounts:
-    """The counts over a run."""
-    found = CallCount()
-    found.take(history)
-    return found.result()

@@ -10,7 +10,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Any
 
-from chaoslab.analysis.measures.faults import FaultStages, delivery
+from chaoslab.analysis.measures.faults import FaultStages
 from chaoslab.core.events import CallStarted, RunStarted
 from chaoslab.record.history import History
 
@@ -91,13 +91,6 @@ class Reached:
         pairs = tuple(_covered(*place, eligible[place], stages.get(place, Counter())) for place in sorted(eligible))
         bare = tuple(sorted(self.called - {pair.target for pair in pairs}))
         return Coverage(pairs, bare) if pairs else None
-
-
-def coverage(history: History) -> Coverage | None:
-    """The coverage of a run; None if no fault was planned or drawn."""
-    found = Reached(delivery(history))
-    found.take(history)
-    return found.result()
 
 
 def _covered(target: str, fault: str, eligible: int, counts: Counter[str]) -> Covered:

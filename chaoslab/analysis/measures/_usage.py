@@ -40,13 +40,6 @@ class LimitsPassed:
         return [Passed(*key, len(trials), len(set(trials))) for key, trials in sorted(named.items())]
 
 
-def budgets(history: History) -> list[Passed]:
-    """Each limit that was exceeded, sorted by its name."""
-    found = LimitsPassed()
-    found.take(history)
-    return found.result(setting=not history.of_functions)
-
-
 @dataclass(frozen=True)
 class Spent:
     """The sums of tokens and costs. `cost_usd`: the sum of the known costs, None if none is known. `unpriced`: the
@@ -68,8 +61,8 @@ class Bill:
     completion_tokens: int = 0
     costs: list[float] = field(default_factory=list)
 
-    def take(self, history: History, *, trial: str | None = None) -> None:
-        for _, event in history.of(Usage, trial=trial):
+    def take(self, history: History) -> None:
+        for _, event in history.of(Usage):
             self.answers += 1
             self.prompt_tokens += event.prompt_tokens
             self.completion_tokens += event.completion_tokens
@@ -81,10 +74,3 @@ class Bill:
             return None
         cost_usd = math.fsum(self.costs) if self.costs else None
         return Spent(self.answers, self.prompt_tokens, self.completion_tokens, cost_usd, self.answers - len(self.costs))
-
-
-def usage(history: History, *, trial: str | None = None) -> Spent | None:
-    """The sum over a run or a trial; None if the model never answered."""
-    found = Bill()
-    found.take(history, trial=trial)
-    return found.result()

@@ -146,10 +146,3 @@ def _layers(history: History, again: Set[Request], gone: Set[Place]) -> Iterator
             yield request, PROMPT
         else:
             yield request, CLIENT if began.client_retry is None else AGENT
-
-
-def amplification(history: History) -> list[Amplification]:
-    """The figures of each target that was called, the most amplified first."""
-    found = RequestCounts()
-    found.take(history)
-    return found.result()

@@ -21,7 +21,6 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from chaoslab.analysis.measures.trials import NO_TIME, Prompt, TrialFigures, TrialTable
-from chaoslab.record.history import History
 
 NONE = Fraction(0)
 UNITS = ("tokens", "usd", "calls", "effects", "seconds")
@@ -58,13 +57,8 @@ class Costs:
     """By fault, the trials of its row that have no match at all; by "" those of the shared row."""
 
 
-def costs(history: History, outcomes: Mapping[str, str]) -> Costs | None:
-    """The cost of each fault. `outcomes`: those of the trials, from `judge`. None if no trial met a fault."""
-    return costs_of(TrialTable.of(history, outcomes))
-
-
 def costs_of(trials: TrialTable) -> Costs | None:
-    """The cost of each fault over these trials."""
+    """The cost of each fault over these trials. None if none of them met a fault."""
     if not any(trial.met for trial in trials.rows):
         return None
     alike = Counter(map(_like, trials.rows))

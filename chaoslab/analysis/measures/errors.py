@@ -75,13 +75,6 @@ def failures(history: History, of: Abilities | None = None) -> Iterator[tuple[Pl
             yield at, kind(call), min(able, key=of.may_succeed) if able else LAB if at in lab else NOBODY
 
 
-def errors(history: History) -> ErrorCounts:
-    """The failed attempts of a run."""
-    found = Failed()
-    found.take(history)
-    return found.result()
-
-
 def kind(call: CallFinished) -> str:
     """The kind of failure in the lab's own words: a status, an end of the connection, or an exception's name. A
     service's text never counts."""

@@ -137,23 +137,6 @@ def _injection(name: str, rolled: int, rows: Sequence[FaultCount], chance: float
     return InjectionCount(name, rolled, scheduled, injected, witnessed, chance, _plausible(scheduled, rolled, chance))
 
 
-def delivery(history: History) -> FaultStages:
-    """The delivery over a run."""
-    found = FaultStages()
-    found.take(history)
-    return found
-
-
-def by_fault(history: History) -> list[FaultCount]:
-    """The counts per injection, fault and target, sorted by these names."""
-    return delivery(history).by_fault
-
-
-def by_injection(history: History) -> list[InjectionCount]:
-    """The counts per injection, also for one whose dice never hit."""
-    return delivery(history).by_injection()
-
-
 @dataclass(frozen=True)
 class Unmet:
     """A fault that was scheduled but not witnessed, with the reason and the count."""
@@ -181,13 +164,6 @@ class NotWitnessed:
     def result(self) -> list[Unmet]:
         """Every one, most frequent first."""
         return [Unmet(*key, count) for key, count in _most_first(self.counts)]
-
-
-def unmet(history: History) -> list[Unmet]:
-    """Every fault that was scheduled and not witnessed, most frequent first."""
-    found = NotWitnessed()
-    found.take(history)
-    return found.result()
 
 
 class _Told:
@@ -315,13 +291,6 @@ class Uninjected:
         return found
 
 
-def uninjected(history: History) -> list[UnexplainedFailure]:
-    """The failures without an injected fault, most frequent first."""
-    found = Uninjected()
-    found.take(history)
-    return found.result()
-
-
 def _most_first(counts: Counter[tuple[str, str]]) -> list[tuple[tuple[str, str], int]]:
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
@@ -377,13 +346,6 @@ class Disturbances:
 
     def result(self) -> Disturbance | None:
         return Disturbance(self.spans, dict(sorted(self.hit.items()))) if self.spans or self.hit else None
-
-
-def disturbance(history: History) -> Disturbance | None:
-    """The disturbance of a run; None if there was none."""
-    found = Disturbances()
-    found.take(history)
-    return found.result()
 
 
 def _disturbed(history: History) -> set[Place]:

@@ -26,7 +26,6 @@ from statistics import fmean
 from chaoslab.analysis.measures.intervals import Rate, rate
 from chaoslab.analysis.measures.trials import TrialTable
 from chaoslab.analysis.verdict.standing import Standing, Standings
-from chaoslab.record.history import History
 
 
 @dataclass(frozen=True)
@@ -58,12 +57,6 @@ class Impacts:
 
     by_fault: dict[str, Impact]
     by_target: dict[tuple[str, str], Impact]
-
-
-def impacts(history: History, outcomes: Mapping[str, str], *, judgeable: bool = True) -> Impacts:
-    """The impacts of a run's faults. `outcomes`: the outcome of each trial, from `judge`. `judgeable`: something was
-    stated about right answers."""
-    return impacts_of(TrialTable.of(history, outcomes), Standings(judgeable))
 
 
 def impacts_of(trials: TrialTable, standings: Standings, *, damaged: Collection[str] = ()) -> Impacts:

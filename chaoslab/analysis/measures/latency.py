@@ -77,14 +77,9 @@ def latency(durations_s: Quantiles) -> Latency | None:
     return Latency(durations_s.n, p50, p90, p99, durations_s.longest, durations_s.exact)
 
 
-def attempts(history: History) -> list[Attempt]:
-    """The attempts that left the seam with a known duration, in the order in which they ended. Those that the lab
-    disturbed and those that were given up are left out, since their durations are not the target's."""
-    return [attempt for attempt in every_attempt(history) if attempt.timed]
-
-
 def every_attempt(history: History) -> list[Attempt]:
-    """The same, with those that never left the seam and those without a known duration."""
+    """The attempts in the order in which they ended. Those that the lab disturbed and those that were given up are left
+    out, since their durations are not the target's."""
     return _attempts(_ends(history), _faults(history))
 
 

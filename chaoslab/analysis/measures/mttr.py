@@ -103,13 +103,6 @@ class IncidentTimes:
         )
 
 
-def mttr(history: History) -> Mttr:
-    """The incidents of a run, and the recovery in all groups; an empty run gives empty groups."""
-    found = IncidentTimes()
-    found.take(history)
-    return found.result(history.trials)
-
-
 class _Lasted(Protocol):
     """An incident, as far as its place on the curve depends on it."""
 

@@ -26,7 +26,6 @@ from chaoslab.analysis.measures.intervals import Rate, clopper_pearson_low, rate
 from chaoslab.analysis.measures.mttr import Recovery
 from chaoslab.analysis.measures.trials import Beside, TrialTable
 from chaoslab.analysis.verdict.standing import Standing, Standings
-from chaoslab.record.history import History
 
 OBJECTIVES = (0.9, 0.95, 0.99, 0.999)
 """The objectives (SLOs) whose budgets are told: the share of trials that should end well."""
@@ -69,13 +68,6 @@ class Reliability:
     mtbf_least_s: float | None
     score: float
     parts: Mapping[str, float]
-
-
-def reliability(
-    history: History, outcomes: Mapping[str, str], recovered: Recovery, alike: Consistency | None
-) -> Reliability | None:
-    """The reliability over a run's trials; None if none was judged."""
-    return reliability_of(TrialTable.of(history, outcomes), Standings(), recovered, alike)
 
 
 def reliability_of(

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaoslab.analysis.measures._calls import CallCounts, Throughput
+from chaoslab.analysis.measures._calls import CallCount, Throughput
 from chaoslab.analysis.measures._coverage import Coverage
 from chaoslab.analysis.measures._findings import Findings
 from chaoslab.analysis.measures._grounds import Grounds, grounds
@@ -95,7 +95,7 @@ class RunReport:
     damage: Section[Damage]
     impacts: Section[Impacts]
     recovery: Section[Mttr]
-    calls: Section[CallCounts]
+    calls: Section[CallCount]
     attempts: Section[Attempts]
     spells: Section[Sequence[FaultSpell]]
     streamed: Section[StreamTimes | None]
@@ -192,7 +192,7 @@ class RunReport:
             damage=found.uninjected.section(lambda taken: taken.damage),
             impacts=rows.section(lambda trials: impacts_of(trials, standings, damaged=found.damaged)),
             recovery=recovery,
-            calls=found.calls.section(lambda taken: taken.result()),
+            calls=found.calls.section(lambda taken: taken),
             attempts=attempts,
             spells=found.spells.section(lambda taken: taken.result()),
             streamed=Section.of(lambda: streamed(attempts.value)),

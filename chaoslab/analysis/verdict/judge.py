@@ -76,11 +76,6 @@ def verdicts(history: History) -> dict[str, Verdict]:
     return {trial: _judged(seen, history) for trial, seen in trials.items()}
 
 
-def judgeable(history: History) -> bool:
-    """True if anything is stated about a right answer in any trial; otherwise only failures can be found."""
-    return any(event.stated for _, event in history.of(PromptStarted))
-
-
 def _judged(seen: TrialEvents, history: History) -> Verdict:
     return guarded(
         lambda: _judge(seen, history),

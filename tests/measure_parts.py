@@ -1,0 +1,62 @@
+"""The measures over one whole history, for stories that are not worth a report."""
+
+from typing import Any, TypeVar
+
+from chaoslab.analysis.measures._calls import CallCount, Ends, Throughput
+from chaoslab.analysis.measures._findings import Takes
+from chaoslab.analysis.measures._usage import Bill, Spent
+from chaoslab.analysis.measures.amplification import Amplification, RequestCounts
+from chaoslab.analysis.measures.errors import ErrorCounts, Failed
+from chaoslab.analysis.measures.faults import (
+    FaultStages,
+    InjectionCount,
+    NotWitnessed,
+    UnexplainedFailure,
+    Uninjected,
+    Unmet,
+)
+from chaoslab.analysis.measures.latency import Attempt, every_attempt
+from chaoslab.record.history import History
+
+M = TypeVar("M", bound=Takes)
+
+
+def taken(measure: M, history: History, *more: Any) -> M:
+    measure.take(history, *more)
+    return measure
+
+
+def calls(history: History) -> CallCount:
+    return taken(CallCount(), history)
+
+
+def throughput(history: History) -> Throughput | None:
+    return taken(Ends(), history).result()
+
+
+def usage(history: History) -> Spent | None:
+    return taken(Bill(), history).result()
+
+
+def amplification(history: History) -> list[Amplification]:
+    return taken(RequestCounts(), history).result()
+
+
+def errors(history: History) -> ErrorCounts:
+    return taken(Failed(), history).result()
+
+
+def by_injection(history: History) -> list[InjectionCount]:
+    return taken(FaultStages(), history).by_injection()
+
+
+def unmet(history: History) -> list[Unmet]:
+    return taken(NotWitnessed(), history).result()
+
+
+def uninjected(history: History) -> list[UnexplainedFailure]:
+    return taken(Uninjected(), history).result()
+
+
+def attempts(history: History) -> list[Attempt]:
+    return [attempt for attempt in every_attempt(history) if attempt.timed]
