@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import runpy
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +19,34 @@ THREE = ("openai_sdk", "anthropic_sdk", "openai_agents")
 """Those whose frameworks the tests have."""
 
 
-def matrix(*arguments: str) -> str:
-    command = [sys.executable, "-W", "ignore", str(FOLDER / "matrix.py"), *arguments]
+TRIED = (
+    "import json, runpy, sys; matrix = runpy.run_path(sys.argv[1]); matrix['prepare']();"
+    "print(json.dumps({name: matrix['run'](name) for name in sys.argv[2:]}))"
+)
+"""One process for all of them, since they share libraries. Each trial is in a process of its own."""
+
+
+@pytest.fixture(scope="module")
+def tried() -> dict[str, Any]:
+    command = [sys.executable, "-W", "ignore", "-c", TRIED, str(FOLDER / "matrix.py"), *THREE]
     done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
     assert done.returncode == 0, done.stderr
-    return done.stdout
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.fixture
+def matrix(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """What the command says that runs no trial."""
+
+    def said(*arguments: str) -> str:
+        monkeypatch.setattr(sys, "argv", ["matrix.py", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_path(str(FOLDER / "matrix.py"), run_name="__main__")
+        assert ended.value.code == 0
+        return capsys.readouterr().out
+
+    return said
 
 
 def recorded(name: str) -> dict[str, Any]:
@@ -30,8 +55,8 @@ def recorded(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", THREE)
-def test_what_the_page_says_of_a_framework_happens(name: str) -> None:
-    found, told = json.loads(matrix("run", name)), recorded(name)
+def test_what_the_page_says_of_a_framework_happens(name: str, tried: dict[str, Any]) -> None:
+    found, told = tried[name], recorded(name)
     assert found["calm"]["answer"] == "Refunded 30 dollars."
     assert found["hazards"]["lost reply"]["witnessed"] == 1
     assert found["hazards"]["duplicate call"]["refunds"] == 2
@@ -42,7 +67,7 @@ def test_what_the_page_says_of_a_framework_happens(name: str) -> None:
         assert met == {hazard: facts["witnessed"] for hazard, facts in told["hazards"].items()}
 
 
-def test_every_agent_is_small_and_stands_in_the_table_and_on_the_page() -> None:
+def test_every_agent_is_small_and_stands_in_the_table_and_on_the_page(matrix: Callable[..., str]) -> None:
     agents = sorted((FOLDER / "agents").glob("*.py"))
     names = matrix("names").split()
     assert names == [path.stem for path in agents]
@@ -55,5 +80,5 @@ def _long(path: Path) -> bool:
     return len(path.read_text(encoding="utf-8").splitlines()) > LINES_MAX
 
 
-def test_the_page_is_what_the_results_say() -> None:
+def test_the_page_is_what_the_results_say(matrix: Callable[..., str]) -> None:
     assert matrix("page", "--print") == PAGE.read_text(encoding="utf-8")

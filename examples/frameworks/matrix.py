@@ -77,7 +77,7 @@ def _of_dspy(tool: str, arguments: dict[str, Any]) -> str:
     return "".join(f"[[ ## {name} ## ]]\n{text}\n\n" for name, text in fields.items()) + "[[ ## completed ## ]]"
 
 
-def trial_of(name: str, hazard: Hazard | None) -> lab.Trial:
+def trial_of(name: str, hazard: Hazard | None, isolate: str | None = "fork") -> lab.Trial:
     """The trial of a framework's agent under a hazard; None is none."""
     known = FRAMEWORKS[name]
     module, host = importlib.import_module(name), known.get("host", "api.openai.com")
@@ -90,7 +90,7 @@ def trial_of(name: str, hazard: Hazard | None) -> lab.Trial:
     wanted = [{"effect": "refund", "order": 17, "amount": 30}]
     return lab.run(
         module.agent, PROMPT, tools=[own("refund")], reads=[own("price")], services={host: model}, faults=faults,
-        effects=wanted, elsewhere="unreachable", isolate="fork", seed=SEED,
+        effects=wanted, elsewhere="unreachable", isolate=isolate, seed=SEED,
     )  # fmt: skip
 
 
@@ -147,6 +147,8 @@ def shortened(text: str, width: int = 48) -> str:
 def run(name: str) -> dict[str, Any]:
     """All trials of a framework's agent, with the versions they were made with."""
     packages = [package.partition("==")[0].partition("[")[0] for package in FRAMEWORKS[name]["packages"]]
+    if FRAMEWORKS[name].get("builds"):
+        trial_of(name, None, isolate=None)
     calm = facts_of(name, None)
     return {
         "versions": {package: version(package) for package in packages},

@@ -5,7 +5,6 @@
 """
 
 import argparse
-import json
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -176,6 +175,12 @@ def measured(words: Words, seed: int, share: float = 1.0) -> list[Judged]:
         return [run(trial, words, seed) for trial in planted(words, seed, share)]
 
 
+def rows(judged: list[Judged]) -> list[list[Any]]:
+    """The trials as plain data."""
+    return [[e.true, e.outcome, e.planted.recipe.label, e.planted.recipe.category, str(e.answer), e.basis, e.certain,
+             e.side] for e in judged]  # fmt: skip
+
+
 def main() -> None:
     """Prints the tables."""
     parser = argparse.ArgumentParser()
@@ -183,14 +188,8 @@ def main() -> None:
     parser.add_argument("--words", choices=[*SETS], default="voices")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--share", type=float, default=1.0)
-    parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     all_of = measured(SETS[given.words], given.seed, given.share)
-    if given.json:
-        rows = [[e.true, e.outcome, e.planted.recipe.label, e.planted.recipe.category, str(e.answer), e.basis,
-                 e.certain, e.side] for e in all_of]  # fmt: skip
-        print(json.dumps([rows, by_basis(all_of)]))
-        return
     print(by_basis(all_of))
     print(matrix(all_of))
     for each in all_of:

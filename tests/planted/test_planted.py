@@ -26,20 +26,27 @@ class Judged:
     side: str
 
 
-def _measured(*options: str) -> tuple[list[Judged], str]:
-    """The trials and their table, from a process of its own: what pytest holds would be searched for each trial."""
-    command = [sys.executable, "-m", "tests.planted.measure", "--json", *options]
-    rows, table = json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout)
-    return [Judged(*row) for row in rows], table
+MEASURED = """
+import json
+from tests.planted.measure import SETS, by_basis, measured, rows
+
+voices = measured(SETS["voices"], 1)
+print(json.dumps([rows(voices), by_basis(voices), rows(measured(SETS["products"], 1, 0))]))
+"""
 
 
 @pytest.fixture(scope="module")
-def measured() -> tuple[list[Judged], str]:
-    return _measured()
+def measured() -> tuple[list[Judged], str, list[Judged]]:
+    """The trials, their table, and the trials of other wordings, from a process of its own: what pytest holds would be
+    searched for each trial."""
+    command = [sys.executable, "-c", MEASURED]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout
+    voices, table, others = json.loads(said)
+    return [Judged(*row) for row in voices], table, [Judged(*row) for row in others]
 
 
 @pytest.fixture
-def judged(measured: tuple[list[Judged], str]) -> list[Judged]:
+def judged(measured: tuple[list[Judged], str, list[Judged]]) -> list[Judged]:
     return measured[0]
 
 
@@ -68,11 +75,12 @@ def test_words_are_seldom_wrong_and_often_say_nothing(judged: list[Judged]) -> N
     assert sum(each.outcome == "unknown" for each in judged) <= 0.35 * len(judged)
 
 
-def test_other_wordings_make_no_certain_verdict_false() -> None:
-    last, _ = _measured("--words", "products", "--share", "0")
+def test_other_wordings_make_no_certain_verdict_false(measured: tuple[list[Judged], str, list[Judged]]) -> None:
+    last = measured[2]
+    assert last
     assert not [each for each in last if each.certain and each.outcome != "unknown" and each.side != "right"]
 
 
-def test_the_table_in_the_documents_is_the_measured_one(measured: tuple[list[Judged], str]) -> None:
+def test_the_table_in_the_documents_is_the_measured_one(measured: tuple[list[Judged], str, list[Judged]]) -> None:
     page = (ROOT / "docs" / "explanation" / "verdicts.md").read_text(encoding="utf-8")
     assert measured[1] in page, "run: python -m tests.planted.measure, and paste its table"

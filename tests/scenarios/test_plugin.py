@@ -15,8 +15,9 @@ from chaoslab.scenarios import load, running, tell
 from tests.scenarios.shop_parts import careful, refund
 
 pytest_plugins = ["pytester"]
-BARE = ("-p", "no:cacheprovider", "-p", "no:langsmith_plugin")
-"""Without LangChain's plug-in, which loads most of it."""
+OTHERS = ("langsmith_plugin", "hypothesispytest", "anyio")
+BARE = ("-p", "no:cacheprovider", *(part for other in OTHERS for part in ("-p", f"no:{other}")))
+"""Without the plug-ins of others, which load most of their libraries."""
 
 
 @pytest.fixture(scope="module", autouse=True)

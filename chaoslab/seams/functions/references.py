@@ -13,8 +13,8 @@ import sys
 import sysconfig
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, suppress
-from functools import cache, partial
+from contextlib import ExitStack
+from functools import cache, lru_cache, partial
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
@@ -25,10 +25,13 @@ end."""
 Put = Callable[[Any, Any, Any], None]
 Place = tuple[Any, Put | None, Any, Any]
 """(holder, setter, key, value held there). A setter of None: the value can only be walked through."""
+Follows = Callable[[str | None], bool]
+Reader = Callable[[Any, Follows], list[Place]]
 _ATOMS = (str, bytes, int, float, complex, bool, type(None), BuiltinFunctionType, CodeType, type(...))
 _PLAIN = frozenset({str, bytes, int, float, complex, bool, type(None)})
 """Kinds of most values, which hold nothing and have no stand-ins."""
-_ORDERED, _CLOSED = (list, deque), (tuple, set, frozenset)
+_REMADE = (tuple, staticmethod)
+"""Kinds that hold others and cannot be changed, so that another one takes their place."""
 _CACHED = type(cache(len))
 
 
@@ -48,6 +51,7 @@ class References:
         modules = {root.__module__ for root in roots if isinstance(root, FunctionType | MethodType)}
         self._own = {_top(module) for module in modules if _top(module) != _LAB}
         self._programs = modules
+        self._readers: dict[type, Reader] = {}
         self._before: dict[int, tuple[Any, Any]] = {}
         """Object id → (object put in, object it replaced). Holding the object keeps its id from being used again."""
         self._undo = ExitStack()  # goes on if one of its callbacks raises
@@ -90,15 +94,18 @@ class References:
         queue = deque(self._roots)
         while queue and len(seen) < OBJECTS_MAX:
             thing = queue.popleft()
-            if issubclass(type(thing), _ATOMS) or id(thing) in seen:
+            if id(thing) in seen or (read := self._reader(type(thing))) is _nothing:
                 continue
             seen.add(id(thing))
             kept.append(thing)
-            for holder, put, key, value in list(_places(thing, self._follows)):
-                if type(value) in _PLAIN:
+            for holder, put, key, value in read(thing, self._follows):
+                if (kind := type(value)) in _PLAIN:
                     continue
-                queue.append(value)
-                if put is None or (new := self._stand_in(value)) is value:
+                if id(value) not in seen:
+                    queue.append(value)
+                if put is None or not (kind in _REMADE or id(value) in self._by_id):
+                    continue
+                if (new := self._stand_in(value)) is value:
                     continue
                 self._before[id(new)] = new, value
                 if id(holder) not in changed:
@@ -107,60 +114,74 @@ class References:
                 put(holder, key, new)
 
     def _put_back(self, thing: Any) -> None:
-        for holder, put, key, value in list(_places(thing, self._follows)):
+        for holder, put, key, value in self._reader(type(thing))(thing, self._follows):
             if put is not None and id(value) in self._before:
                 put(holder, key, self._before[id(value)][1])
 
-
-def _places(thing: Any, follows: Callable[[str | None], bool]) -> Iterator[Place]:
-    """The places in which an object holds others. Uses the object's type, since a proxy lies about its class, and the
-    methods of Python's own containers, since a subclass may override its own."""
-    kind = type(thing)
-    if issubclass(kind, dict):
-        there = list(dict.items(thing))
-        yield from [(thing, dict.__setitem__, key, value) for key, value in there if type(value) not in _PLAIN]
-    elif issubclass(kind, _ORDERED):
-        plain: Any = list if issubclass(kind, list) else deque
-        yield from [
-            (thing, plain.__setitem__, index, value)
-            for index, value in enumerate(list(plain.__iter__(thing)))
-            if type(value) not in _PLAIN
-        ]
-    elif issubclass(kind, _CLOSED):
-        plain = next(one for one in _CLOSED if issubclass(kind, one))
-        yield from map(_fixed, [value for value in plain.__iter__(thing) if type(value) not in _PLAIN])
-    elif kind is CellType:
-        with suppress(ValueError):  # an empty cell
-            yield thing, setattr, "cell_contents", thing.cell_contents
-    elif kind is FunctionType:
-        yield from _of_function(thing, follows)
-    elif kind is MethodType:
-        yield from map(_fixed, (thing.__self__, thing.__func__))
-    elif issubclass(kind, partial):
-        yield from (
-            (thing, _set_part, "func", thing.func),
-            (thing, _set_part, "args", thing.args),
-            _fixed(thing.keywords),
-        )
-    elif kind in (staticmethod, classmethod):
-        yield _fixed(thing.__func__)
-    elif kind is property:
-        yield _fixed(thing.fget)
-    elif issubclass(kind, type):
-        if follows(thing.__module__):
-            yield from ((thing, type.__setattr__, name, value) for name, value in list(vars(thing).items()))
-            yield from map(_fixed, thing.__mro__[1:])
-    elif kind is not ModuleType:
-        yield from _of_instance(thing)
+    def _reader(self, kind: type) -> Reader:
+        read = self._readers.get(kind)
+        if read is None:
+            read = self._readers[kind] = _reader(kind)
+        return read
 
 
-def _of_function(function: FunctionType, follows: Callable[[str | None], bool]) -> Iterator[Place]:
-    yield from map(_fixed, function.__closure__ or ())
-    yield function, setattr, "__defaults__", function.__defaults__
-    yield _fixed(function.__kwdefaults__)
-    yield from _beside(function.__dict__)
+def _reader(kind: type) -> Reader:
+    """Gives the places in which an object of this kind holds others. Uses the object's type, since a proxy lies about
+    its class, and the methods of Python's own containers, since a subclass may override its own."""
+    if issubclass(kind, _ATOMS) or kind is ModuleType:
+        return _nothing
+    for above, read in _READERS:
+        if issubclass(kind, above):
+            return read
+    return _EXACTLY.get(kind) or partial(_of_instance, _slots(kind), kind is _CACHED)
+
+
+def _nothing(_: Any, __: Follows) -> list[Place]:
+    return []
+
+
+def _of_dict(thing: Any, _: Follows) -> list[Place]:
+    put = dict.__setitem__
+    return [(thing, put, key, value) for key, value in list(dict.items(thing)) if type(value) not in _PLAIN]
+
+
+def _of_ordered(plain: Any, thing: Any, _: Follows) -> list[Place]:
+    values = list(plain.__iter__(thing))
+    return [(thing, plain.__setitem__, at, value) for at, value in enumerate(values) if type(value) not in _PLAIN]
+
+
+def _of_closed(plain: Any, thing: Any, _: Follows) -> list[Place]:
+    return [(None, None, None, value) for value in plain.__iter__(thing) if type(value) not in _PLAIN]
+
+
+def _of_cell(cell: CellType, _: Follows) -> list[Place]:
+    try:
+        return [(cell, setattr, "cell_contents", cell.cell_contents)]
+    except ValueError:  # it is empty
+        return []
+
+
+def _of_partial(call: partial[Any], _: Follows) -> list[Place]:
+    return [(call, _set_part, "func", call.func), (call, _set_part, "args", call.args), _fixed(call.keywords)]
+
+
+def _of_class(cls: type, follows: Follows) -> list[Place]:
+    if not follows(cls.__module__):
+        return []
+    own: list[Place] = [(cls, type.__setattr__, name, value) for name, value in list(vars(cls).items())]
+    return own + [_fixed(above) for above in cls.__mro__[1:]]
+
+
+def _of_function(function: FunctionType, follows: Follows) -> list[Place]:
+    places = [
+        *map(_fixed, function.__closure__ or ()),
+        (function, setattr, "__defaults__", function.__defaults__),
+        _fixed(function.__kwdefaults__),
+        *_beside(function.__dict__),
+    ]
     if follows(function.__module__):
-        yield from _named(function.__globals__, frozenset(_names(function.__code__)), follows)
+        places += _named(function.__globals__, _names(function.__code__), follows)
+    return places
 
 
 def _beside(own: dict[str, Any]) -> Iterator[Place]:
@@ -169,7 +190,7 @@ def _beside(own: dict[str, Any]) -> Iterator[Place]:
         yield _fixed(value) if name == "__wrapped__" else (own, dict.__setitem__, name, value)
 
 
-def _named(names: dict[str, Any], wanted: frozenset[str], follows: Callable[[str | None], bool]) -> Iterator[Place]:
+def _named(names: dict[str, Any], wanted: frozenset[str], follows: Follows) -> Iterator[Place]:
     """The globals of these names, also in the modules among them and in modules that are imported when the code
     runs."""
     modules: set[int] = set()
@@ -187,31 +208,39 @@ def _named(names: dict[str, Any], wanted: frozenset[str], follows: Callable[[str
                 todo.append(vars(value))
 
 
-def _names(code: CodeType) -> Iterator[str]:
+@lru_cache(10_000)
+def _names(code: CodeType) -> frozenset[str]:
     """Every name that the code mentions: globals, attributes and imports, also of the functions in it."""
-    for name in code.co_names:
-        yield from (name, name.rpartition(".")[2]) if "." in name else (name,)
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _names(constant)
+    inner = [_names(constant) for constant in code.co_consts if isinstance(constant, CodeType)]
+    return frozenset(code.co_names).union((name.rpartition(".")[2] for name in code.co_names), *inner)
 
 
-def _of_instance(thing: Any) -> Iterator[Place]:
+def _slots(kind: type) -> list[MemberDescriptorType]:
+    """The places of an object's values that it has in place of a dictionary, or beside it."""
+    classes = [above.__dict__ for above in kind.__mro__ if "__slots__" in above.__dict__]
+    return [slot for own in classes for slot in own.values() if type(slot) is MemberDescriptorType]
+
+
+def _of_instance(slots: list[MemberDescriptorType], cached: bool, thing: Any, _: Follows) -> list[Place]:
     kind = type(thing)
     try:
         own = thing.__dict__
     except Exception:  # noqa: BLE001 - no __dict__, or an unbound proxy
         own = None
-    if kind is _CACHED:
-        yield from _beside(thing.__dict__)
+    places: list[Place] = []
+    if cached:
+        places += _beside(own)
     elif type(own) is dict:
-        yield _fixed(own)
-    for above in kind.__mro__:
-        for slot in above.__dict__.values() if "__slots__" in above.__dict__ else ():
-            if type(slot) is MemberDescriptorType:
-                with suppress(AttributeError):  # never set
-                    yield thing, _set_slot, slot, slot.__get__(thing, kind)
-    yield _fixed(kind)
+        places.append(_fixed(own))
+    for slot in slots:
+        try:
+            value = slot.__get__(thing, kind)
+        except AttributeError:  # never set
+            continue
+        if type(value) not in _PLAIN:
+            places.append((thing, _set_slot, slot, value))
+    places.append(_fixed(kind))
+    return places
 
 
 def _fixed(value: Any) -> Place:
@@ -225,6 +254,23 @@ def _set_slot(thing: Any, slot: MemberDescriptorType, value: Any) -> None:
 def _set_part(thing: partial[Any], name: str, value: Any) -> None:
     parts = {"func": thing.func, "args": thing.args} | {name: value}
     partial.__setstate__(thing, (*parts.values(), thing.keywords, thing.__dict__))  # type: ignore[attr-defined]
+
+
+_READERS: tuple[tuple[type, Reader], ...] = (
+    (dict, _of_dict),
+    *((plain, partial(_of_ordered, plain)) for plain in (list, deque)),
+    *((plain, partial(_of_closed, plain)) for plain in (tuple, set, frozenset)),
+    (partial, _of_partial),
+    (type, _of_class),
+)
+_EXACTLY: dict[type, Reader] = {
+    CellType: _of_cell,
+    FunctionType: _of_function,
+    MethodType: lambda bound, _: [_fixed(bound.__self__), _fixed(bound.__func__)],
+    staticmethod: lambda held, _: [_fixed(held.__func__)],
+    classmethod: lambda held, _: [_fixed(held.__func__)],
+    property: lambda held, _: [_fixed(held.fget)],
+}
 
 
 def _top(module: str | None) -> str:

@@ -18,11 +18,12 @@ import urllib.request
 import uuid
 import weakref
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import compress
 from pathlib import Path
-from types import BuiltinFunctionType, FunctionType, ModuleType, NoneType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy.random
@@ -40,32 +41,52 @@ from tests.worlds.virtual.patch_parts import NOW, world
 Place = tuple[str, ...]
 
 
-HOLD_NOTHING = frozenset({NoneType, str, bytes, int, float, bool, tuple, list, dict, ModuleType, BuiltinFunctionType})
+KEEPERS = (FunctionType, functools.partial, defaultdict, staticmethod, classmethod)
 
 
-def held() -> Iterator[tuple[Place, Any]]:
-    """Every object that a module knows: by a name, in a class of its own, as a default, or in a partial call."""
+class Kinds(dict[type, bool]):
+    """Kind of value → True if others are looked for in it."""
+
+    def __missing__(self, kind: type) -> bool:
+        self[kind] = issubclass(kind, (*KEEPERS, type))
+        return self[kind]
+
+
+KINDS = Kinds()
+
+
+def held(wanted: Set[int]) -> Iterator[tuple[Place, Any]]:
+    """The places in which a module knows an object of these ids: by a name, in a class of its own, as a default, or in
+    a partial call."""
     for module_name, module in list(sys.modules.items()):
         if not isinstance(module, ModuleType) or module_name.startswith("chaoslab.worlds.virtual"):
             continue
-        for name, value in list(vars(module).items()):
-            if type(value) in HOLD_NOTHING:  # as within() does, without a generator for each of a million
-                yield (module_name, name), value
-                continue
-            yield from within((module_name, name), value)
-            if isinstance(value, type) and getattr(value, "__module__", None) == module_name:
-                for attribute, member in list(vars(value).items()):
-                    if type(member) in HOLD_NOTHING:
-                        yield (module_name, name, attribute), member
-                    else:
-                        yield from within((module_name, name, attribute), member)
+        classes: dict[str, type] = {}
+        yield from named((module_name,), vars(module), wanted, classes)
+        for name, value in classes.items():
+            if getattr(value, "__module__", None) == module_name:
+                yield from named((module_name, name), vars(value), wanted, {})
+
+
+def named(
+    place: Place, names: Mapping[str, Any], wanted: Set[int], classes: dict[str, type]
+) -> Iterator[tuple[Place, Any]]:
+    """The same among the values of these names, of which there are a million in all. `classes`: takes those among
+    them."""
+    values = list(names.values())
+    if not wanted.isdisjoint(map(id, values)):
+        yield from (((*place, name), value) for name, value in list(names.items()) if id(value) in wanted)
+    for name, value in compress(list(names.items()), map(KINDS.__getitem__, map(type, values))):
+        if issubclass(type(value), type):
+            classes[name] = value
+        else:
+            yield from ((each, kept) for each, kept in within((*place, name), value) if id(kept) in wanted)
 
 
 def within(place: Place, value: Any) -> Iterator[tuple[Place, Any]]:
     if isinstance(value, staticmethod | classmethod):
-        yield (*place, type(value).__name__), None
         value = value.__func__
-    yield place, value
+        yield place, value
     if isinstance(value, defaultdict):
         yield (*place, "factory"), value.default_factory
     if isinstance(value, FunctionType):
@@ -117,7 +138,7 @@ class Watched:
         }
         real = {id(getattr(holder, name)) for (_, name), (holder, _) in self.attributes.items()}
         if set(sys.modules) != _last.modules:  # else it is what the test before found again afterwards
-            _last.known = {place: value for place, value in held() if id(value) in real}
+            _last.known = dict(held(real))
         self.known = _last.known
         self.process = of_the_process()
         assert len(self.known) > len(self.attributes)
@@ -127,13 +148,8 @@ class Watched:
         for (_, name), (holder, real) in self.attributes.items():
             assert vars(holder).get(name, "absent") is real, f"{holder}.{name}"
         gone = {id(patch.value): patch.name for patch in self.stand_ins}
-        left, now = [], {}
-        for place, value in held():
-            if id(value) in gone:
-                left.append((place, gone[id(value)]))
-            if place in self.known:
-                now[place] = value
-        assert not left
+        now = dict(held(gone.keys() | set(map(id, self.known.values()))))
+        assert not [(place, gone[id(value)]) for place, value in now.items() if id(value) in gone]
         assert not [place for place, value in self.known.items() if now.get(place) is not value]
         _last.modules = set(sys.modules)
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
+from operator import call
 from types import ModuleType, NoneType
 from typing import Any
 
@@ -72,9 +74,12 @@ def let_go(machine: Machine) -> None:
 
 
 def _held() -> Iterator[tuple[Any, str, Any]]:
-    """The places that hold one or may hold one later, and what they hold."""
+    """The places that hold one, and what they hold."""
     quiet = dict[str, Sequence[Mapping[str, Any]]]()
+    places: list[tuple[Any, str]] = []
     modules = _quiet.others()
+    if _quiet.same:
+        yield from _known.held()
     for name, module in modules:
         if not isinstance(module, ModuleType) or name.startswith("chaoslab.worlds.virtual"):
             quiet[name] = ()
@@ -84,12 +89,33 @@ def _held() -> Iterator[tuple[Any, str, Any]]:
             searched = _Searched.of(name, module)
             if is_installed(name) and not is_loading(module):
                 _searched[name] = searched
-        if not searched.places and name in _searched:
+        if _searched.get(name) is searched:
             quiet[name] = (searched.names, *searched.members)
-        for holder, key in searched.places:
-            yield holder, key, vars(holder).get(key)
-    _quiet.note(modules, quiet)
+            places += searched.places
+        yield from _Places(searched.places).held()
+    if _quiet.note(modules, quiet):
+        _known.take(places)
 
 
+class _Places:
+    """Places that hold a lock or a queue, or may hold one later: a search of them is one in C."""
+
+    def __init__(self, places: Sequence[tuple[Any, str]] = ()) -> None:
+        self.take(places)
+
+    def take(self, places: Sequence[tuple[Any, str]]) -> None:
+        self._places = places
+        self._names = [key for _, key in places]
+        self._read: list[Callable[[str], Any]] = [vars(holder).get for holder, _ in places]
+
+    def held(self) -> Iterator[tuple[Any, str, Any]]:
+        values = list(map(call, self._read, self._names))
+        found = compress(zip(self._places, values, strict=True), map(_HOLDS.__contains__, map(type, values)))
+        return ((holder, key, value) for (holder, key), value in found)
+
+
+_HOLDS = _MAY_HOLD - {NoneType}
 _searched: dict[str, _Searched] = {}
 _quiet = Quiet()
+_known = _Places()
+"""Those of the modules that `_quiet` leaves out."""

@@ -12,7 +12,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress
-from operator import is_
+from operator import is_, itemgetter
 from types import (
     BuiltinFunctionType,
     FunctionType,
@@ -78,23 +78,29 @@ class Quiet:
         self._mappings: list[Mapping[str, Any]] = []
         self._sizes: list[int] = []
         self._others: list[str] = []
+        self.same = False
+        """True if the last answer of `others` left out those that were noted."""
 
     def others(self) -> list[tuple[str, Any]]:
         """All other modules by name; every module if one is new or gone, or one of the mappings got longer or
         shorter."""
         now = list(sys.modules.values())
         same = len(now) == len(self._modules) and all(map(is_, now, self._modules))
-        if same and list(map(len, self._mappings)) == self._sizes:
+        self.same = same and list(map(len, self._mappings)) == self._sizes
+        if self.same:
             return [(name, sys.modules.get(name)) for name in self._others]
         return list(sys.modules.items())
 
-    def note(self, modules: Sequence[tuple[str, Any]], quiet: Mapping[str, Iterable[Mapping[str, Any]]]) -> None:
-        """Notes the outcome of a search of every module. `quiet`: name → the mappings in which nothing was found."""
-        if len(modules) == len(sys.modules) and modules == list(sys.modules.items()):
+    def note(self, modules: Sequence[tuple[str, Any]], quiet: Mapping[str, Iterable[Mapping[str, Any]]]) -> bool:
+        """Notes the outcome of a search of every module. `quiet`: name → the mappings in which nothing was found. False
+        if it was none of every module."""
+        whole = len(modules) == len(sys.modules) and modules == list(sys.modules.items())
+        if whole:
             self._modules = [module for _, module in modules]
             self._mappings = [mapping for mappings in quiet.values() for mapping in mappings]
             self._sizes = list(map(len, self._mappings))
             self._others = [name for name, _ in modules if name not in quiet]
+        return whole
 
 
 class _Known(dict[str, _Searched]):
@@ -201,9 +207,9 @@ def _in_module(name: str, names: dict[str, Any], pairs: Pairs, looked_in: set[in
 
 
 def _in_names(names: dict[str, Any], pairs: Pairs) -> None:
-    for key, value in list(names.items()):
-        if id(value) in pairs:
-            names[key] = pairs[id(value)][1]
+    there = list(names.items())
+    for key, value in compress(there, map(pairs.__contains__, map(id, map(itemgetter(1), there)))):
+        names[key] = pairs[id(value)][1]
 
 
 def _in_holder(name: str, value: Any, pairs: Pairs, looked_in: set[int]) -> bool:
