@@ -59,6 +59,19 @@ def _went_on(pid: int) -> bool:
     return bool(line) and b"\0-IS\0" not in line  # it is empty for a moment while a program is replaced
 
 
+def python_but(folder: Path, *named: str) -> str:
+    """A program like `python()`, to be put into that folder, which starts the real Python where one of its arguments
+    is one of these words: a part that is stopped, or one whose imports matter."""
+    if python() == sys.executable:
+        return python()
+    path, text, real = folder / "python", Path(python()).read_text(), sys.executable
+    really = f"if {set(named)!r} & {{*sys.argv}}:\n    os.execv({real!r}, [{real!r}, *sys.argv[1:]])\n"
+    at = text.rindex("main(")
+    path.write_text(text[:at] + really + text[at:])
+    path.chmod(0o700)
+    return str(path)
+
+
 @cache
 def python() -> str:
     """The program, for this test run's worker; its process starts with the first that asks.
