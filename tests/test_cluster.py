@@ -11,8 +11,6 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import wraps
 from importlib.util import find_spec
 from multiprocessing import get_context
@@ -25,33 +23,11 @@ import chaoslab as lab
 from chaoslab.cli import main
 from chaoslab.execution.cluster import OnPool, _lost, cluster
 from chaoslab.execution.workers import Came, WorkerLost, spread
-from chaoslab.worlds.virtual.context import within
+from tests.pool_parts import Stuck, agent, charge, deadly
 
 # Not imported here: it changes how all exceptions of the process are pickled.
 pytestmark = pytest.mark.skipif(find_spec("distributed") is None, reason="needs distributed")
 SCENARIOS = Path(__file__).parent.parent / "examples" / "scenarios"
-
-
-def charge(order: int) -> str:
-    return f"charged {order}"
-
-
-def agent(prompt: str) -> str:
-    for _ in range(2):
-        try:
-            return charge(len(prompt))
-        except (OSError, lab.ToolError):
-            continue
-    return "I could not charge it."
-
-
-def deadly(prompt: str) -> str:
-    try:
-        return charge(len(prompt))
-    except OSError:
-        with within(None):  # as a crash in C: the world would refuse it
-            signal.raise_signal(signal.SIGKILL)
-        raise
 
 
 REFUSED = [lab.inject("refused", "charge", chance=0.2)]
@@ -114,25 +90,6 @@ def test_an_executor_of_ones_own_brings_the_same() -> None:
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool, lab.cluster(pool) as width:
         assert width == 2
         assert told(lab.run_many(agent, "go", trials=20, jobs=2, **OPTIONS)) == alone
-
-
-@dataclass(frozen=True)
-class Stuck:
-    """Work of which one unit never ends."""
-
-    at: int
-
-    def named(self, spec: int) -> str:
-        return f"unit {spec}"
-
-    @contextmanager
-    def opened(self) -> Iterator[Callable[[int], int]]:
-        def do(spec: int) -> int:
-            if spec == self.at:
-                signal.pause()
-            return spec
-
-        yield do
 
 
 @in_a_process_of_its_own

@@ -107,8 +107,12 @@ def test_it_finds_what_a_real_start_finds(folder: Path, how: Mapping[str, Any]) 
 
 
 @pytest.mark.parametrize(
-    "ends", ["", "sys.exit(3)", "sys.exit('said')", "1/0", "os._exit(7)", "os.kill(os.getpid(), 9)", "os.abort()"]
-)
+    "ends",
+    [
+        "", "sys.exit(3)", "sys.exit(-1)", "sys.exit('said')", "1/0", "os._exit(7)", "os.kill(os.getpid(), 9)",
+        "os.abort()", "raise KeyboardInterrupt", "os.close(1)",
+    ],
+)  # fmt: skip
 def test_it_ends_as_a_real_one_ends(folder: Path, ends: str) -> None:
     program(folder, f"import atexit, os, sys\natexit.register(print, 'over')\nprint('begun', end='')\n{ends}")
     real, warmed = both(folder, "-m", "chaoslab")

@@ -4,8 +4,10 @@ equal if these are."""
 from __future__ import annotations
 
 import hashlib
+import os
 import platform
 import re
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -71,13 +73,24 @@ def digest_of(name: str) -> str:
     spec = find_spec(name if name == PACKAGE else f"{PACKAGE}.{name}")
     if spec is None or not spec.submodule_search_locations:
         return ABSENT
-    root = Path(spec.submodule_search_locations[0])
+    root = spec.submodule_search_locations[0]
     found = hashlib.blake2b(digest_size=6)
-    for path in sorted(path for path in root.rglob("*") if path.suffix in (".py", ".json")):
-        place = path.relative_to(root)
-        if place.parts[0] not in PARTS:
-            found.update(place.as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    for place in sorted(_sources(root, ())):
+        with open(os.path.join(root, *place), "rb") as file:
+            found.update("/".join(place).encode() + b"\0" + file.read() + b"\0")
     return found.hexdigest()
+
+
+def _sources(root: str, under: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """The place of each file of code and data, as the names on its way. (Paths took five times as long as reading.)"""
+    with os.scandir(os.path.join(root, *under)) as entries:
+        for entry in entries:
+            place = (*under, entry.name)
+            if entry.is_dir(follow_symlinks=False):
+                if place[0] not in PARTS:
+                    yield from _sources(root, place)
+            elif os.path.splitext(entry.name)[1] in (".py", ".json"):
+                yield place
 
 
 def _version(package: str) -> str:

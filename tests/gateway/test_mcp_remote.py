@@ -34,7 +34,7 @@ uvicorn.Server(uvicorn.Config(app, log_level="error")).run(sockets=[line])
 """
 
 
-@pytest.fixture(params=["json", "events"])
+@pytest.fixture(scope="module", params=["json", "events"])
 def url(request: Any) -> Iterator[str]:
     with subprocess.Popen([sys.executable, "-c", SERVER, request.param], stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None

@@ -27,7 +27,7 @@ LONG_S = 60.0
 
 
 def _embedded() -> Callable[[int], list[str]]:
-    return lambda port: [sys.executable, "-m", "chaoslab", "toxiproxy", "--port", str(port)]
+    return lambda port: command("toxiproxy", "--port", str(port), python=warm.python())
 
 
 def _real() -> Callable[[int], list[str]]:
@@ -59,7 +59,8 @@ class Mortal:
     def kill(self) -> None:
         """With SIGKILL, as by a crash or by the kernel's memory killer."""
         if self.process is not None:
-            self.process.kill()
+            warmly = self.command[0] == warm.python()
+            os.kill(warm.child(self.process.pid) if warmly else self.process.pid, signal.SIGKILL)
             self.process.wait(DEADLINE_S)
 
     def restart(self) -> None:

@@ -17,10 +17,11 @@ EASY = ("What is 17 times 24?", "What is the weather in Oslo?") * 20
 SLOW = ("TOXIC_PROB=1", "TOXICS=latency", "LATENCY_MS=400", "JITTER_MS=0", "ERROR_PROB=0")
 REFUSING = ("TOXIC_PROB=1", "TOXICS=refused", "ERROR_PROB=0", "TOOL_LIMIT=5")
 BEFORE = {
-    "a part starts": ("tools.out", ""),
-    "the manager starts": ("manager.out", "ready"),
-    "the agent starts": ("said.txt", "the lab is up"),
+    "a part starts": ("tools.out", "", ("lab", "model", "tools", "manager", "toxiproxy")),
+    "the manager starts": ("manager.out", "ready", ()),
+    "the agent starts": ("said.txt", "the lab is up", ("agent",)),
 }
+"""What tells that the moment has come, and what is then in the middle of its imports."""
 WITHIN = {
     "a model call": ("info.log", '"kind": "call_started", "target": "model"', SLOW, 1),
     "a tool call on an armed lane": ("manager.log", '"kind": "fault_armed", "target": "c', SLOW, 1),
@@ -31,8 +32,10 @@ WITHIN = {
 
 @pytest.mark.parametrize("moment", BEFORE)
 def test_before_the_run_has_begun(tmp_path: Path, moment: str) -> None:
-    with lab(tmp_path, prompts(tmp_path, EASY), *SLOW) as it:
-        it.until(*BEFORE[moment])
+    file, word, importing = BEFORE[moment]
+    python = warm.python_but(tmp_path, *importing)
+    with lab(tmp_path, prompts(tmp_path, EASY), *SLOW, python=python) as it:
+        it.until(file, word)
         children = it.children()
         it.interrupt()
         assert it.ended() == 130

@@ -5,11 +5,11 @@ matplotlib anew, which takes two to three seconds of CPU.
 a server process that has loaded the libraries and the modules of chaoslab. The server forks a child, and the child goes
 on as Python does. It loads chaoslab anew if it would find another one, or if a file has changed.
 
-A warm start cannot show: the cost of imports, what happens during them or when the libraries are taken apart at the
-end, who is whose parent, a limit set on the process, another hash seed. Tests of these start `sys.executable`. The
-charts that `run` and `lab` leave are pictures of one pixel, unless the environment holds `DRAWN`. A test that kills a
-process, or looks at its session, takes the one that `child` names. The program itself starts the real Python for
-anything but `[-P] -m chaoslab` and `[-P] -c` with three open streams.
+A warm start cannot show: the cost of imports, what happens during them or when modules are taken apart at the end, who
+is whose parent, a limit set on the process, another hash seed. Tests of these start `sys.executable`. The charts that
+`run` and `lab` leave are pictures of one pixel, unless the environment holds `DRAWN`. A test that kills a process, or
+looks at its session, takes the one that `child` names. The program itself starts the real Python for anything but
+`[-P] -m chaoslab` and `[-P] -c` with three open streams.
 """
 
 from __future__ import annotations
@@ -57,6 +57,19 @@ def _went_on(pid: int) -> bool:
     except OSError:
         return False
     return bool(line) and b"\0-IS\0" not in line  # it is empty for a moment while a program is replaced
+
+
+def python_but(folder: Path, *named: str) -> str:
+    """A program like `python()`, to be put into that folder, which starts the real Python where one of its arguments
+    is one of these words: a part that is stopped, or one whose imports matter."""
+    if python() == sys.executable:
+        return python()
+    path, text, real = folder / "python", Path(python()).read_text(), sys.executable
+    really = f"if {set(named)!r} & {{*sys.argv}}:\n    os.execv({real!r}, [{real!r}, *sys.argv[1:]])\n"
+    at = text.rindex("main(")
+    path.write_text(text[:at] + really + text[at:])
+    path.chmod(0o700)
+    return str(path)
 
 
 @cache

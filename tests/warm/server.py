@@ -35,8 +35,6 @@ LIBRARIES = (
 )  # fmt: skip
 LAB = "chaoslab"
 PARTS = (f"{LAB}.agent", f"{LAB}.flask_tools", f"{LAB}.proxy_manager")
-TAKEN_APART = (LAB, "__main__", "builtins", "sys")
-"""Modules that a child takes apart at its end, as Python does with every one."""
 CHARTS = "chaoslab.reports.charts"
 RUNS = ("lab", "run")
 """Commands that leave charts behind, which most of their tests only count."""
@@ -100,16 +98,26 @@ def _try_once() -> None:
     assert threading.active_count() == 1, "who has threads should not fork"
 
 
-def _libraries() -> dict[str, ModuleType]:
-    """The modules whose content outlives a child, since nothing of the lab's is in them."""
-    return {name: module for name, module in sys.modules.items() if name.partition(".")[0] not in TAKEN_APART}
+def _leave(codes: list[int]) -> None:
+    """At a child's end, after all else: only the program itself is taken apart. Python would do it with all that is
+    loaded, which takes longer than many a command. Where there is no code, Python ends the process itself."""
+    if sys.modules["__main__"].__dict__ is not globals():  # the module of -m is gone already
+        vars(sys.modules["__main__"]).clear()
+    gc.collect()
+    with contextlib.suppress(OSError, ValueError):  # Python tells of it, and has a code for it
+        sys.stdout.flush()
+        sys.stderr.flush()
+        for code in codes:
+            os._exit(code & 0xFF)
 
 
-def _forget(modules: dict[str, Any]) -> None:
-    """At a child's end: Python does not take these apart, which would take longer than many a command. They are never
-    collected either, since a frozen cycle holds them."""
-    for name in modules:
-        sys.modules.pop(name, None)
+def _code(ended: BaseException | None) -> list[int]:
+    """The exit code of a program that ended so; none if a signal's number tells of it."""
+    if isinstance(ended, KeyboardInterrupt):
+        return []
+    if isinstance(ended, SystemExit):
+        return [ended.code if isinstance(ended.code, int) else int(ended.code is not None)]
+    return [int(ended is not None)]
 
 
 def _state(file: str) -> tuple[int, int, int]:
@@ -128,19 +136,26 @@ def main(address: str) -> None:
     """Serves at that address. Returns when it is over, in each child too."""
     sys.path.pop(0)  # this folder
     gc.disable()  # there would be a hundred collections of what stays for good
-    forgotten: dict[str, Any] = {}
-    atexit.register(_forget, forgotten)  # the first, so it is done last
+    codes: list[int] = []
+    atexit.register(_leave, codes)  # the first, so it is done last
     for name in LIBRARIES:
         importlib.import_module(name)
     own = Own.loaded()
     _try_once()
-    forgotten.update(_libraries(), itself=forgotten)
     gc.collect()
     gc.freeze()  # else each child would copy the memory of all that, to count references in it
     gc.enable()
     start = served(address)
-    if start is not None:
+    if start is None:
+        return
+    ended: BaseException | None = None
+    try:
         become(start, own)
+    except BaseException as error:
+        ended = error
+        raise
+    finally:
+        codes += _code(ended)
 
 
 def served(address: str) -> Start | None:

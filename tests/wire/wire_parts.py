@@ -20,6 +20,7 @@ from chaoslab.core.pipe import Pipe, Signal, Timed
 from chaoslab.wire.server import serve
 from chaoslab.wire.server.process import loop_factory
 from chaoslab.wire.toxics import Toxic
+from tests import warm
 
 DEADLINE_S = 5.0
 END, RESET = Signal.END, Signal.RESET
@@ -107,7 +108,8 @@ def process(loop: str, *, files: int | None = None) -> Iterator[tuple[str, subpr
     Gives its URL, and the process, whose stderr can be read.
     """
     port = free_port()
-    command = [sys.executable, "-m", "chaoslab", "toxiproxy", "--port", str(port), "--loop", loop]
+    python = warm.python() if files is None else sys.executable
+    command = [python, "-m", "chaoslab", "toxiproxy", "--port", str(port), "--loop", loop]
     if files is not None:
         command = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh", *command]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:

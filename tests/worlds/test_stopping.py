@@ -20,16 +20,23 @@ from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.wire.control import Control
 from chaoslab.worlds.stopping import Stopper
-from tests.cli_parts import chaoslab, free_base, prompts
+from tests import warm
+from tests.cli_parts import chaoslab, command, environment, free_base, prompts
 from tests.seams.lab_parts import NOW, eventually
 
 ASKED = ("What is 17 times 24?",) * 2 + ("What is the weather in Oslo?", "Tell Carla that the review is in room 204.")
 FAULTS = "service_down@calculator:1,service_paused@weather:1,crash_after_effect@messaging:1"
+STOPPED = ("calculator", "weather", "messaging")
+"""Real processes: a signal to a warm start's number would leave the process itself alone, or reach it later."""
 
 
 def test_the_callers_of_a_stopped_process_meet_it_and_the_next_prompt_finds_it_back(tmp_path: Path) -> None:
     settings = (f"BASE_PORT={free_base()}", f"FAULTS={FAULTS}", "TOXIC_PROB=0", "ERROR_PROB=0")
-    ended = chaoslab(tmp_path, "lab", *settings, prompts(tmp_path, ASKED), really=True)
+    python = warm.python_but(tmp_path, *STOPPED)
+    ended = subprocess.run(
+        command("lab", *settings, prompts(tmp_path, ASKED), python=python),
+        cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
     assert (ended.returncode, ended.stderr) == (0, "")
     assert "Failures that nobody injected: none" in ended.stdout
     assert "invalid" not in ended.stdout
