@@ -22,7 +22,8 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple, TextIO
 
@@ -35,8 +36,8 @@ LIBRARIES = (
 )  # fmt: skip
 LAB = "chaoslab"
 PARTS = (f"{LAB}.agent", f"{LAB}.flask_tools", f"{LAB}.proxy_manager")
-TAKEN_APART = (LAB, "__main__", "builtins", "sys")
-"""Modules that a child takes apart at its end, as Python does with every one."""
+LEFT = {"__main__", "builtins", "sys"}
+"""Modules that Python itself needs up to its end."""
 CHARTS = "chaoslab.reports.charts"
 RUNS = ("lab", "run")
 """Commands that leave charts behind, which most of their tests only count."""
@@ -47,8 +48,8 @@ BLANK = bytes.fromhex(
     "0000000a49444154789c63f80f0001010100b138f6140000000049454e44ae426082"
 )
 """A PNG of one pixel."""
-AT_START = "chaoslab.wire.server.metrics"
-"""Notes when the process began, so each start executes it anew. No other module of the lab looks around as it loads."""
+AT_START = ("chaoslab.wire.server.metrics", "STARTED_S")
+"""The module that notes when the process began, and where. No other module of the lab looks around as it loads."""
 
 
 class Own(NamedTuple):
@@ -73,12 +74,16 @@ class Own(NamedTuple):
 
     def kept(self) -> None:
         """In a child: its modules too, unless it would find others, or a file has changed meanwhile."""
-        for name in self.modules:
-            sys.modules.pop(name)
+        package = sys.modules.pop(LAB)
         found = importlib.util.find_spec(LAB)
         if found is not None and found.origin == self.origin and self._unchanged():
-            sys.modules.update(self.modules)
-            importlib.reload(self.modules[AT_START])
+            sys.modules[LAB] = package
+            module, name = AT_START
+            assert hasattr(self.modules[module], name)
+            setattr(self.modules[module], name, time.time())
+            return
+        for other in self.modules.keys() - {LAB}:
+            sys.modules.pop(other)
 
     def _unchanged(self) -> bool:
         try:
@@ -100,16 +105,23 @@ def _try_once() -> None:
     assert threading.active_count() == 1, "who has threads should not fork"
 
 
-def _libraries() -> dict[str, ModuleType]:
-    """The modules whose content outlives a child, since nothing of the lab's is in them."""
-    return {name: module for name, module in sys.modules.items() if name.partition(".")[0] not in TAKEN_APART}
-
-
-def _forget(modules: dict[str, Any]) -> None:
-    """At a child's end: Python does not take these apart, which would take longer than many a command. They are never
-    collected either, since a frozen cycle holds them."""
-    for name in modules:
-        sys.modules.pop(name, None)
+def _over(kept: Mapping[str, ModuleType], codes: Sequence[int]) -> None:
+    """The last that a child does before Python takes the modules apart, which takes longer than many a command: it
+    takes its own apart, and ends with its code, if that is known. Else Python does it without those that were kept."""
+    if not codes:
+        for name in kept.keys() - LEFT:
+            sys.modules.pop(name, None)
+        return
+    for name in [name for name, module in sys.modules.items() if kept.get(name) is not module]:
+        sys.modules.pop(name)
+    gc.collect()
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None and not stream.closed:
+                stream.flush()
+    except Exception:  # noqa: BLE001 - Python says it, and has a code for it
+        return
+    os._exit(codes[0])
 
 
 def _state(file: str) -> tuple[int, int, int]:
@@ -128,19 +140,28 @@ def main(address: str) -> None:
     """Serves at that address. Returns when it is over, in each child too."""
     sys.path.pop(0)  # this folder
     gc.disable()  # there would be a hundred collections of what stays for good
-    forgotten: dict[str, Any] = {}
-    atexit.register(_forget, forgotten)  # the first, so it is done last
+    kept: dict[str, Any] = {}
+    codes: list[int] = []
+    atexit.register(_over, kept, codes)  # the first, so it is done last
     for name in LIBRARIES:
         importlib.import_module(name)
     own = Own.loaded()
     _try_once()
-    forgotten.update(_libraries(), itself=forgotten)
+    kept.update(sys.modules, itself=kept)  # a cycle, which is never collected as it is frozen
+    sys.path_importer_cache.clear()
+    importlib.invalidate_caches()
     gc.collect()
     gc.freeze()  # else each child would copy the memory of all that, to count references in it
     gc.enable()
     start = served(address)
     if start is not None:
-        become(start, own)
+        try:
+            become(start, own)
+        except SystemExit as ended:
+            if ended.code is None or (isinstance(ended.code, int) and 0 <= ended.code < 256):
+                codes.append(ended.code or 0)
+            raise
+        codes.append(0)
 
 
 def served(address: str) -> Start | None:
@@ -263,8 +284,6 @@ def become(start: Start, own: Own) -> None:
     sys.argv = ["-m" if program is None else "-c", *asked["arguments"]]
     if not asked["safe"]:
         sys.path.insert(0, os.getcwd() if program is None else "")
-    sys.path_importer_cache.clear()
-    importlib.invalidate_caches()
     own.kept()
     if program is not None:
         sys.modules["__main__"] = ModuleType("__main__")
