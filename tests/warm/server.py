@@ -93,15 +93,23 @@ class Own(NamedTuple):
 
 
 def _try_once() -> None:
-    """One trial in virtual time: what the lab and its libraries find out once a process takes longer than a trial."""
+    """One trial in virtual time, a line of a log that is read, and the templates of pages: what the lab and its
+    libraries find out once a process takes longer than a trial."""
+    from jinja2 import Environment
+
     from chaoslab.agent import prompts
     from chaoslab.config.settings import Settings
     from chaoslab.execution.spec import TrialSpec
     from chaoslab.lab.launch import spec_of
+    from chaoslab.record.lines import parse_line
+    from chaoslab.reports.formats import html
 
     spec = spec_of(Settings().override({"WORLD": "virtual"}), prompts.load(prompts.FILE)[:1])
     with spec.opened() as trial:
         trial(TrialSpec(0))
+    parse_line(b"{}")
+    for template in ("base.html", "page.html", "changes.html"):
+        html._templates(Environment).get_template(template)
     assert threading.active_count() == 1, "who has threads should not fork"
 
 
@@ -152,6 +160,7 @@ def main(address: str) -> None:
     importlib.invalidate_caches()
     gc.collect()
     gc.freeze()  # else each child would copy the memory of all that, to count references in it
+    own.modules[f"{LAB}.base.garbage"].frozen()  # it counts them all, once
     gc.enable()
     start = served(address)
     if start is not None:
