@@ -86,14 +86,20 @@ def lab(ran: dict[str, Ran]) -> Path:
 
 @pytest.fixture(scope="module")
 def once(lab: Path) -> Callable[[str], subprocess.CompletedProcess[str]]:
-    """Runs a command in that folder, the first time that it is asked for."""
+    """Runs a command in that folder, the first time that it is asked for; charts.py without arguments with a start of
+    Python itself."""
 
     @cache
     def ended(line: str) -> subprocess.CompletedProcess[str]:
-        words = shlex.split(line.replace(" charts.py", f" {ROOT / 'charts.py'}"))
-        program = {"python": [sys.executable], "chaoslab": command(python=warm.python())}[Path(words[0]).name]
+        program, *words = shlex.split(line)
+        start = command(python=warm.python())
+        if Path(program).name == "python":
+            start = [sys.executable]
+            words = [str(ROOT / word) if word == "charts.py" else word for word in words]
+            if words[1:] and words[0] != "-c":
+                start = [warm.python(), "-c", f"import runpy\nrunpy.run_path({words.pop(0)!r}, run_name='__main__')"]
         return subprocess.run(
-            [*program, *words[1:]], cwd=lab, env=environment(), capture_output=True, text=True, timeout=60, check=False
+            [*start, *words], cwd=lab, env=environment(), capture_output=True, text=True, timeout=60, check=False
         )
 
     return ended

@@ -51,13 +51,13 @@ sys.path[:0] = [{folder!r}, {server!r}]
 from server import Own
 own = Own.loaded()
 file = Path(own.modules["chaoslab.part"].__file__)
-began = own.modules["chaoslab.wire.server.metrics"].began
+own.modules["chaoslab.wire.server.metrics"].STARTED_S = 0.0
 {then}
 own.kept()
 import chaoslab.part
 print(chaoslab.part is own.modules["chaoslab.part"])
 import chaoslab.wire.server.metrics as metrics
-assert metrics.began is not began
+assert metrics.STARTED_S > 0.0
 """
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
@@ -109,14 +109,38 @@ def test_it_finds_what_a_real_start_finds(folder: Path, how: Mapping[str, Any]) 
 @pytest.mark.parametrize(
     "ends",
     [
-        "", "sys.exit(3)", "sys.exit(-1)", "sys.exit('said')", "1/0", "os._exit(7)", "os.kill(os.getpid(), 9)",
-        "os.abort()", "raise KeyboardInterrupt", "os.close(1)",
+        "", "sys.exit(3)", "sys.exit()", "sys.exit(256)", "sys.exit('said')", "1/0", "os._exit(7)",
+        "os.kill(os.getpid(), 9)", "os.abort()", "os.dup2(os.open('/dev/full', os.O_WRONLY), 1)", "sys.stdout = None",
     ],
 )  # fmt: skip
 def test_it_ends_as_a_real_one_ends(folder: Path, ends: str) -> None:
     program(folder, f"import atexit, os, sys\natexit.register(print, 'over')\nprint('begun', end='')\n{ends}")
     real, warmed = both(folder, "-m", "chaoslab")
     assert (real.returncode, real.stdout, real.stderr[-20:]) == (warmed.returncode, warmed.stdout, warmed.stderr[-20:])
+
+
+UNDONE = """
+class Thing:
+    def __del__(self):
+        print(self.name, type(helper))
+
+def helper():
+    return thing, turned
+
+thing, turned = Thing(), Thing()
+thing.name, turned.name = "kept", "in a circle"
+turned.itself = turned
+"""
+
+
+@pytest.mark.parametrize("ends", ["", "raise SystemExit(3)", "raise SystemExit('said')"])
+def test_what_a_start_has_made_is_undone_at_its_end(folder: Path, ends: str) -> None:
+    (folder / "mine.py").write_text(UNDONE)
+    for own in (UNDONE, "import mine"):
+        real, warmed = both(folder, "-c", f"{own}\n{ends}")
+        assert real.stdout.count("\n") == 2
+        assert sorted(real.stdout.splitlines()) == sorted(warmed.stdout.splitlines())
+        assert (real.returncode, real.stderr) == (warmed.returncode, warmed.stderr)
 
 
 def test_where_the_folder_is_not_looked_into_the_labs_own_is_found(folder: Path) -> None:
@@ -168,7 +192,7 @@ def test_a_start_keeps_the_labs_modules_only_as_long_as_it_would_load_the_same(
         for package in (server, server.parent, server.parents[1]):
             (package / "__init__.py").touch()
         (folder / name / "part.py").touch()
-        (server / "metrics.py").write_text("began = object()")
+        (server / "metrics.py").write_text("STARTED_S = 1.0")
     text = KEPT.format(folder=str(folder), server=str(warm.HERE), then=then)
     ended = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
     assert (ended.stdout, ended.stderr) == (f"{kept}\n", "")

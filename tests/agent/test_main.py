@@ -53,9 +53,17 @@ def lab(folder: Path, base: int) -> Iterator[Local]:
         yield world
 
 
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
+    """One for the tests that leave it whole: each has a run of its own, the latest."""
+    with lab(tmp_path_factory.mktemp("up"), free_base()) as world:
+        yield world
+
+
 def agent(world: Local, *more: str, really: bool = False) -> subprocess.Popen[str]:
     """`really`: with a start of Python itself, whose imports go on while the run begins."""
     places = ("--logs", str(world.logs), "--state", str(world.state))
+    (world.logs / "latest").unlink(missing_ok=True)
     return subprocess.Popen(
         command("agent", *places, *more, python=sys.executable if really else warm.python()),
         stdout=subprocess.PIPE,
@@ -71,10 +79,11 @@ def many_prompts(folder: Path, count: int) -> Path:
     return path
 
 
-def rows(world: Local) -> list[tuple[str, str]]:
+def state_of(world: Local) -> str:
+    """The state in which the latest run was left."""
     with contextlib.closing(sqlite3.connect(world.state)) as db:
-        runs: list[tuple[str, str]] = db.execute("SELECT run, state FROM runs").fetchall()
-        return runs
+        runs: dict[str, str] = dict(db.execute("SELECT run, state FROM runs").fetchall())
+        return runs[(world.logs / "latest").resolve().name]
 
 
 @pytest.mark.parametrize("part", ["manager", "toxiproxy"])
@@ -101,7 +110,7 @@ def test_a_lab_that_breaks_ends_the_run_with_a_code_of_its_own(tmp_path: Path, b
         assert finished is not None
         assert finished.reason == "lab_down"
         assert finished.processed < finished.received
-        assert [state for _, state in rows(world)] == ["over"]
+        assert state_of(world) == "over"
 
 
 class Leaping(SystemClock):
@@ -179,75 +188,72 @@ def test_lanes_that_cannot_be_made_end_the_run_before_it_begins(tmp_path: Path) 
         assert state == "over"
 
 
-def test_a_service_is_called_where_the_configuration_says(tmp_path: Path, base: int) -> None:
+def test_a_service_is_called_where_the_configuration_says(tmp_path: Path, up: Local) -> None:
     answer = said({"expression": "17 * 24", "result": 9, "text": "9"})
-    with site(lambda _: answer) as other, lab(tmp_path, base) as world:
+    with site(lambda _: answer) as other:
         config = tmp_path / "config.json"
         config.write_text(json.dumps({"services": {"calculator": {"url": other.url}}}))
         one = ("--prompts", str(many_prompts(tmp_path, 1)), "TOXIC_PROB=0")
-        process = agent(world, *one, "--config", str(config))
+        process = agent(up, *one, "--config", str(config))
         words = process.communicate(timeout=LONG_S)
         assert process.returncode == 0, words
         (heard,) = other.heard
         assert (heard.method, heard.path, heard.headers["host"]) == ("POST", "/calculate", other.address)
-        (finished,) = [event for _, event in History.read(world.logs / "latest").of(events.PromptFinished)]
+        (finished,) = [event for _, event in History.read(up.logs / "latest").of(events.PromptFinished)]
         assert "9" in finished.answer
         assert "408" not in finished.answer
 
 
-def test_a_run_from_start_to_end(tmp_path: Path, base: int) -> None:
-    with lab(tmp_path, base) as world:
-        process = agent(world, "--prompts", str(many_prompts(tmp_path, 3)), "TOXIC_PROB=0.5", "SEED=3")
-        words = process.communicate(timeout=LONG_S)
-        assert process.returncode == 0, words
-        history = History.read(world.logs / "latest")
-        answers = [event.answer for _, event in history.of(events.PromptFinished)]
-        assert [n in answer for n, answer in zip(("408", "432", "456"), answers, strict=True)] == [True] * 3
-        armed = [event for _, event in history.of(events.FaultArmed)]
-        assert armed
-        assert len(list(history.of(events.FaultHealed))) == len(armed)
-        started = history.first(events.RunStarted)
-        assert started is not None
-        assert (started.seed, started.now, started.settings["TOXIC_PROB"]) == (3, NOW, 0.5)
-        assert [state for _, state in rows(world)] == ["over"]
+def test_a_run_from_start_to_end(tmp_path: Path, up: Local) -> None:
+    process = agent(up, "--prompts", str(many_prompts(tmp_path, 3)), "TOXIC_PROB=0.5", "SEED=3")
+    words = process.communicate(timeout=LONG_S)
+    assert process.returncode == 0, words
+    history = History.read(up.logs / "latest")
+    answers = [event.answer for _, event in history.of(events.PromptFinished)]
+    assert [n in answer for n, answer in zip(("408", "432", "456"), answers, strict=True)] == [True] * 3
+    armed = [event for _, event in history.of(events.FaultArmed)]
+    assert armed
+    assert len(list(history.of(events.FaultHealed))) == len(armed)
+    started = history.first(events.RunStarted)
+    assert started is not None
+    assert (started.seed, started.now, started.settings["TOXIC_PROB"]) == (3, NOW, 0.5)
+    assert state_of(up) == "over"
 
 
-def test_an_interrupted_run_writes_down_what_it_has(tmp_path: Path, base: int) -> None:
-    with lab(tmp_path, base) as world:
-        process = agent(world, "--prompts", str(many_prompts(tmp_path, 2000)))
-        log = world.logs / "latest" / "info.log"
-        eventually(
-            lambda: process.poll() is not None or (log.exists() and log.read_text().count("prompt_finished") > 3),
-            within_s=LONG_S,
-        )
-        process.send_signal(signal.SIGINT)
-        words = process.communicate(timeout=LONG_S)[1]
-        assert (process.returncode, words) == (130, "")
-        finished = History.read(world.logs / "latest").first(events.RunFinished)
-        assert finished is not None
-        assert finished.reason == "interrupted"
-        assert 0 < finished.processed < finished.received
+def test_an_interrupted_run_writes_down_what_it_has(tmp_path: Path, up: Local) -> None:
+    process = agent(up, "--prompts", str(many_prompts(tmp_path, 2000)))
+    log = up.logs / "latest" / "info.log"
+    eventually(
+        lambda: process.poll() is not None or (log.exists() and log.read_text().count("prompt_finished") > 3),
+        within_s=LONG_S,
+    )
+    process.send_signal(signal.SIGINT)
+    words = process.communicate(timeout=LONG_S)[1]
+    assert (process.returncode, words) == (130, "")
+    finished = History.read(up.logs / "latest").first(events.RunFinished)
+    assert finished is not None
+    assert finished.reason == "interrupted"
+    assert 0 < finished.processed < finished.received
 
 
 @pytest.mark.parametrize("numbers", [(signal.SIGTERM,), (signal.SIGINT, signal.SIGTERM, signal.SIGINT)])
 def test_a_run_that_was_begun_is_ended_however_soon_it_is_interrupted(
-    tmp_path: Path, base: int, numbers: tuple[signal.Signals, ...]
+    tmp_path: Path, up: Local, numbers: tuple[signal.Signals, ...]
 ) -> None:
-    with lab(tmp_path, base) as world:
-        process = agent(world, "--prompts", str(many_prompts(tmp_path, 2000)), really=True)
-        log = world.logs / "latest" / "info.log"
-        eventually(
-            lambda: process.poll() is not None or (log.exists() and "run_started" in log.read_text()), within_s=LONG_S
-        )
-        assert process.poll() is None, process.communicate()[1]
-        for number in numbers:
-            process.send_signal(number)
-        words = process.communicate(timeout=LONG_S)[1]
-        assert (process.returncode, words) == (130, "")
-        finished = History.read(world.logs / "latest").first(events.RunFinished)
-        assert finished is not None
-        assert finished.reason == "interrupted"
-        assert [state for _, state in rows(world)] == ["over"]
+    process = agent(up, "--prompts", str(many_prompts(tmp_path, 2000)), really=True)
+    log = up.logs / "latest" / "info.log"
+    eventually(
+        lambda: process.poll() is not None or (log.exists() and "run_started" in log.read_text()), within_s=LONG_S
+    )
+    assert process.poll() is None, process.communicate()[1]
+    for number in numbers:
+        process.send_signal(number)
+    words = process.communicate(timeout=LONG_S)[1]
+    assert (process.returncode, words) == (130, "")
+    finished = History.read(up.logs / "latest").first(events.RunFinished)
+    assert finished is not None
+    assert finished.reason == "interrupted"
+    assert state_of(up) == "over"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

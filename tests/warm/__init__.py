@@ -5,11 +5,11 @@ matplotlib anew, which takes two to three seconds of CPU.
 a server process that has loaded the libraries and the modules of chaoslab. The server forks a child, and the child goes
 on as Python does. It loads chaoslab anew if it would find another one, or if a file has changed.
 
-A warm start cannot show: the cost of imports, what happens during them or when modules are taken apart at the end, who
-is whose parent, a limit set on the process, another hash seed. Tests of these start `sys.executable`. The charts that
-`run` and `lab` leave are pictures of one pixel, unless the environment holds `DRAWN`. A test that kills a process, or
-looks at its session, takes the one that `child` names. The program itself starts the real Python for anything but
-`[-P] -m chaoslab` and `[-P] -c` with three open streams.
+A warm start cannot show: the cost of imports, what happens during them or when the libraries and the lab's modules are
+taken apart at the end, who is whose parent, a limit set on the process, another hash seed. Tests of these start
+`sys.executable`. The charts that `run` and `lab` leave are pictures of one pixel, unless the environment holds `DRAWN`.
+A test that kills a process, or looks at its session, takes the one that `child` names. The program itself starts the
+real Python for anything but `[-P] -m chaoslab` and `[-P] -c` with three open streams.
 """
 
 from __future__ import annotations

@@ -22,7 +22,8 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple, TextIO
 
@@ -35,6 +36,8 @@ LIBRARIES = (
 )  # fmt: skip
 LAB = "chaoslab"
 PARTS = (f"{LAB}.agent", f"{LAB}.flask_tools", f"{LAB}.proxy_manager")
+LEFT = {"__main__", "builtins", "sys"}
+"""Modules that Python itself needs up to its end."""
 CHARTS = "chaoslab.reports.charts"
 RUNS = ("lab", "run")
 """Commands that leave charts behind, which most of their tests only count."""
@@ -45,8 +48,8 @@ BLANK = bytes.fromhex(
     "0000000a49444154789c63f80f0001010100b138f6140000000049454e44ae426082"
 )
 """A PNG of one pixel."""
-AT_START = "chaoslab.wire.server.metrics"
-"""Notes when the process began, so each start executes it anew. No other module of the lab looks around as it loads."""
+AT_START = ("chaoslab.wire.server.metrics", "STARTED_S")
+"""The module that notes when the process began, and where. No other module of the lab looks around as it loads."""
 
 
 class Own(NamedTuple):
@@ -71,12 +74,16 @@ class Own(NamedTuple):
 
     def kept(self) -> None:
         """In a child: its modules too, unless it would find others, or a file has changed meanwhile."""
-        for name in self.modules:
-            sys.modules.pop(name)
+        package = sys.modules.pop(LAB)
         found = importlib.util.find_spec(LAB)
         if found is not None and found.origin == self.origin and self._unchanged():
-            sys.modules.update(self.modules)
-            importlib.reload(self.modules[AT_START])
+            sys.modules[LAB] = package
+            module, name = AT_START
+            assert hasattr(self.modules[module], name)
+            setattr(self.modules[module], name, time.time())
+            return
+        for other in self.modules.keys() - {LAB}:
+            sys.modules.pop(other)
 
     def _unchanged(self) -> bool:
         try:
@@ -86,38 +93,43 @@ class Own(NamedTuple):
 
 
 def _try_once() -> None:
-    """One trial in virtual time: what the lab and its libraries find out once a process takes longer than a trial."""
+    """One trial in virtual time, a line of a log that is read, and the templates of pages: what the lab and its
+    libraries find out once a process takes longer than a trial."""
+    from jinja2 import Environment
+
     from chaoslab.agent import prompts
     from chaoslab.config.settings import Settings
     from chaoslab.execution.spec import TrialSpec
     from chaoslab.lab.launch import spec_of
+    from chaoslab.record.lines import parse_line
+    from chaoslab.reports.formats import html
 
     spec = spec_of(Settings().override({"WORLD": "virtual"}), prompts.load(prompts.FILE)[:1])
     with spec.opened() as trial:
         trial(TrialSpec(0))
+    parse_line(b"{}")
+    for template in ("base.html", "page.html", "changes.html"):
+        html._templates(Environment).get_template(template)
     assert threading.active_count() == 1, "who has threads should not fork"
 
 
-def _leave(codes: list[int]) -> None:
-    """At a child's end, after all else: only the program itself is taken apart. Python would do it with all that is
-    loaded, which takes longer than many a command. Where there is no code, Python ends the process itself."""
-    if sys.modules["__main__"].__dict__ is not globals():  # the module of -m is gone already
-        vars(sys.modules["__main__"]).clear()
+def _over(kept: Mapping[str, ModuleType], codes: Sequence[int]) -> None:
+    """The last that a child does before Python takes the modules apart, which takes longer than many a command: it
+    takes its own apart, and ends with its code, if that is known. Else Python does it without those that were kept."""
+    if not codes:
+        for name in kept.keys() - LEFT:
+            sys.modules.pop(name, None)
+        return
+    for name in [name for name, module in sys.modules.items() if kept.get(name) is not module]:
+        sys.modules.pop(name)
     gc.collect()
-    with contextlib.suppress(OSError, ValueError):  # Python tells of it, and has a code for it
-        sys.stdout.flush()
-        sys.stderr.flush()
-        for code in codes:
-            os._exit(code & 0xFF)
-
-
-def _code(ended: BaseException | None) -> list[int]:
-    """The exit code of a program that ended so; none if a signal's number tells of it."""
-    if isinstance(ended, KeyboardInterrupt):
-        return []
-    if isinstance(ended, SystemExit):
-        return [ended.code if isinstance(ended.code, int) else int(ended.code is not None)]
-    return [int(ended is not None)]
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None and not stream.closed:
+                stream.flush()
+    except Exception:  # noqa: BLE001 - Python says it, and has a code for it
+        return
+    os._exit(codes[0])
 
 
 def _state(file: str) -> tuple[int, int, int]:
@@ -136,26 +148,29 @@ def main(address: str) -> None:
     """Serves at that address. Returns when it is over, in each child too."""
     sys.path.pop(0)  # this folder
     gc.disable()  # there would be a hundred collections of what stays for good
+    kept: dict[str, Any] = {}
     codes: list[int] = []
-    atexit.register(_leave, codes)  # the first, so it is done last
+    atexit.register(_over, kept, codes)  # the first, so it is done last
     for name in LIBRARIES:
         importlib.import_module(name)
     own = Own.loaded()
     _try_once()
+    kept.update(sys.modules, itself=kept)  # a cycle, which is never collected as it is frozen
+    sys.path_importer_cache.clear()
+    importlib.invalidate_caches()
     gc.collect()
     gc.freeze()  # else each child would copy the memory of all that, to count references in it
+    own.modules[f"{LAB}.base.garbage"].frozen()  # it counts them all, once
     gc.enable()
     start = served(address)
-    if start is None:
-        return
-    ended: BaseException | None = None
-    try:
-        become(start, own)
-    except BaseException as error:
-        ended = error
-        raise
-    finally:
-        codes += _code(ended)
+    if start is not None:
+        try:
+            become(start, own)
+        except SystemExit as ended:
+            if ended.code is None or (isinstance(ended.code, int) and 0 <= ended.code < 256):
+                codes.append(ended.code or 0)
+            raise
+        codes.append(0)
 
 
 def served(address: str) -> Start | None:
@@ -278,8 +293,6 @@ def become(start: Start, own: Own) -> None:
     sys.argv = ["-m" if program is None else "-c", *asked["arguments"]]
     if not asked["safe"]:
         sys.path.insert(0, os.getcwd() if program is None else "")
-    sys.path_importer_cache.clear()
-    importlib.invalidate_caches()
     own.kept()
     if program is not None:
         sys.modules["__main__"] = ModuleType("__main__")
