@@ -7,7 +7,6 @@ import hashlib
 import os
 import platform
 import re
-from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -83,18 +82,6 @@ def digest_of(name: str) -> str:
         with open(path, "rb") as file:
             found.update("/".join(parts).encode() + b"\0" + file.read() + b"\0")
     return found.hexdigest()
-
-
-def _sources(root: str, under: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """The place of each file of code and data, as the names on its way. (Paths took five times as long as reading.)"""
-    with os.scandir(os.path.join(root, *under)) as entries:
-        for entry in entries:
-            place = (*under, entry.name)
-            if entry.is_dir(follow_symlinks=False):
-                if place[0] not in PARTS:
-                    yield from _sources(root, place)
-            elif os.path.splitext(entry.name)[1] in (".py", ".json"):
-                yield place
 
 
 def _version(package: str) -> str:
