@@ -110,7 +110,8 @@ def test_it_finds_what_a_real_start_finds(folder: Path, how: Mapping[str, Any]) 
     "ends",
     [
         "", "sys.exit(3)", "sys.exit()", "sys.exit(-1)", "sys.exit(256)", "sys.exit('said')", "1/0", "os._exit(7)",
-        "raise KeyboardInterrupt", "os.kill(os.getpid(), 9)", "os.abort()", "os.dup2(os.open('/dev/full', os.O_WRONLY), 1)", "sys.stdout = None",
+        "raise KeyboardInterrupt", "os.kill(os.getpid(), 9)", "os.abort()",
+        "os.dup2(os.open('/dev/full', os.O_WRONLY), 1)", "sys.stdout = None",
     ],
 )  # fmt: skip
 def test_it_ends_as_a_real_one_ends(folder: Path, ends: str) -> None:
