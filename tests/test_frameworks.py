@@ -37,7 +37,7 @@ def tried() -> dict[str, Any]:
 
 @pytest.fixture
 def matrix(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """What the command says that runs no trial."""
+    """The words of a command that runs no trial."""
 
     def said(*arguments: str) -> str:
         monkeypatch.setattr(sys, "argv", ["matrix.py", *arguments])

@@ -349,7 +349,8 @@ def _in_handshake(error: httpx.ConnectError) -> str:
     certificate."""
     cause: BaseException | None = error
     while cause is not None:
-        if isinstance(cause, ssl.SSLEOFError | anyio.EndOfStream):
+        # Python 3.11.2 has the second for an end in the middle of it too.
+        if isinstance(cause, ssl.SSLEOFError | ssl.SSLZeroReturnError | anyio.EndOfStream):
             return "closed"
         if isinstance(cause, ssl.SSLCertVerificationError):
             return "untrusted"

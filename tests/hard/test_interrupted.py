@@ -21,7 +21,7 @@ BEFORE = {
     "the manager starts": ("manager.out", "ready", ()),
     "the agent starts": ("said.txt", "the lab is up", ("agent",)),
 }
-"""What tells that the moment has come, and what is then in the middle of its imports."""
+"""The word that tells of the moment, and the part that is then in the middle of its imports."""
 WITHIN = {
     "a model call": ("info.log", '"kind": "call_started", "target": "model"', SLOW, 1),
     "a tool call on an armed lane": ("manager.log", '"kind": "fault_armed", "target": "c', SLOW, 1),
