@@ -1,7 +1,6 @@
 """`chaoslab ui`: pages over runs, on loopback."""
 
 import argparse
-import asyncio
 import os
 import secrets
 import subprocess
@@ -49,6 +48,7 @@ def beside(logs: Path, to: TextIO) -> Iterator[None]:
 
 
 def run(options: argparse.Namespace) -> int:
+    import asyncio  # --help of all commands reads this file
 
     from chaoslab.surfaces.ui.reader import Reader
     from chaoslab.surfaces.ui.server import DOOR, bound, serve
