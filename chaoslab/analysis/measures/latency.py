@@ -78,8 +78,9 @@ def latency(durations_s: Quantiles) -> Latency | None:
 
 
 def every_attempt(history: History) -> list[Attempt]:
-    """The attempts in the order in which they ended. Those that the lab disturbed and those that were given up are left
-    out, since their durations are not the target's."""
+    """The attempts in the order in which they ended, also those that never left the seam and those without a known
+    duration. Those that the lab disturbed and those that were given up are left out, since their durations are not the
+    target's."""
     return _attempts(_ends(history), _faults(history))
 
 
