@@ -36,7 +36,10 @@ from chaoslab.wire.fault_lifecycle import REFUSED
 from chaoslab.wire.lanes import Health
 from chaoslab.wire.left_alone import LeftAlone
 
-BUSY_POLL_S, IDLE_POLL_S, IDLE_AFTER_S = 0.001, 0.01, 2.0
+BUSY_POLL_S, IDLE_POLL_S = 0.001, 0.01
+IDLE_SHARE = 0.02
+"""The time between two looks at the state, as a share of the time since it last held something to do: so a call waits
+little after its like, and a manager costs little while calls are slow. BUSY_POLL_S at least, IDLE_POLL_S at most."""
 EXPIRE_POLL_S = 0.5
 SLOW_S = 0.5
 """The wait for Toxiproxy's answer after which `health` reports that the lab is recovering."""
@@ -157,7 +160,7 @@ class Manager:
                         control.check_place()
                         self._expire()
                         self._close_ended(control)
-                    self._clock.sleep(IDLE_POLL_S if now_s - busy_s > IDLE_AFTER_S else BUSY_POLL_S)
+                    self._clock.sleep(min(max((now_s - busy_s) * IDLE_SHARE, BUSY_POLL_S), IDLE_POLL_S))
         finally:
             for run in tuple(self._runs):
                 self._close(run)

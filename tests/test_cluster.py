@@ -144,39 +144,44 @@ def test_a_cluster_without_workers_is_given_up(monkeypatch: pytest.MonkeyPatch) 
         list(lab.run_many(agent, "go", trials=5, jobs=2, **OPTIONS))
 
 
+ELSEWHERE = """
+import asyncio, distributed
+
+async def serve():
+    async with distributed.Scheduler(host="127.0.0.1", port=0, dashboard=False) as hub:
+        async with distributed.Worker(hub.address, host="127.0.0.1", nthreads=1, dashboard=False):
+            print(hub.address, flush=True)
+            await hub.finished()
+
+asyncio.run(serve())
+"""
+
+
 @pytest.fixture
 def scheduler() -> Iterator[str]:
-    """The address of a scheduler with one worker, as their commands start them; both end with the test."""
-    dask = [sys.executable, "-m", "dask"]
-    hub = subprocess.Popen(
-        [*dask, "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"], stderr=subprocess.PIPE, text=True
+    """The address of a scheduler with one worker, in a process that knows no folder of the tests."""
+    served = subprocess.Popen(
+        [sys.executable, "-c", ELSEWHERE], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd="/"
     )
-    assert hub.stderr is not None
-    address = next(line.split()[-1] for line in hub.stderr if "Scheduler at:" in line)
-    worker = subprocess.Popen(
-        [*dask, "worker", address, "--host", "127.0.0.1", "--nthreads", "1", "--no-nanny", "--no-dashboard"],
-        stderr=subprocess.DEVNULL,
-        cwd="/",
-    )
-    yield address
-    for process in (worker, hub):
-        process.terminate()
-        process.wait()
-    hub.stderr.close()
+    assert served.stdout is not None
+    with served.stdout:
+        yield served.stdout.readline().strip()
+        served.terminate()
+        served.wait()
 
 
 @in_a_process_of_its_own
-def test_workers_elsewhere_are_sent_the_agent(
+def test_workers_elsewhere_are_sent_the_agent_and_where_there_are_none_is_one_line(
     scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from distributed import Client
-
+    words = ["test", str(SCENARIOS / "paid_twice.chaos.yaml"), "--no-logs", "--cluster", "nowhere"]
+    assert main(words) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("no cluster answers at nowhere (")
     for name in ("paid_twice.chaos.yaml", "paid_twice.py", "shop.py"):
         shutil.copy(SCENARIOS / name, tmp_path / name)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    with Client(scheduler) as waiting:  # type: ignore[no-untyped-call]
-        waiting.wait_for_workers(1, timeout=120)
     assert main(["test", "paid_twice.chaos.yaml", "-n", "20", "--logs", "there", "--cluster", scheduler]) == 0
     assert "sent 2 Python files of " in capsys.readouterr().err
     assert main(["test", "paid_twice.chaos.yaml", "-n", "20", "--logs", "here"]) == 0
@@ -191,11 +196,3 @@ def test_workers_elsewhere_are_sent_the_agent(
     files = ["paid_twice.chaos.yaml", "other/paid_twice.chaos.yaml"]
     assert main(["test", *files, "-n", "20", "--no-logs", "--cluster", scheduler]) == 1
     assert re.findall("^(PASSED|FAILED)", capsys.readouterr().out, re.MULTILINE) == ["PASSED", "FAILED"]
-
-
-@in_a_process_of_its_own
-def test_a_cluster_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["test", str(SCENARIOS / "paid_twice.chaos.yaml"), "--no-logs", "--cluster", "nowhere"]
-    assert main(words) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("no cluster answers at nowhere (")

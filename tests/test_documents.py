@@ -6,6 +6,7 @@ import re
 import subprocess
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,8 @@ USERS = {
     "scenarios/quickstart.py",
 }
 """Files of a reader's own, those of a run and of the walk-through too, and an attribute that looks like one."""
-MADE = reference.pages()
+made = cache(reference.pages)
+"""The pages of the reference: made by the first test that reads them, since each worker collects these."""
 TREES = [
     ROOT / name
     for name in (
@@ -90,20 +92,20 @@ class _Loader(yaml.SafeLoader):
 _Loader.add_multi_constructor("tag:yaml.org,2002:python/name:", lambda _loader, name, _node: name)
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", sorted(path.name for path in (DOCS / "reference").iterdir()))
 def test_the_reference_is_what_the_code_says(name: str) -> None:
-    assert (DOCS / "reference" / name).read_text(encoding="utf-8") == MADE[name], "run: python docs/reference.py"
+    assert (DOCS / "reference" / name).read_text(encoding="utf-8") == made()[name], "run: python docs/reference.py"
 
 
 def test_there_is_no_page_of_the_reference_that_is_not_made() -> None:
-    assert {path.name for path in (DOCS / "reference").iterdir()} == set(MADE)
+    assert {path.name for path in (DOCS / "reference").iterdir()} == set(made())
 
 
 def test_what_has_a_page_of_its_own_is_not_said_again_on_the_page_of_python() -> None:
-    section = MADE["python.md"].partition("## lab.inject\n")[2].partition("\n## ")[0]
+    section = made()["python.md"].partition("## lab.inject\n")[2].partition("\n## ")[0]
     assert "[Faults](faults.md) has those parameters." in section
-    assert [name for name in registry.names("faults") if f"- {name}(" in MADE["python.md"]] == []
-    assert MADE["python.md"].count("secret_names: Sequence") == 1
+    assert [name for name in registry.names("faults") if f"- {name}(" in made()["python.md"]] == []
+    assert made()["python.md"].count("secret_names: Sequence") == 1
 
 
 def test_the_table_of_settings_is_the_codes() -> None:
@@ -111,7 +113,7 @@ def test_the_table_of_settings_is_the_codes() -> None:
 
 
 def test_every_command_and_each_of_its_options_is_in_the_reference() -> None:
-    text = MADE["commands.md"]
+    text = made()["commands.md"]
     assert re.findall(r"^## chaoslab ([\w-]+)$", text, flags=re.MULTILINE) == list(COMMANDS)
     assert "| `--trials TRIALS` | so many in all (TRIALS) |" in text
     assert "%(" not in text
@@ -216,7 +218,7 @@ def test_the_rooms_are_those_of_the_import_contract() -> None:
 
 
 def test_the_page_of_the_faults_names_every_one_under_its_family() -> None:
-    rows = dict(re.findall(r"^\| (\w+) \| (\[`.*) \|$", MADE["faults.md"], flags=re.MULTILINE))
+    rows = dict(re.findall(r"^\| (\w+) \| (\[`.*) \|$", made()["faults.md"], flags=re.MULTILINE))
     named = {fault: family for family in rows for fault in re.findall(r"`(\w+)`", rows[family])}
     for fault, module in registry.bundled("faults").items():
         assert named.get(fault) == module.split(".")[-2], fault

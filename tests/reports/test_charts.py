@@ -44,7 +44,7 @@ from chaoslab.reports import charts
 from chaoslab.reports.charts import _palette as palette
 from chaoslab.reports.charts import draw, main, overlay
 from chaoslab.reports.charts._palette import FAULTS, LONE, OUTCOMES
-from chaoslab.reports.charts._style import POINTS, spread
+from chaoslab.reports.charts._style import POINTS, blank, spread
 from chaoslab.reports.charts.errors import errors
 from chaoslab.reports.charts.fault_matrix import fault_matrix
 from chaoslab.reports.charts.latency_by_fault import latency_by_fault
@@ -69,10 +69,8 @@ NAMES = [
 ROWED = {"success_rate", "tool_latency", "errors", "mttr", "amplification", "fault_matrix", "latency_by_fault",
          "cost_of_chaos"}  # fmt: skip
 """The charts with a name on each row, whose upright axis has no unit."""
-LONG = {f"{'a_service_with_a_really_long_name_' * 4}of_its_own_{n}": "tool" for n in range(9)}
-
-
-FAMILY = {f"service_number_{n:02}_with_a_rather_long_name": "ask" for n in range(12)}
+FAMILY = {f"service_number_{n:02}_with_a{'_really_long_name' * (1 + n % 2 * 7)}": "ask" for n in range(12)}
+"""Names that differ in their midst, long ones and very long ones."""
 
 
 def history(folder: Path, *, chance: float = 0.3, prompts: int = 60, targets: dict[str, str] | None = None) -> History:
@@ -99,17 +97,12 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Figure]:
 
 @pytest.fixture(scope="module")
 def family(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Figure]:
-    return draw(Frames(history(tmp_path_factory.mktemp("family"), prompts=99, chance=0.5, targets=FAMILY)))
+    return draw(Frames(history(tmp_path_factory.mktemp("family"), prompts=60, chance=0.5, targets=FAMILY)))
 
 
 @pytest.fixture(scope="module")
 def one_prompt(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Figure]:
     return draw(Frames(history(tmp_path_factory.mktemp("one"), prompts=1)))
-
-
-@pytest.fixture(scope="module")
-def long_names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Figure]:
-    return draw(Frames(history(tmp_path_factory.mktemp("long"), prompts=40, chance=0.5, targets=LONG)))
 
 
 def call(target: str, request: int, *, ok: bool = False, duration_s: float = 0.0, **more: Any) -> CallFinished:
@@ -167,13 +160,14 @@ def check_legible(figure: Figure) -> None:
         assert inside, f"{text!r} is cut off"
 
 
-@pytest.mark.parametrize("which", ["calm", "one_prompt", "rich", "long_names", "family"])
+@pytest.mark.parametrize("which", ["calm", "one_prompt", "rich", "family"])
 def test_every_picture_is_legible(which: str, request: pytest.FixtureRequest) -> None:
     figures: dict[str, Figure] = request.getfixturevalue(which)
     assert list(figures) == NAMES
     for figure in figures.values():
-        check_legible(figure)
         assert figure.get_suptitle()
+        if not blank(figure):  # such a one is not written
+            check_legible(figure)
 
 
 def test_names_of_one_family_are_told_apart(family: dict[str, Figure]) -> None:
@@ -471,7 +465,6 @@ def test_a_run_without_faults_says_so(calm: dict[str, Figure]) -> None:
 
 def test_a_run_without_anything_says_so_on_every_picture() -> None:
     for figure in draw(Frames(History([]))).values():
-        check_legible(figure)
         assert "no " in said(figure) or "nothing" in said(figure)
 
 

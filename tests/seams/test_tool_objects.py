@@ -211,12 +211,12 @@ def test_a_mapping_names_tools_whose_methods_are_called_alike() -> None:
     [
         ({17: refund}, "tools has 17 as a name: it should be a text, as in {'refund': refund}"),
         ({"a": refund, "b": refund}, "tools has one function as 'a' and 'b': each name needs a function of its own"),
-        ({"pay": lab.mcp_tool("refund")}, "tools has mcp_tool('refund') as 'pay': it has its name already"),
+        (lambda: {"pay": lab.mcp_tool("refund")}, "tools has mcp_tool('refund') as 'pay': it has its name already"),
     ],
 )
 def test_a_wrong_mapping_is_refused_in_one_line(tools: Any, said: str) -> None:
     with pytest.raises((TypeError, ValueError)) as refused:
-        lab.run(lambda _: "go", "go", tools=tools)
+        lab.run(lambda _: "go", "go", tools=tools() if callable(tools) else tools)
     assert str(refused.value) == said
 
 

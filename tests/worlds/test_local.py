@@ -134,7 +134,7 @@ def test_no_part_shows_a_key_in_its_command_line(tmp_path: Path) -> None:
 
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
-            shown.update(under(lab.pid))
+            shown.update(under(lab.pid) | under(warm.child(lab.pid)))
             self.answer(503, b"{}")
 
         def answer(self, status: int, body: bytes) -> None:
@@ -148,9 +148,8 @@ def test_no_part_shows_a_key_in_its_command_line(tmp_path: Path) -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), Looking) as server:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         own = {**SECRETS, "MODEL": "a-model", "MODEL_URL": f"http://me:{PASSWORD}@127.0.0.1:{server.server_port}"}
-        typed = command(
-            "lab", f"BASE_PORT={free_base()}", prompts(tmp_path, EASY[1:]), "TOXIC_PROB=0", "PROMPT_LIMIT=0"
-        )
+        line = "lab", f"BASE_PORT={free_base()}", prompts(tmp_path, EASY[1:]), "TOXIC_PROB=0", "PROMPT_LIMIT=0"
+        typed = command(*line, python=warm.python())
         with subprocess.Popen(
             typed,
             cwd=tmp_path,

@@ -24,13 +24,13 @@ QUIET = ("TOXIC_PROB=0", "ERROR_PROB=0")
 SHORT = ("LATENCY_MS=60", "JITTER_MS=30")
 EVERY = "TOXICS=latency:1,timeout:1,reset_peer:1,refused:1"
 RUNS = {
-    "tools": (26, ("SEED=11", "TOXIC_PROB=0.35", EVERY, *SHORT, "TIMEOUT_MS=400", "ERROR_PROB=0.3",
+    "tools": (16, ("SEED=11", "TOXIC_PROB=0.35", EVERY, *SHORT, "TIMEOUT_MS=400", "ERROR_PROB=0.3",
                    "HALLUCINATION_PROB=0.15",
                    "CONTEXT_PROB=0.15")),
-    "model": (14, ("SEED=3", *QUIET, "MODEL_TOXIC_PROB=0.35", EVERY, *SHORT, "TIMEOUT_MS=400", "BUDGET=soft",
+    "model": (12, ("SEED=3", *QUIET, "MODEL_TOXIC_PROB=0.35", EVERY, *SHORT, "TIMEOUT_MS=400", "BUDGET=soft",
                    "CALL_LIMIT=3",
                    "TOKEN_LIMIT=2000")),
-    "silence": (14, ("SEED=5", "TOXIC_PROB=0.2", "ERROR_PROB=0", "MODEL_TOXIC_PROB=0.1", "TOXICS=timeout",
+    "silence": (12, ("SEED=5", "TOXIC_PROB=0.2", "ERROR_PROB=0", "MODEL_TOXIC_PROB=0.1", "TOXICS=timeout",
                      "TIMEOUT_MS=0",
                      "MODEL_TIMEOUT_S=2", "CALL_LIMIT=4", "TOKEN_LIMIT=2000", "BUDGET=hard")),
 }  # fmt: skip
