@@ -30,6 +30,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
             help=f"where the lab's {part} listen{'s' if part != 'tools' else ''} (default: as configured)",
         )
     parser.add_argument("--report", action="store_true", help="at its end write report and charts, as `chaoslab lab`")
+    parser.add_argument(
+        "--charts",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="with --report, draw the charts (default: drawn)",
+    )
     parser.add_argument("--last", default="", metavar="LINE", help="print this line at the end")
     parser.add_argument("--lifeline", action="store_true", help="end when stdin closes")
 
@@ -48,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
         from chaoslab.lab.launch import leave
         from chaoslab.reports.gate import Gate
 
-        code = leave(options.logs / latest.resolve().name, code, gate=Gate())
+        code = leave(options.logs / latest.resolve().name, code, gate=Gate(), drawn=options.charts)
     if options.last:
         print(f"\n{options.last}", flush=True)
     return code

@@ -31,8 +31,7 @@ FEW = 100
 
 def start(given: Sequence[str], *, gate: Gate | None = None, drawn: bool = True, quiet: bool = False) -> int:
     """Runs the lab with these settings and returns the exit code. Invalid input is reported in one line. `gate`: the
-    requirements on the result. `drawn`: draw its charts too, but those of containers, which always are. `quiet`: no
-    progress on standard error.
+    requirements on the result. `drawn`: draw its charts too. `quiet`: no progress on standard error.
 
     Raises:
         extras.Incomplete: a package that this needs is not installed.
@@ -45,7 +44,7 @@ def start(given: Sequence[str], *, gate: Gate | None = None, drawn: bool = True,
         return refuse(error)
     worlds: dict[str, Callable[[Settings, Sequence[str], Gate | None], int]] = {
         "local": partial(_local, drawn=drawn),
-        "compose": _compose,
+        "compose": partial(_compose, drawn=drawn),
         "virtual": partial(_virtual, drawn=drawn, quiet=quiet),
     }
     return worlds[chosen.world](chosen, given, gate)
@@ -118,7 +117,13 @@ def _local(chosen: Settings, given: Sequence[str], gate: Gate | None, *, drawn: 
 # In containers.
 
 
-def _compose(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int:  # noqa: ARG001 - compose reads .env
+def _compose(
+    chosen: Settings,
+    given: Sequence[str],  # noqa: ARG001 - compose reads .env
+    gate: Gate | None,
+    *,
+    drawn: bool,
+) -> int:
     from chaoslab.base.clock import system
     from chaoslab.config import settings
     from chaoslab.config.topology import Ports
@@ -135,7 +140,7 @@ def _compose(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int: 
         if stops:
             extras.check("a fault of processes with WORLD=compose", "compose")
         before = _latest()
-        code = compose.run(settings.child_environment(chosen), stopper=stops)
+        code = compose.run(settings.child_environment(chosen), stopper=stops, drawn=drawn)
     except (settings.SettingError, compose.WorldError, OSError) as error:
         return refuse(error)
     if not gate:

@@ -223,10 +223,12 @@ def _stopping(make: Callable[[Containers], Stopper] | None, environment: Mapping
         thread.join()
 
 
-def run(environment: Mapping[str, str], *, stopper: Callable[[Containers], Stopper] | None = None) -> int:
+def run(
+    environment: Mapping[str, str], *, stopper: Callable[[Containers], Stopper] | None = None, drawn: bool = True
+) -> int:
     """Runs the whole lab in containers, attached to the agent; returns the agent's exit code. `stopper`: makes what
-    carries out the faults of processes, once the lab is up. Raises WorldError: there is no Docker, or nothing to
-    compose here."""
+    carries out the faults of processes, once the lab is up. `drawn`: the agent draws charts. Raises WorldError: there
+    is no Docker, or nothing to compose here."""
     if not FILE.exists():
         raise WorldError(f"there is no {FILE} here: run this from the lab's folder")
     if shutil.which("docker") is None or _docker(environment, "info", quiet=True):
@@ -236,6 +238,8 @@ def run(environment: Mapping[str, str], *, stopper: Callable[[Containers], Stopp
     for folder in ("logs", "state", "charts", "data"):
         Path(folder).mkdir(exist_ok=True)
     environment = {**environment, "STOPPER": "host", "COMPOSE_LAST": ""}
+    if not drawn:
+        environment["COMPOSE_CHARTS"] = "--no-charts"
     code, ended = INTERRUPTED, None
     with Interrupts(patience_s=WINDING_UP_S) as interrupts:
         try:

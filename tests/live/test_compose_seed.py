@@ -39,6 +39,7 @@ def test_containers_and_loopback_meet_the_same_faults(stack: Stack, tmp_path: Pa
     ran = stack.compose("run", "--rm", "-T", "agent", **SETTINGS, **SHORT)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     in_containers = stack.history()
+    assert not (stack.folder / "logs" / "latest" / "charts").exists()  # as told
     given = [f"{name}={value}" for name, value in (SETTINGS | SHORT).items()]
     ended = chaoslab(tmp_path, "lab", f"BASE_PORT={free_base(last=True)}", *given)
     assert ended.returncode == 0, ended.stderr

@@ -151,8 +151,9 @@ def test_up_on_a_fresh_clone_and_again_after_each_way_of_ending(fresh: Stack) ->
     (fresh.folder / ".env").write_text(f"GROQ_API_KEY={SECRET}\nMODEL_URL=http://model:5007\nSEED=3\n")
     before = fresh.runs()
     up = fresh.begin(
-        ["docker", "compose", "--ansi", "never", "up"], PROMPTS=fresh.prompts(ASKED * 12), TOXIC_PROB="0.3"
-    )
+        ["docker", "compose", "--ansi", "never", "up"],
+        PROMPTS=fresh.prompts(ASKED * 12), TOXIC_PROB="0.3", COMPOSE_CHARTS="",
+    )  # fmt: skip
     run = fresh.logged("prompt_finished", after=before, at_least=3)
     assert run in status(fresh)["runs"]
     _each_part_is_shut_in(fresh)

@@ -136,9 +136,10 @@ def test_ctrl_c_ends_the_following_and_the_agent_is_then_stopped_and_reported(do
 
 
 def test_the_settings_in_force_reach_it(docker: Path) -> None:
-    (docker / "bin" / "docker").write_text(f'#!/bin/sh\necho "$TRIALS" >> {docker}/trials\n')
+    (docker / "bin" / "docker").write_text(f'#!/bin/sh\necho "$TRIALS $COMPOSE_CHARTS" >> {docker}/told\n')
     compose.run({**os.environ, "TRIALS": "7"})
-    assert set((docker / "trials").read_text().split()) == {"7"}
+    compose.run({**os.environ, "TRIALS": "8"}, drawn=False)
+    assert set((docker / "told").read_text().splitlines()) == {"7 ", "8 ", "8 --no-charts"}  # "8 ": is there an engine?
 
 
 class Engine(BaseHTTPRequestHandler):
