@@ -65,12 +65,19 @@ def started(chosen: Settings, plan: Plan, asked: Sequence[Prompt], trials: int, 
     )  # fmt: skip
 
 
+def load_graph() -> None:
+    """Imports what `graph` is made of: a process that forks others which make one does so first, and once for all."""
+    with no_garbage():
+        import langchain.agents  # noqa: F401
+        import langchain_groq  # noqa: F401
+
+
 def graph(chosen: Settings, url: str, client: httpx.AsyncClient, toolbox: Toolbox) -> Any:
     """The agent itself: LangChain's, with Groq's own SDK."""
-    with no_garbage():
-        from langchain.agents import create_agent
-        from langchain_groq import ChatGroq
-        from pydantic import SecretStr
+    load_graph()
+    from langchain.agents import create_agent
+    from langchain_groq import ChatGroq
+    from pydantic import SecretStr
 
     # Replies in another form than Groq's are handled where they are read; pydantic's warnings about them are not for
     # the terminal.
