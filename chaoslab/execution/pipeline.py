@@ -37,7 +37,7 @@ def written(
     """A context that writes the run's folder. The run ends as done, interrupted (Ctrl-C, or the iterator was closed) or
     broken. `log_as`, `keep`: see `RunOptions`. Raises LogLost: the folder cannot be written. Incomplete: a package for
     this form is not installed."""
-    packed = None if log_as == "lines" else _nothing
+    packed: Callable[[bytes], None] | None = None if log_as == "lines" else _nothing
     if log_as == "tables":
         from chaoslab.reports.tables import Tables  # and with it all that reports are made of
 
