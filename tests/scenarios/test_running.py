@@ -41,8 +41,8 @@ def put(folder: Path, agent: str = "naive", more: str = "", name: str = "refund.
     return name
 
 
-def test(capsys: Said, *arguments: str) -> tuple[int, str, str]:
-    code = main(["test", *arguments])
+def test(capsys: Said, *arguments: str, logs: bool = False) -> tuple[int, str, str]:
+    code = main(["test", *arguments, *([] if logs else ["--no-logs"])])
     said = capsys.readouterr()
     return code, said.out, said.err
 
@@ -52,7 +52,7 @@ test.__test__ = False  # type: ignore[attr-defined]
 
 def test_a_naive_agent_fails_and_a_careful_one_passes(here: Path, capsys: Said) -> None:
     put(here)
-    code, said, err = test(capsys)
+    code, said, err = test(capsys, logs=True)
     assert code == 1
     lines = said.splitlines()
     assert lines[0] == "FAILED   refund: 2 of 8 trials passed, 95 % interval 7%–59%; 6 met a fault"
@@ -62,7 +62,7 @@ def test_a_naive_agent_fails_and_a_careful_one_passes(here: Path, capsys: Said) 
     again = next(line for line in lines if line.startswith("    again: "))
     put(here, "careful")
     told = (0, "PASSED   refund: 8 of 8 trials passed, 95 % interval 68%–100%; 6 met a fault\n", "")
-    assert test(capsys, "--no-logs") == told
+    assert test(capsys) == told
     put(here)
     words = again.removeprefix("    again: chaoslab test ").split()
     code, said, _ = test(capsys, *words)
@@ -127,10 +127,10 @@ def test_a_dry_run_runs_nothing_and_foretells_the_hits(here: Path, capsys: Said)
 
 def test_seeds_and_numbers_of_trials_may_be_given(here: Path, capsys: Said) -> None:
     put(here)
-    of_seed = {seed: test(capsys, "--json", "-n", "30", "--seed", str(seed))[1] for seed in (1, 2)}
+    of_seed = {seed: test(capsys, "--json", "-n", "12", "--seed", str(seed))[1] for seed in (1, 2)}
     assert of_seed[1] != of_seed[2]
-    assert json.loads(of_seed[1])["scenarios"][0]["trials"] == 30
-    assert test(capsys, "--json", "-n", "30", "--seed", "1", "--jobs", "2")[1] == of_seed[1]
+    assert json.loads(of_seed[1])["scenarios"][0]["trials"] == 12
+    assert test(capsys, "--json", "-n", "12", "--seed", "1", "--jobs", "2")[1] == of_seed[1]
 
 
 def test_scenarios_are_chosen_by_name(here: Path, capsys: Said) -> None:
@@ -145,7 +145,7 @@ def test_scenarios_are_chosen_by_name(here: Path, capsys: Said) -> None:
 
 def test_logs_are_written_and_can_be_shown(here: Path, capsys: Said) -> None:
     put(here)
-    _, _, said = test(capsys)
+    _, _, said = test(capsys, logs=True)
     (page,) = (here / "logs").glob("2*/report.html")
     assert said.splitlines()[-1] == f"report {page.relative_to(here)}"
     assert (here / "logs" / ".gitignore").read_text() == "*\n"
@@ -156,7 +156,7 @@ def test_logs_are_written_and_can_be_shown(here: Path, capsys: Said) -> None:
 
 def test_no_logs_are_written_where_none_are_wanted(here: Path, capsys: Said) -> None:
     put(here)
-    assert test(capsys, "--no-logs")[2] == ""
+    assert test(capsys)[2] == ""
     assert main(["stress", "refund.chaos.yaml", "--iterations=2", "--levels=0,2", "--no-logs", "-q"]) == 0
     assert not (here / "logs").exists()
 
@@ -164,7 +164,7 @@ def test_no_logs_are_written_where_none_are_wanted(here: Path, capsys: Said) -> 
 def test_a_folder_of_logs_that_was_there_is_left_to_its_owner(here: Path, capsys: Said) -> None:
     (here / "kept").mkdir()
     put(here)
-    test(capsys, "--logs", "kept")
+    test(capsys, "--logs", "kept", logs=True)
     assert (here / "kept" / "latest" / "report.html").is_file()
     assert not (here / "kept" / ".gitignore").exists()
 
@@ -202,10 +202,10 @@ def test_each_level_leaves_a_run_with_its_report(here: Path, capsys: Said) -> No
 
 def test_who_wants_quiet_hears_of_the_reports_of_failures_alone(here: Path, capsys: Said) -> None:
     put(here, "careful")
-    assert test(capsys, "-q") == (0, "", "")
+    assert test(capsys, "-q", logs=True) == (0, "", "")
     assert (here / "logs" / "latest" / "report.html").is_file()
     put(here)
-    remedy, *_, report = test(capsys, "-q")[2].splitlines()
+    remedy, *_, report = test(capsys, "-q", logs=True)[2].splitlines()
     assert (remedy[:13], report[:11]) == ("change first:", "report logs")
 
 
@@ -261,7 +261,7 @@ def test_what_keeps_a_run_from_its_end_is_one_line(arguments: list[str], said: s
     ]
     (here / "opens.py").write_text("\n".join([*lines, "    return agent"]))
     put(here)
-    code, out, err = test(capsys, *arguments)
+    code, out, err = test(capsys, *arguments, logs=True)
     assert (code, out, err.count("\n")) == (2, "", 1), err
     assert err.startswith(said)
     assert not (here / "none").exists()
@@ -273,7 +273,7 @@ def test_a_trial_beyond_the_scenarios_number_is_noted(
     given: tuple[str, ...], noted: bool, here: Path, capsys: Said
 ) -> None:
     put(here, "careful")
-    _, _, err = test(capsys, "--no-logs", *given)
+    _, _, err = test(capsys, *given)
     assert err == ("note: refund has 8 trials; 9 is none of them\n" if noted else "")
 
 
