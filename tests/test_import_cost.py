@@ -50,7 +50,8 @@ def test_reading_a_run_loads_no_world(tmp_path: Path) -> None:
         info.write(PromptStarted(prompt_index=1, prompt="What is 6 times 7?"), trial="p1.r1")
     for command in (["show"], ["summary"], ["report", "--format", "html"]):
         given = [command[0], str(run.folder), *command[1:]]
-        loaded = loaded_by(f"from chaoslab.cli import main\nassert main({given}) == 0")
+        measured = f"('chaoslab.analysis.measures.run_report' in sys.modules) is {command != ['show']}"
+        loaded = loaded_by(f"import sys\nfrom chaoslab.cli import main\nassert main({given}) == 0\nassert {measured}")
         assert loaded & HEAVY == set()
 
 

@@ -22,7 +22,7 @@ from chaoslab.record.history import History
 from tests.cli_parts import chaoslab, command, environment
 from tests.hard.dying_parts import gone
 from tests.plugin_parts import HEAD, STALE, installed
-from tests.seams.lab_parts import eventually
+from tests.waiting import eventually
 
 AGENT = """
 import ctypes, os, signal, sys, time

@@ -54,11 +54,11 @@ class Ran:
 
 
 def one_by_one(folder: Path, lines: Iterable[str]) -> dict[str, Ran]:
-    """With one prompt instead of all."""
+    """With one prompt instead of all, and six trials of it in place of sixty."""
     folder.mkdir()
     made = {}
     for line in lines:
-        words = ["run" if line.startswith(RUN) else "lab", *shlex.split(line)[2:]]
+        words = ["run" if line.startswith(RUN) else "lab", *shlex.split(line.replace("--trials 60", "--trials 6"))[2:]]
         shutil.rmtree(folder / "charts", ignore_errors=True)
         mine = prompts(folder, [{"prompt": "What is 6 times 7?", "facts": ["42"]}])
         quick = ["WORLD=virtual"] if f"\n{line}" in QUICK and f"\n{line}" not in README else []

@@ -127,6 +127,7 @@ def test_a_file_of_entry_points_that_is_none_is_one_line(
     with plugin_parts.installed(tmp_path, plugin_parts.STALE):
         (tmp_path / "gremlins-1.0.dist-info" / "entry_points.txt").write_bytes(text.encode("latin-1"))
         registry._read.packages = None
+        registry._read.by_folder.clear()
         assert registry.load("faults", "latency") is Latency
         assert "gremlin" not in registry.names("faults")
     assert len(caplog.messages) <= 1

@@ -22,7 +22,7 @@ from chaoslab.record.history import History
 from tests import warm
 from tests.cli_parts import as_installed, chaoslab, command, environment, prompts
 from tests.disk_parts import small_disk
-from tests.seams.lab_parts import eventually
+from tests.waiting import eventually
 
 EASY = (
     {"prompt": "What is 17 times 24?", "facts": ["408"]},

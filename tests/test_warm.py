@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests import warm
-from tests.seams.lab_parts import eventually
+from tests.waiting import eventually
 
 TELLS = """
 import json, os, signal, sys

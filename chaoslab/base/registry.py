@@ -8,9 +8,9 @@ import os
 import pkgutil
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from importlib.metadata import EntryPoint, EntryPoints, distributions, entry_points
+from importlib.metadata import EntryPoint, EntryPoints, distributions
 from typing import Any
 
 from chaoslab.base.boundary import let_through
@@ -56,11 +56,10 @@ def installed(group: str) -> tuple[str, ...]:
 
 
 def _points(group: str) -> Sequence[EntryPoint]:
-    """The entry points of the group in all packages, each name once; a line on the log for each that is left out. Their
-    files take some milliseconds to read, so this is done again only if a package has come or gone."""
+    """The entry points of the group in all packages, each name once; a line on the log for each that is left out."""
     packages = tuple((place, _changed(place)) for place in sys.path)
     if _read.packages != packages:
-        _read.packages, _read.all, _read.by_group = packages, _all_points(), {}
+        _read.packages, _read.all, _read.by_group = packages, _all_points(packages), {}
     if group not in _read.by_group:
         found: dict[str, EntryPoint] = {}
         own = bundled(group)
@@ -74,20 +73,28 @@ def _points(group: str) -> Sequence[EntryPoint]:
     return _read.by_group[group]
 
 
-def _all_points() -> Any:
-    try:
-        return entry_points()
-    except Exception:  # noqa: BLE001 - importlib.metadata raises anything at a file that is none
-        pass
-    found: list[EntryPoint] = []
-    for package in distributions():
+def _all_points(packages: Iterable[tuple[str, int]]) -> EntryPoints:
+    """Those of all packages. Their files take some milliseconds to read, so this is done again only in folders where
+    something has come or gone. Of a package in two folders the first counts."""
+    before, _read.by_folder = _read.by_folder, {}
+    first: dict[str, Iterable[EntryPoint]] = {}
+    for folder in packages:
+        found = before.get(folder)
+        _read.by_folder[folder] = found = [*_in_folder(folder[0])] if found is None else found
+        for name, points in found:
+            first.setdefault(name, points)
+    return EntryPoints(point for points in first.values() for point in points)
+
+
+def _in_folder(place: str) -> Iterator[tuple[str, Iterable[EntryPoint]]]:
+    for package in distributions(path=[place]):
         try:
-            found += package.entry_points
-        except Exception as error:  # noqa: BLE001 - as above
+            # its name would be read from another file
+            yield package._normalized_name, package.entry_points  # type: ignore[attr-defined]
+        except Exception as error:  # noqa: BLE001 - importlib.metadata raises anything at a file that is none
             _say(
                 f"the plug-ins of the package {package.name} are not used: its entry_points.txt is malformed ({error})"
             )
-    return EntryPoints(found)
 
 
 @cache
@@ -108,7 +115,8 @@ class _Read:
 
     def __init__(self) -> None:
         self.packages: tuple[tuple[str, int], ...] | None = None
-        self.all: Any = None
+        self.all = EntryPoints()
+        self.by_folder: dict[tuple[str, int], Sequence[tuple[str, Iterable[EntryPoint]]]] = {}
         self.by_group: dict[str, Sequence[EntryPoint]] = {}
 
 

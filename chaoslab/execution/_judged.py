@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from chaoslab.analysis.measures import sums
 from chaoslab.execution.agents._case import AgentResult
 from chaoslab.execution.drawn import Around
 from chaoslab.execution.spec import RunSpec, TrialSpec
@@ -20,6 +19,10 @@ class JudgedRun(Around[RunSpec[AgentResult]]):
 
     lines: bool
     summed: int
+
+    def __post_init__(self) -> None:
+        if self.summed:
+            from chaoslab.analysis.measures import sums  # noqa: F401 - forked workers inherit it
 
     @property
     def block(self) -> int:
@@ -51,6 +54,8 @@ def made(results: Sequence[AgentResult]) -> bytes | None:
         return results[-1].sums
     if not all(result.book.plain for result in results):
         return None  # a log shows no secrets, and its readers are told what it shows
+    from chaoslab.analysis.measures import sums  # all measures, which a short run has no use for
+
     judged = {result.book.key: result.verdict for result in results if result.verdict is not None}
     stories = [result.history.records for result in results]
     return sums.made(stories, judged if len(judged) == len(results) else None)

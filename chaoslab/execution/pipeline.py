@@ -15,7 +15,6 @@ from chaoslab.execution.drawn import Around
 from chaoslab.execution.spec import Executor, RunSpec, TrialResult, TrialSpec
 from chaoslab.record.log import BufferedEvent, LogLost
 from chaoslab.record.steering import RunSteering, obey
-from chaoslab.reports.tables import Tables
 from chaoslab.worlds.virtual.run_writer import RunWriter
 
 R = TypeVar("R", bound=TrialResult)
@@ -38,7 +37,11 @@ def written(
     """A context that writes the run's folder. The run ends as done, interrupted (Ctrl-C, or the iterator was closed) or
     broken. `log_as`, `keep`: see `RunOptions`. Raises LogLost: the folder cannot be written. Incomplete: a package for
     this form is not installed."""
-    packed = None if log_as == "lines" else Tables(folder).add if log_as == "tables" else _nothing
+    packed: Callable[[bytes], None] | None = None if log_as == "lines" else _nothing
+    if log_as == "tables":
+        from chaoslab.reports.tables import Tables  # and with it all that reports are made of
+
+        packed = Tables(folder).add
     with RunWriter(folder, run.name, run.now, keep=keep, packed=packed) as book:
         book.begin(run.started(trials))
         reason = "broken"

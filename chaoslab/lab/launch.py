@@ -170,9 +170,10 @@ def _virtual(
     try:
         with heard_outside_imports():
             check_installed("virtual")
-            from chaoslab.lab._virtual_lab import check_stated
-
             asked = check(chosen)
+            _check_ways_out(chosen)
+            from chaoslab.lab._virtual_lab import check_stated  # and LangChain, for which no mistake has to wait
+
             check_stated(chosen, asked, _prompts(chosen))
             spec = spec_of(chosen, asked)
         run = Run.create(LOGS, now=spec.now, name=spec.name, writers=WRITERS)
@@ -184,12 +185,28 @@ def _virtual(
 
 def spec_of(chosen: Settings, asked: Sequence[Any]) -> LabSpec:
     """The run as a value. Raises SettingError: something in it is real, and this world has no way out."""
-    from chaoslab.agent import config
     from chaoslab.agent.prompts import as_data
     from chaoslab.base.identity import digest
     from chaoslab.config.scenario import check_world, from_settings
-    from chaoslab.config.settings import SettingError
     from chaoslab.lab._virtual_lab import LabSpec
+
+    _check_ways_out(chosen)
+    if chosen.groq_api_key or chosen.model_url:
+        what = "GROQ_API_KEY" if chosen.groq_api_key else "MODEL_URL"
+        print(f"{what} is not used: the virtual world has no way out, and the offline model answers", file=sys.stderr)
+        chosen = replace(chosen, groq_api_key="", model_url="")
+    _check_calendar(chosen, chosen.trials_of(len(asked)))
+    plan = from_settings(chosen)
+    check_world(chosen, plan)
+    prompts = as_data(asked)
+    name = f"v{chosen.seed}-{digest([plan.to_json(), chosen.shown(), prompts])}"
+    return LabSpec(name, chosen.now, chosen, plan, prompts)
+
+
+def _check_ways_out(chosen: Settings) -> None:
+    """Raises SettingError if a service is real: the virtual world has no way out."""
+    from chaoslab.agent import config
+    from chaoslab.config.settings import SettingError
 
     real = config.load().services
     if real:
@@ -202,16 +219,6 @@ def spec_of(chosen: Settings, asked: Sequence[Any]) -> LabSpec:
             "TRANSLATOR=online asks a server, and the virtual world has no way out: leave it at phrasebook, or use "
             "WORLD=local"
         )
-    if chosen.groq_api_key or chosen.model_url:
-        what = "GROQ_API_KEY" if chosen.groq_api_key else "MODEL_URL"
-        print(f"{what} is not used: the virtual world has no way out, and the offline model answers", file=sys.stderr)
-        chosen = replace(chosen, groq_api_key="", model_url="")
-    _check_calendar(chosen, chosen.trials_of(len(asked)))
-    plan = from_settings(chosen)
-    check_world(chosen, plan)
-    prompts = as_data(asked)
-    name = f"v{chosen.seed}-{digest([plan.to_json(), chosen.shown(), prompts])}"
-    return LabSpec(name, chosen.now, chosen, plan, prompts)
 
 
 def _check_calendar(chosen: Settings, trials: int) -> None:

@@ -1,15 +1,20 @@
 """The folder that a run's name stands for, and its reader: this lab's or the first lab's, chosen by the content."""
 
+from __future__ import annotations
+
 import re
 import sys
 from collections.abc import Collection
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.events import PromptStarted, RunStarted
 from chaoslab.record import legacy_logs, runs
 from chaoslab.record.history import History
+
+if TYPE_CHECKING:
+    from chaoslab.analysis.measures.run_report import RunReport
 
 LOGS = Path("logs")
 LATEST = "latest"
@@ -80,6 +85,8 @@ def matching(name: str, *, logs: Path = LOGS) -> list[str]:
 def reported(name: str, *, logs: Path = LOGS) -> tuple[RunReport, History | Path]:
     """The report on the run that `read` finds by this name, and where its stories are: its folder, or its history if
     that had to be read. A log of this lab is not held as a whole. Raises LookupError: as `read`."""
+    from chaoslab.analysis.measures.run_report import RunReport  # all measures: who only finds a run needs none
+
     if "#" not in name:
         try:
             folder = find(name, logs=logs)

@@ -42,7 +42,7 @@ def modules_of(folder: Path | None, named: Iterable[str] = ()) -> Iterator[None]
     sys.path[:] = [*places, *(each for each in path_before if each not in places)]
     is_installed.cache_clear()
     hidden = _taken(_shadowed(folders, {_top(each.partition(":")[0]) for each in named}))
-    known, path = {_top(name) for name in list(sys.modules)}, {*sys.path}
+    known, path = _tops(), {*sys.path}
     sys.modules.update(own.modules)
     is_installed.cache_clear()
     try:
@@ -50,8 +50,8 @@ def modules_of(folder: Path | None, named: Iterable[str] = ()) -> Iterator[None]
     finally:
         own.added = [*own.added, *(each for each in sys.path if each not in path)]
         places = [*folders, *own.added]
-        tops = {_top(name) for name in list(sys.modules)} - known
-        own.modules = _taken({name for name in tops if not _roots(sys.modules.get(name)).isdisjoint(places)})
+        new = _tops() - known
+        own.modules = _taken({name for name in new if not _roots(sys.modules.get(name)).isdisjoint(places)})
         sys.modules.update(hidden)
         sys.path[:] = path_before
         is_installed.cache_clear()
@@ -61,7 +61,7 @@ def _shadowed(folders: Sequence[str], named: set[str]) -> set[str]:
     """The packages that are loaded, and that these folders have others of. Installed ones stay unless they are named,
     since the lab's own parts use them."""
     found = set()
-    for name in {_top(each) for each in list(sys.modules)} - sys.stdlib_module_names - {"__main__", "chaoslab"}:
+    for name in _tops() - sys.stdlib_module_names - {"__main__", "chaoslab"}:
         if is_installed(name) and name not in named:
             continue
         spec = PathFinder.find_spec(name, [*folders])
@@ -74,7 +74,7 @@ def _shadowed(folders: Sequence[str], named: set[str]) -> set[str]:
 
 def _taken(packages: set[str]) -> dict[str, ModuleType]:
     """Takes packages with all their modules out of the process."""
-    names = [name for name in list(sys.modules) if _top(name) in packages]
+    names = [name for name in list(sys.modules) if _top(name) in packages] if packages else []
     return {name: sys.modules.pop(name) for name in names}
 
 
@@ -83,6 +83,11 @@ def _roots(module: ModuleType | None) -> set[str]:
     paths = list(getattr(module, "__path__", ()))
     file = getattr(module, "__file__", None)
     return {os.path.dirname(each) for each in paths or ([file] if file else [])}
+
+
+def _tops() -> set[str]:
+    """The packages and modules that are loaded, without the parts of packages."""
+    return {name for name in list(sys.modules) if "." not in name}
 
 
 def _top(module: str) -> str:

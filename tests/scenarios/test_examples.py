@@ -32,5 +32,7 @@ def test_there_are_fifteen_and_eight_of_them_are_of_public_reports() -> None:
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name.removesuffix(".chaos.yaml"))
 def test_it_catches_a_naive_agent_and_passes_a_careful_one(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     name = file.name.removesuffix(".chaos.yaml")
-    assert main(["test", file.name]) == 0, capsys.readouterr().out
-    assert main(["test", file.name, "--set", f"fresh={name}:naive"]) == 1, capsys.readouterr().out
+    assert main(["test", file.name, "--no-logs"]) == 0, capsys.readouterr().out
+    assert main(["test", file.name, "--no-logs", "--fail-fast", "--set", f"fresh={name}:naive"]) == 1, (
+        capsys.readouterr().out
+    )

@@ -41,18 +41,15 @@ def put(folder: Path, agent: str = "naive", more: str = "", name: str = "refund.
     return name
 
 
-def test(capsys: Said, *arguments: str) -> tuple[int, str, str]:
-    code = main(["test", *arguments])
+def tried(capsys: Said, *arguments: str, logs: bool = False) -> tuple[int, str, str]:
+    code = main(["test", *arguments, *([] if logs else ["--no-logs"])])
     said = capsys.readouterr()
     return code, said.out, said.err
 
 
-test.__test__ = False  # type: ignore[attr-defined]
-
-
 def test_a_naive_agent_fails_and_a_careful_one_passes(here: Path, capsys: Said) -> None:
     put(here)
-    code, said, err = test(capsys)
+    code, said, err = tried(capsys, logs=True)
     assert code == 1
     lines = said.splitlines()
     assert lines[0] == "FAILED   refund: 2 of 8 trials passed, 95 % interval 7%–59%; 6 met a fault"
@@ -62,10 +59,10 @@ def test_a_naive_agent_fails_and_a_careful_one_passes(here: Path, capsys: Said) 
     again = next(line for line in lines if line.startswith("    again: "))
     put(here, "careful")
     told = (0, "PASSED   refund: 8 of 8 trials passed, 95 % interval 68%–100%; 6 met a fault\n", "")
-    assert test(capsys, "--no-logs") == told
+    assert tried(capsys) == told
     put(here)
     words = again.removeprefix("    again: chaoslab test ").split()
-    code, said, _ = test(capsys, *words)
+    code, said, _ = tried(capsys, *words)
     assert code == 1
     assert "0 of 1 trials passed" in said
     assert "verdict  harm: refund twice" in said
@@ -73,79 +70,79 @@ def test_a_naive_agent_fails_and_a_careful_one_passes(here: Path, capsys: Said) 
 
 def test_one_trial_is_the_same_alone_and_among_others(here: Path, capsys: Said) -> None:
     put(here)
-    found = json.loads(test(capsys, "--json")[1])["scenarios"][0]["not_passed"]
+    found = json.loads(tried(capsys, "--json")[1])["scenarios"][0]["not_passed"]
     for each in found:
-        (alone,) = json.loads(test(capsys, "--json", "--trial", str(each["trial"]))[1])["scenarios"]
+        (alone,) = json.loads(tried(capsys, "--json", "--trial", str(each["trial"]))[1])["scenarios"]
         assert alone["not_passed"] == [each]
 
 
 def test_an_assertion_that_does_not_hold_fails_a_trial_that_is_correct(here: Path, capsys: Said) -> None:
     put(here, "careful", "  - max_calls: 0\n")
-    code, said, _ = test(capsys, "--set", "faults=[]")
+    code, said, _ = tried(capsys, "--set", "faults=[]")
     assert code == 1
     assert "max_calls(calls=0): 1 call, at most 0 were allowed (event 2 of the trial)" in said
 
 
 def test_a_scenario_whose_faults_nobody_meets_proves_nothing(here: Path, capsys: Said) -> None:
     put(here, "careful")
-    code, said, _ = test(capsys, "--set", "faults=[{fault: lost_reply, target: refund, chance: 0.0001}]")
+    code, said, _ = tried(capsys, "--set", "faults=[{fault: lost_reply, target: refund, chance: 0.0001}]")
     assert code == 4
     assert said.splitlines()[1] == "  it proves nothing: no trial met a fault (lost_reply on refund)"
 
 
 def test_a_numbered_fault_that_never_comes_is_invalid(here: Path, capsys: Said) -> None:
     put(here, "careful")
-    code, said, _ = test(capsys, "--set", "faults=[{fault: lost_reply, target: refund, calls: [5]}]")
+    code, said, _ = tried(capsys, "--set", "faults=[{fault: lost_reply, target: refund, calls: [5]}]")
     assert code == 4
     assert "'lost_reply on refund' is for request 5 of refund, and there were 1" in said
 
 
 def test_a_share_of_trials_may_fail(here: Path, capsys: Said) -> None:
     put(here, more="pass_rate: 0.25\n")
-    assert test(capsys)[0] == 0
-    assert test(capsys, "--set", "pass_rate=0.9")[0] == 1
+    assert tried(capsys)[0] == 0
+    assert tried(capsys, "--set", "pass_rate=0.9")[0] == 1
 
 
 def test_fail_fast_stops_at_the_first_failure(here: Path, capsys: Said) -> None:
     put(here)
     put(here, name="second.chaos.yaml")
-    (first,) = json.loads(test(capsys, "--fail-fast", "--json")[1])["scenarios"]
+    (first,) = json.loads(tried(capsys, "--fail-fast", "--json")[1])["scenarios"]
     assert (first["failed"], first["not_passed"][0]["trial"]) == (1, first["trials"])
     assert first["trials"] < 8
 
 
 def test_a_dry_run_runs_nothing_and_foretells_the_hits(here: Path, capsys: Said) -> None:
     put(here)
-    code, said, _ = test(capsys, "--dry-run")
+    code, said, _ = tried(capsys, "--dry-run")
     assert code == 0
     foretold = {n for n, line in enumerate(said.splitlines()) if "at request 1 of refund" in line}
-    whole = json.loads(test(capsys, "--json")[1])["scenarios"][0]
+    whole = json.loads(tried(capsys, "--json")[1])["scenarios"][0]
     assert {each["trial"] for each in whole["not_passed"]} == foretold
     (here / "missing.chaos.yaml").write_text(FILE.format(agent="naive").replace("shop_parts", "no_such_module"))
-    assert test(capsys, "missing.chaos.yaml", "--dry-run")[0] == 0
+    assert tried(capsys, "missing.chaos.yaml", "--dry-run")[0] == 0
 
 
 def test_seeds_and_numbers_of_trials_may_be_given(here: Path, capsys: Said) -> None:
     put(here)
-    of_seed = {seed: test(capsys, "--json", "-n", "30", "--seed", str(seed))[1] for seed in (1, 2)}
+    of_seed = {seed: tried(capsys, "--json", "-n", "12", "--seed", str(seed))[1] for seed in (1, 2)}
     assert of_seed[1] != of_seed[2]
-    assert json.loads(of_seed[1])["scenarios"][0]["trials"] == 30
-    assert test(capsys, "--json", "-n", "30", "--seed", "1", "--jobs", "2")[1] == of_seed[1]
+    assert json.loads(of_seed[1])["scenarios"][0]["trials"] == 12
+    assert tried(capsys, "--json", "-n", "12", "--seed", "1", "--jobs", "2")[1] == of_seed[1]
 
 
 def test_scenarios_are_chosen_by_name(here: Path, capsys: Said) -> None:
     put(here, "careful", "variants: [{name: one}, {name: two, faults: []}]\n")
-    code, said, _ = test(capsys, "-k", "two", "-q")
+    code, said, _ = tried(capsys, "-k", "two", "-q")
     assert (code, said) == (0, "")
-    assert test(capsys)[1].splitlines()[-1] == "2 scenarios: 2 passed"
-    assert test(capsys, "-k", "three") == (
+    assert tried(capsys)[1].splitlines()[-1] == "2 scenarios: 2 passed"
+    assert tried(capsys, "-k", "three") == (
         2, "", "no scenario has 'three' in its name: there are refund, one, refund, two\n"
     )  # fmt: skip
 
 
 def test_logs_are_written_and_can_be_shown(here: Path, capsys: Said) -> None:
     put(here)
-    _, _, said = test(capsys)
+    _, _, said = tried(capsys, logs=True)
     (page,) = (here / "logs").glob("2*/report.html")
     assert said.splitlines()[-1] == f"report {page.relative_to(here)}"
     assert (here / "logs" / ".gitignore").read_text() == "*\n"
@@ -156,7 +153,7 @@ def test_logs_are_written_and_can_be_shown(here: Path, capsys: Said) -> None:
 
 def test_no_logs_are_written_where_none_are_wanted(here: Path, capsys: Said) -> None:
     put(here)
-    assert test(capsys, "--no-logs")[2] == ""
+    assert tried(capsys)[2] == ""
     assert main(["stress", "refund.chaos.yaml", "--iterations=2", "--levels=0,2", "--no-logs", "-q"]) == 0
     assert not (here / "logs").exists()
 
@@ -164,7 +161,7 @@ def test_no_logs_are_written_where_none_are_wanted(here: Path, capsys: Said) -> 
 def test_a_folder_of_logs_that_was_there_is_left_to_its_owner(here: Path, capsys: Said) -> None:
     (here / "kept").mkdir()
     put(here)
-    test(capsys, "--logs", "kept")
+    tried(capsys, "--logs", "kept", logs=True)
     assert (here / "kept" / "latest" / "report.html").is_file()
     assert not (here / "kept" / ".gitignore").exists()
 
@@ -202,10 +199,10 @@ def test_each_level_leaves_a_run_with_its_report(here: Path, capsys: Said) -> No
 
 def test_who_wants_quiet_hears_of_the_reports_of_failures_alone(here: Path, capsys: Said) -> None:
     put(here, "careful")
-    assert test(capsys, "-q") == (0, "", "")
+    assert tried(capsys, "-q", logs=True) == (0, "", "")
     assert (here / "logs" / "latest" / "report.html").is_file()
     put(here)
-    remedy, *_, report = test(capsys, "-q")[2].splitlines()
+    remedy, *_, report = tried(capsys, "-q", logs=True)[2].splitlines()
     assert (remedy[:13], report[:11]) == ("change first:", "report logs")
 
 
@@ -227,7 +224,7 @@ def test_what_does_not_fit_is_one_line(change: str, said: str, here: Path, capsy
     (here / "broken.py").write_text("1 / 0\ndef make(): ...\n")
     (here / "leaves.py").write_text("raise SystemExit(3)\ndef make(): ...\n")
     put(here)
-    code, out, err = test(capsys, "--set", change)
+    code, out, err = tried(capsys, "--set", change)
     assert (code, out, err.count("\n")) == (2, "", 1), err
     assert err.startswith(("refund.chaos.yaml: ", f"refund.chaos.yaml, --set {change}: "))
     assert said in err
@@ -261,7 +258,7 @@ def test_what_keeps_a_run_from_its_end_is_one_line(arguments: list[str], said: s
     ]
     (here / "opens.py").write_text("\n".join([*lines, "    return agent"]))
     put(here)
-    code, out, err = test(capsys, *arguments)
+    code, out, err = tried(capsys, *arguments, logs=True)
     assert (code, out, err.count("\n")) == (2, "", 1), err
     assert err.startswith(said)
     assert not (here / "none").exists()
@@ -273,21 +270,21 @@ def test_a_trial_beyond_the_scenarios_number_is_noted(
     given: tuple[str, ...], noted: bool, here: Path, capsys: Said
 ) -> None:
     put(here, "careful")
-    _, _, err = test(capsys, "--no-logs", *given)
+    _, _, err = tried(capsys, *given)
     assert err == ("note: refund has 8 trials; 9 is none of them\n" if noted else "")
 
 
 def test_the_line_that_runs_a_trial_again_has_all_that_it_depends_on(here: Path, capsys: Said) -> None:
     put(here, "careful")
     given = ("--set", "fresh=tests.scenarios.shop_parts:naive", "--seed", "3", "--chaos-level", "2")
-    code, said, _ = test(capsys, *given)
+    code, said, _ = tried(capsys, *given)
     assert code == 1
     again = next(line for line in said.splitlines() if "again: " in line).partition("again: ")[2]
     words = shlex.split(again)
     assert words[:2] == ["chaoslab", "test"]
     assert words[-6:] == ["--seed", "3", "--set", given[1], "--set", "chaos_level=2"]
     number = words[words.index("--trial") + 1]
-    code, alone, _ = test(capsys, *words[2:])
+    code, alone, _ = tried(capsys, *words[2:])
     assert code == 1
     told = said.splitlines()
     at = next(n for n, line in enumerate(told) if f"again: {again}" in line)
@@ -300,15 +297,15 @@ def test_the_line_that_runs_a_trial_again_has_all_that_it_depends_on(here: Path,
 def test_a_number_that_is_none_is_refused(arguments: tuple[str, ...], here: Path, capsys: Said) -> None:
     put(here)
     with pytest.raises(SystemExit) as ended:
-        test(capsys, *arguments)
+        tried(capsys, *arguments)
     assert ended.value.code == 2
     assert "should be a whole number from" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("here")
 def test_without_scenarios_there_is_nothing_to_test(capsys: Said) -> None:
-    assert test(capsys) == (2, "", "no scenario is here: its file is called something.chaos.yaml\n")
-    code, out, err = test(capsys, "none.chaos.yaml")
+    assert tried(capsys) == (2, "", "no scenario is here: its file is called something.chaos.yaml\n")
+    code, out, err = tried(capsys, "none.chaos.yaml")
     assert (code, out, err) == (2, "", "none.chaos.yaml: it cannot be read: No such file or directory\n")
 
 
@@ -376,7 +373,7 @@ def test_a_parameter_of_a_fault_is_set_from_the_command_line(
 ) -> None:
     """Also over the value of a variant."""
     put(here, more="variants: [{name: rare, lost_reply.chance: 0.000001}]\n", name="set.chaos.yaml")
-    ended, out, err = test(capsys, "set.chaos.yaml", "-n", "2", "--set", given)
+    ended, out, err = tried(capsys, "set.chaos.yaml", "-n", "2", "--set", given)
     assert ended == code
     assert said in out + err
     assert err.count("set.chaos.yaml") <= 1
@@ -429,7 +426,7 @@ def test_a_mapping_names_the_tools_as_in_python(tmp_path: Path) -> None:
 def test_failures_that_differ_in_the_kind_of_5xx_alone_are_told_together(here: Path, capsys: Said) -> None:
     put(here, "careful")
     down = "faults=[{fault: server_error, target: refund, persistence: for_good}]"
-    _, said, _ = test(capsys, "--set", down, "--set", "trials=12", "--set", "accept=[correct]")
+    _, said, _ = tried(capsys, "--set", down, "--set", "trials=12", "--set", "accept=[correct]")
     told = [line for line in said.splitlines() if line.endswith(":")]
     assert len(told) == 1, said
     assert told[0].startswith("  12 trials (1, 2, 3, 4, 5")

@@ -33,6 +33,7 @@ from chaoslab.seams.http.tags import EXTENSION, RequestTag, Target
 from chaoslab.wire.client import ToxiproxyClient
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import Lanes
+from tests.waiting import DEADLINE_S, eventually
 from tests.wire.wire_parts import embedded, free_port, real
 
 __all__ = [
@@ -44,12 +45,12 @@ __all__ = [
     "Site",
     "bench",
     "embedded",
+    "eventually",
     "free_port",
     "managed",
     "real",
 ]
 
-DEADLINE_S = 10.0
 NOW = "2026-06-01T09:00:00Z"
 SERVERS = {"embedded": embedded, "real": real}
 
@@ -187,14 +188,6 @@ def fixed_ports(count: int, *, start: int = 28000) -> list[int]:
         if len(found) == count:
             return found
     raise OSError(f"{count} ports are not free from {start} on")
-
-
-def eventually(true: Callable[[], bool], *, within_s: float = DEADLINE_S) -> None:
-    """Waits until something that another thread or process brings about is so."""
-    deadline = system.monotonic() + within_s
-    while not true():
-        assert system.monotonic() < deadline, "it never came"
-        threading.Event().wait(0.005)
 
 
 @dataclass

@@ -43,7 +43,7 @@ def child(pid: int) -> int:
     """The process for which the program with that number stands; there is none yet just after its start."""
     if python() == sys.executable:
         return pid
-    from tests.seams.lab_parts import eventually
+    from tests.waiting import eventually
 
     link = Path(python()).with_name(f"socket.{pid}")
     eventually(lambda: link.is_symlink() or _went_on(pid))

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
 from itertools import accumulate
+from operator import itemgetter
 from statistics import NormalDist, fmean
 from typing import NamedTuple
 
@@ -180,10 +181,20 @@ def bootstrap_mean(
         deviation = math.dist(values, [mean] * size) / math.sqrt(size - 1)  # in a twentieth of the time of stdev
         half = Z * deviation / math.sqrt(size)
         return Interval(max(min(values), mean - half), min(max(values), mean + half))
-    size, uniform = len(values), Dice(seed, "bootstrap", len(values)).stream().random
-    means = sorted(math.fsum([values[int(uniform() * size)] for _ in values]) / size for _ in range(resamples))
+    size = len(values)
+    if min(values) == max(values):
+        mean = math.fsum(values) / size
+        return Interval(mean, mean)
+    means = sorted(math.fsum(resample(values)) / size for resample in _resamples(seed, size, resamples))
     cut = round(resamples * (1 - CONFIDENCE) / 2)
     return Interval(means[cut], means[-cut - 1])
+
+
+@lru_cache(8)
+def _resamples(seed: int, size: int, count: int) -> list[itemgetter[tuple[float, ...]]]:
+    """So many resamples of so many values, as functions of these: reports ask for those of one size again and again."""
+    uniform, places = Dice(seed, "bootstrap", size).stream().random, list(range(size))
+    return [itemgetter(*[places[int(uniform() * size)] for _ in places]) for _ in range(count)]
 
 
 class Spell(NamedTuple):

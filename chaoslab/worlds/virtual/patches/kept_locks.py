@@ -76,10 +76,8 @@ def let_go(machine: Machine) -> None:
 def _held() -> Iterator[tuple[Any, str, Any]]:
     """The places that hold one, and what they hold."""
     quiet = dict[str, Sequence[Mapping[str, Any]]]()
-    places: list[tuple[Any, str]] = []
     modules = _quiet.others()
-    if _quiet.same:
-        yield from _known.held()
+    yield from _known.held()
     for name, module in modules:
         if not isinstance(module, ModuleType) or name.startswith("chaoslab.worlds.virtual"):
             quiet[name] = ()
@@ -91,24 +89,29 @@ def _held() -> Iterator[tuple[Any, str, Any]]:
                 _searched[name] = searched
         if _searched.get(name) is searched:
             quiet[name] = (searched.names, *searched.members)
-            places += searched.places
-        yield from _Places(searched.places).held()
-    if _quiet.note(modules, quiet):
-        _known.take(places)
+        for holder, key in searched.places:
+            if type(value := vars(holder).get(key)) in _HOLDS:
+                yield holder, key, value
+    _quiet.note(modules, quiet)
 
 
-class _Places:
-    """Places that hold a lock or a queue, or may hold one later: a search of them is one in C."""
+class _Known:
+    """Places of the modules that `_quiet` leaves out, which hold a lock or a queue, or may hold one later: a search of
+    them is one in C."""
 
-    def __init__(self, places: Sequence[tuple[Any, str]] = ()) -> None:
-        self.take(places)
+    def __init__(self) -> None:
+        self._changes = 0
+        self._take(())
 
-    def take(self, places: Sequence[tuple[Any, str]]) -> None:
+    def _take(self, places: Sequence[tuple[Any, str]]) -> None:
         self._places = places
         self._names = [key for _, key in places]
         self._read: list[Callable[[str], Any]] = [vars(holder).get for holder, _ in places]
 
     def held(self) -> Iterator[tuple[Any, str, Any]]:
+        if self._changes != _quiet.changes:
+            self._changes = _quiet.changes
+            self._take([place for name in _quiet if name in _searched for place in _searched[name].places])
         values = list(map(call, self._read, self._names))
         found = compress(zip(self._places, values, strict=True), map(_HOLDS.__contains__, map(type, values)))
         return ((holder, key, value) for (holder, key), value in found)
@@ -117,5 +120,4 @@ class _Places:
 _HOLDS = _MAY_HOLD - {NoneType}
 _searched: dict[str, _Searched] = {}
 _quiet = Quiet()
-_known = _Places()
-"""Those of the modules that `_quiet` leaves out."""
+_known = _Known()

@@ -10,9 +10,9 @@ from __future__ import annotations
 import functools
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import compress
-from operator import is_, itemgetter
+from operator import is_not, itemgetter, ne
 from types import (
     BuiltinFunctionType,
     FunctionType,
@@ -71,36 +71,56 @@ class _Searched(NamedTuple):
 
 class Quiet:
     """The modules of the process in which a search found nothing, so that the next one passes over them at once: some
-    thousand of them are compared in C, as long as all modules are the same objects."""
+    thousand of them are compared in C. They are kept, so that no later module has the address of one that is gone."""
 
     def __init__(self) -> None:
-        self._modules: list[Any] = []  # kept, so that no later module has the address of one that is gone
+        self._modules: dict[str, Any] = {}
         self._mappings: list[Mapping[str, Any]] = []
         self._sizes: list[int] = []
-        self._others: list[str] = []
-        self.same = False
-        """True if the last answer of `others` left out those that were noted."""
+        self._owners: list[str] = []
+        """The names of the modules that the mappings belong to."""
+        self.changes = 0
+        """So many times some were added or left out."""
+        self._last: tuple[int, list[Any], list[str]] = (-1, [], [])
+        """`changes` at the last answer of `others`, all modules then, and the names of the answer."""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
 
     def others(self) -> list[tuple[str, Any]]:
-        """All other modules by name; every module if one is new or gone, or one of the mappings got longer or
-        shorter."""
-        now = list(sys.modules.values())
-        same = len(now) == len(self._modules) and all(map(is_, now, self._modules))
-        self.same = same and list(map(len, self._mappings)) == self._sizes
-        if self.same:
-            return [(name, sys.modules.get(name)) for name in self._others]
-        return list(sys.modules.items())
+        """All other modules by name. One that is gone, is another, or has a mapping that got longer or shorter, is no
+        longer quiet."""
+        sizes, there = list(map(len, self._mappings)), dict(sys.modules)
+        changed = set(compress(self._owners, map(ne, sizes, self._sizes))) if sizes != self._sizes else set[str]()
+        changes, then, names = self._last
+        now = list(there.values())
+        if changed or changes != self.changes or len(now) != len(then) or any(map(is_not, now, then)):
+            changed |= self._modules.keys() - there.keys()
+            changed.update(compress(self._modules, map(is_not, map(there.get, self._modules), self._modules.values())))
+            if changed:
+                self._leave(changed)
+            names = list(compress(there, map(is_not, now, map(self._modules.get, there))))
+            self._last = self.changes, now, names
+        return [(name, there[name]) for name in names]
 
-    def note(self, modules: Sequence[tuple[str, Any]], quiet: Mapping[str, Iterable[Mapping[str, Any]]]) -> bool:
-        """Notes the outcome of a search of every module. `quiet`: name → the mappings in which nothing was found. False
-        if it was none of every module."""
-        whole = len(modules) == len(sys.modules) and modules == list(sys.modules.items())
-        if whole:
-            self._modules = [module for _, module in modules]
-            self._mappings = [mapping for mappings in quiet.values() for mapping in mappings]
-            self._sizes = list(map(len, self._mappings))
-            self._others = [name for name, _ in modules if name not in quiet]
-        return whole
+    def _leave(self, names: set[str]) -> None:
+        stays = [owner not in names for owner in self._owners]
+        self._owners = list(compress(self._owners, stays))
+        self._mappings, self._sizes = list(compress(self._mappings, stays)), list(compress(self._sizes, stays))
+        for name in names:
+            del self._modules[name]
+        self.changes += 1
+
+    def note(self, modules: Sequence[tuple[str, Any]], quiet: Mapping[str, Iterable[Mapping[str, Any]]]) -> None:
+        """Notes the outcome of a search of these others. `quiet`: name → the mappings in which nothing was found."""
+        for name, module in modules:
+            if name in quiet:
+                self._modules[name] = module
+                for mapping in quiet[name]:
+                    self._owners.append(name)
+                    self._mappings.append(mapping)
+                    self._sizes.append(len(mapping))
+        self.changes += bool(quiet)
 
 
 class _Known(dict[str, _Searched]):

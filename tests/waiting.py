@@ -1,0 +1,16 @@
+"""Waiting for other threads and processes. Loads next to nothing: workers that are spawned load it too."""
+
+import threading
+from collections.abc import Callable
+
+from chaoslab.base.clock import system
+
+DEADLINE_S = 10.0
+
+
+def eventually(true: Callable[[], bool], *, within_s: float = DEADLINE_S) -> None:
+    """Waits until something that another thread or process brings about is so."""
+    deadline = system.monotonic() + within_s
+    while not true():
+        assert system.monotonic() < deadline, "it never came"
+        threading.Event().wait(0.005)
