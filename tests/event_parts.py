@@ -1,12 +1,10 @@
 """An event of each kind, and the lines of a log that is wrong in one place."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import Field, fields
 from typing import Any
 
-from chaoslab.core.events import AttemptRef, Event
+from chaoslab.core.events import AttemptRef, Event, RunStarted
 from chaoslab.record.log import encode_event
 
 ENVELOPE = {"ts", "t", "run", "trial", "writer", "seq", "kind"}
@@ -43,6 +41,12 @@ SAMPLES: dict[str, Any] = {
     "Amount | None": None,
     "Seconds | None": 0.25,
 }
+
+
+def run_started(**more: Any) -> RunStarted:
+    """The first event of a run, with the fields that a test is about."""
+    usual = {"plan": {"seed": 1, "injections": []}, "now": "2026-06-01T09:00:00Z", "model": "chaoslab-offline"}
+    return RunStarted(**{"seed": 1, "settings": {}, "prompts": 1, **usual, **more})
 
 
 def call_at(target: str, tool: str, request: int, attempt: int, request_id: str) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """A server on loopback with OpenAI's chat completions, as a judge; and a run whose answers only words would judge."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Iterator

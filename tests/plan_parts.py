@@ -1,7 +1,5 @@
 """Shared by the tests of plans: a plan's decision on a call that is the first of its trial."""
 
-from __future__ import annotations
-
 from chaoslab.core.chain import ActiveFault
 from chaoslab.core.exchange import Call
 from chaoslab.core.occasion import Occasion

@@ -1,7 +1,5 @@
 """A package from outside of the tree that brings a fault, installed for one test."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager

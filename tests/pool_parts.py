@@ -1,7 +1,5 @@
 """The agents and the work of tests/test_cluster.py. Workers import this, and not pytest and the tests' own imports."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

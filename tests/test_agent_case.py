@@ -1,7 +1,5 @@
 """The trials of a user's agent as a value: what its options make of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any

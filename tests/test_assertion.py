@@ -1,7 +1,5 @@
 """Assertions are found by name, state what they saw, and name the lines of the log."""
 
-from __future__ import annotations
-
 import pytest
 
 import chaoslab as lab

@@ -1,7 +1,5 @@
 """Each assertion holds where it should, and is missed with what was seen and where where it should not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any

@@ -1,7 +1,5 @@
 """One attempt of a call at no real seam: which faults it meets, and what is kept of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any

@@ -27,6 +27,7 @@ from chaoslab.core.exchange import Reply
 from chaoslab.record.runs import Run
 from tests import warm
 from tests.cli_parts import as_installed, environment, free_base
+from tests.event_parts import run_started
 from tests.seams.lab_parts import Heard, said, site
 
 ROOT = Path(__file__).parents[1]
@@ -555,16 +556,7 @@ def prepare(case: Case, folder: Path, there: Mapping[str, str]) -> list[str]:
 def earlier_run(logs: Path) -> None:
     run = Run("20260101-120000", logs / EARLIER, 0.0, "2026-06-01T09:00:00Z")
     with run.log("info") as info:
-        info.write(
-            events.RunStarted(
-                seed=1,
-                settings=Settings().shown(),
-                plan={"seed": 1, "injections": []},
-                prompts=1,
-                now=run.now,
-                model="chaoslab-offline",
-            )
-        )
+        info.write(run_started(settings=Settings().shown(), now=run.now))
         info.write(events.PromptStarted(prompt_index=1, prompt="What is 6 times 7?"), trial="p1.r1")
     run.make_latest()
 

@@ -1,7 +1,5 @@
 """A run that is read in batches of whole trials gives the report that the whole history gives."""
 
-from __future__ import annotations
-
 import json
 from itertools import chain
 from pathlib import Path
@@ -99,8 +97,7 @@ def test_the_notes_on_rulings_and_labels_are_the_history_s(run: Path, scratch: P
 @given(data=st.data())
 def test_whatever_befell_the_logs_the_report_is_the_history_s(run: Path, scratch: Path, data: st.DataObject) -> None:
     logs = logs_of(run)
-    name = data.draw(st.sampled_from(sorted(logs)))
-    lines = logs[name]
+    lines = logs[data.draw(st.sampled_from(sorted(logs)))]
     place = st.integers(0, len(lines) - 1)
     for _ in range(data.draw(st.integers(0, 3))):
         match data.draw(st.sampled_from(["swap", "lose", "cut", "again", "apart", "end"])):

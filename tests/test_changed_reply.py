@@ -1,7 +1,5 @@
 """Faults that make another answer out of a true one: how they read a call and its reply."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any

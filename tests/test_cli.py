@@ -14,7 +14,7 @@ from chaoslab.config.settings import Settings
 from chaoslab.core import events
 from chaoslab.lab import launch
 from chaoslab.record.runs import Run
-from tests.event_parts import fault_at
+from tests.event_parts import fault_at, run_started
 from tests.reports.fake_run import FakeRun
 
 ROOT = Path(__file__).parent.parent
@@ -116,16 +116,7 @@ def test_what_to_look_at_next_is_the_first_trial_of_the_worst_else_that_met_a_fa
     run = Run.create(Path("logs"), now="2026-06-01T09:00:00Z", name="v1-a-name-of-its-own")
     run.make_latest()
     with run.log("info") as info:
-        info.write(
-            events.RunStarted(
-                seed=1,
-                settings=Settings().shown(),
-                plan={"seed": 1, "injections": []},
-                prompts=1,
-                now=run.now,
-                model="mine",
-            )
-        )
+        info.write(run_started(settings=Settings().shown(), now=run.now, model="mine"))
         for n, answer in enumerate(answers, 1):
             status, error_type = ("ok", "none") if answer else ("failed", "model")
             info.write(

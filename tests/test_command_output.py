@@ -13,11 +13,12 @@ from chaoslab.analysis.measures.delivery import DeliveryCell, DeliveryCounts
 from chaoslab.base import version
 from chaoslab.cli import COMMANDS, _parser, main
 from chaoslab.config.settings import Settings
-from chaoslab.core.events import PromptFinished, PromptStarted, RunStarted
+from chaoslab.core.events import PromptFinished, PromptStarted
 from chaoslab.record.runs import Run
 from chaoslab.reports import fault_check
 from chaoslab.reports.progress import WorkProgress
 from tests.cli_parts import chaoslab
+from tests.event_parts import run_started
 
 
 def shown(arguments: list[str], capsys: pytest.CaptureFixture[str], *, code: int = 0) -> Any:
@@ -33,13 +34,8 @@ def run(here: Path) -> Run:
     run.make_latest()
     with run.log("info") as info:
         info.write(
-            RunStarted(
-                seed=7,
-                settings=Settings().shown(),
-                plan={"seed": 7, "injections": []},
-                prompts=1,
-                now=run.now,
-                model="mine",
+            run_started(
+                seed=7, settings=Settings().shown(), plan={"seed": 7, "injections": []}, now=run.now, model="mine"
             )
         )
         for n, (answer, status, error) in enumerate((("42", "ok", "none"), ("", "failed", "model")), 1):
@@ -128,8 +124,7 @@ def test_faults(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_fault_that_is_not_delivered_has_a_reason() -> None:
     cell = DeliveryCell("latency", "function", 0.5, 100)
     well, lost = DeliveryCounts(cell, 100, 50, 50, 50), DeliveryCounts(cell, 100, 50, 50, 49)
-    refused = DeliveryCounts(cell, refusal="no such thing")
-    found = fault_check.plain([well, lost, refused])
+    found = fault_check.plain([well, lost, DeliveryCounts(cell, refusal="no such thing")])
     assert [each["wrong"] for each in found] == [None, "1 of 50 were not witnessed", None]
     assert [each["interval"] is None for each in found] == [False, False, True]
 

@@ -72,8 +72,7 @@ def test_a_key_goes_to_the_part_that_needs_it_and_no_other(key: str, owner: str)
 
 def test_every_service_of_the_table_is_there_and_listens_where_the_agent_looks() -> None:
     for target in (*SERVICES, MODEL):
-        health = SERVICE_PARTS[target]["healthcheck"]["test"]
-        assert health[3] == str(Ports().service(target)), target
+        assert SERVICE_PARTS[target]["healthcheck"]["test"][3] == str(Ports().service(target)), target
     assert SERVICE_PARTS["proxy_manager"]["healthcheck"]["test"][3:] == [str(Ports().manager), "/status"]
 
 

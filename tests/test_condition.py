@@ -1,7 +1,5 @@
 """Conditions on a call's arguments: texts that hold or not, texts that are none, and properties of all of them."""
 
-from __future__ import annotations
-
 import copy
 import math
 import operator

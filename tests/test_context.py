@@ -1,7 +1,5 @@
 """A story is told the trial around its call: turn, time, use, a memory of its own, and the attempts that are over."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A conversation is one trial of several turns: the agent remembers, services keep state, faults hit by turn."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 
@@ -194,8 +192,7 @@ def test_what_is_no_conversation_is_refused(make: Any, error: type[Exception], w
 
 
 def test_a_scripted_user_answers_until_no_pattern_is_found() -> None:
-    talk = lab.turns("Pay order 17.", user={r"^[12]:": "Is it done?", "never": "No."})
-    trial = tried(talk=talk)
+    trial = tried(talk=lab.turns("Pay order 17.", user={r"^[12]:": "Is it done?", "never": "No."}))
     asked = [event.prompt for _, event in trial.history.of(TurnStarted)]
     assert asked == ["Pay order 17.", "Is it done?", "Is it done?"]
 

@@ -20,8 +20,6 @@ LAST_LINE = '    "translator": 6,\n'
 NEW_LINE = '    "dice": 8,\n'
 NEW_FILE = '''"""A die that is fair, and falls the same way whenever the same request comes again."""
 
-from __future__ import annotations
-
 from chaoslab.core.service_spec import ErrorReply, ServiceSpec, ToolSpec
 from chaoslab.flask_tools.service_module import Answer, Refusal, Route, ServiceRequest
 

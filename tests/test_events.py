@@ -1,7 +1,5 @@
 """The log is the only output: whatever is killed, cut or written at once, what was logged is read back as it was."""
 
-from __future__ import annotations
-
 import errno
 import gc
 import json

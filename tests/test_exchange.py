@@ -1,7 +1,5 @@
 """Stories about one exchange nest, wait, fail and are seen through; no socket and no second is spent on it."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import Callable
@@ -133,8 +131,7 @@ def diarist(world: World, name: str) -> ActiveFault:
 
 def test_an_outer_story_wraps_the_inner_and_the_wire_is_innermost() -> None:
     world = World()
-    reach = in_turn(diarist(world, "outer"), diarist(world, "inner"))
-    assert world.tell(chain(reach, CALL)) is TRUTH
+    assert world.tell(chain(in_turn(diarist(world, "outer"), diarist(world, "inner")), CALL)) is TRUTH
     assert world.diary == ["outer begins", "inner begins", "sent", "inner ends", "outer ends"]
 
 

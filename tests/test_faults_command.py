@@ -61,8 +61,7 @@ def test_every_fault_is_listed_under_its_family(capsys: pytest.CaptureFixture[st
 
 
 def test_the_list_loads_nothing_heavy_and_no_fault() -> None:
-    loaded = loaded_by("from chaoslab.cli import main\nmain(['faults'])")
-    assert loaded & HEAVY == set()
+    assert loaded_by("from chaoslab.cli import main\nmain(['faults'])") & HEAVY == set()
 
 
 def test_a_plug_ins_fault_is_listed_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

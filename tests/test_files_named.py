@@ -76,8 +76,7 @@ def test_a_pipe_is_no_ruling_and_is_not_waited_for(tmp_path: Path) -> None:
 
 
 def test_a_pipe_is_no_run_json(tmp_path: Path) -> None:
-    folder = FakeRun(tmp_path / "logs" / "20260601-090000", prompts=2).write()
-    os.mkfifo(folder / "run.json")
+    os.mkfifo(FakeRun(tmp_path / "logs" / "20260601-090000", prompts=2).write() / "run.json")
     code, printed = ran(tmp_path, "summary", "20260601-090000", "--json")
     assert code == 0
     assert json.loads(printed)

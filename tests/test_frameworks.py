@@ -1,7 +1,5 @@
 """The examples of frameworks run, and what the page says of three of them is what happens."""
 
-from __future__ import annotations
-
 import json
 import runpy
 import subprocess

@@ -1,7 +1,5 @@
 """A fault that could hit and hit nothing is named: a trial without its fault proves nothing."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 
@@ -81,8 +79,7 @@ def test_a_fault_that_hit_or_was_left_to_chance_is_not(fault: Any) -> None:
 
 def test_a_fault_that_waits_for_another_is_not_named_where_that_did_not_hit() -> None:
     first = lab.inject("latency", "look", name="first", chance=0.0001)
-    trial = run(first, lab.inject("lost_reply", "refund", after="first"))
-    assert not trial.warnings
+    assert not run(first, lab.inject("lost_reply", "refund", after="first")).warnings
 
 
 def test_of_many_trials_a_fault_is_named_once_if_it_hit_in_none() -> None:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.core.events import PromptStarted, RunStarted
+from chaoslab.core.events import PromptStarted
 from chaoslab.record.runs import Run
+from tests.event_parts import run_started
 
 HEAVY = {
     "bs4", "deep_translator", "docker", "flask", "greenlet", "groq", "httpx", "langchain", "langchain_core",
@@ -37,16 +38,7 @@ def test_nothing_heavy_is_loaded(program: str) -> None:
 def test_reading_a_run_loads_no_world(tmp_path: Path) -> None:
     run = Run("mine", tmp_path / "mine", 0.0, "2026-06-01T09:00:00Z")
     with run.log("info") as info:
-        info.write(
-            RunStarted(
-                seed=1,
-                settings={},
-                plan={"seed": 1, "injections": []},
-                prompts=1,
-                now=run.now,
-                model="chaoslab-offline",
-            )
-        )
+        info.write(run_started(now=run.now))
         info.write(PromptStarted(prompt_index=1, prompt="What is 6 times 7?"), trial="p1.r1")
     for command in (["show"], ["summary"], ["report", "--format", "html"]):
         given = [command[0], str(run.folder), *command[1:]]

@@ -1,7 +1,5 @@
 """With isolate="fork" each trial is a child process of its own: nothing of it is left to the next."""
 
-from __future__ import annotations
-
 import os
 import resource
 import signal

@@ -1,7 +1,5 @@
 """A model as the judge: asked over HTTP, believed only if it gives a verdict, and written down."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator

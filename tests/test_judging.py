@@ -1,7 +1,5 @@
 """A model as the judge of answers that only words would decide: asked over HTTP, once a question, and only there."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path

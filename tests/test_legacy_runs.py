@@ -1,7 +1,5 @@
 """Runs of the first lab that were appended to one file are told apart by what the records say."""
 
-from __future__ import annotations
-
 from math import isnan
 
 import pytest

@@ -1,7 +1,5 @@
 """The limits of a plan are kept wherever faults are made, and what is held back is told."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -338,8 +336,7 @@ def test_limits_of_a_run_hold_and_are_logged(tmp_path: Path) -> None:
         return str(done)
 
     asked: dict[str, Any] = {"tools": [refund], "faults": [lab.inject("server_error", "refund")], "anyway": True}
-    trial = lab.run(agent, "go", limits={"share": "30%"}, logs=tmp_path, **asked)
-    assert trial.answer == "7"
+    assert lab.run(agent, "go", limits={"share": "30%"}, logs=tmp_path, **asked).answer == "7"
     held = history(tmp_path).of(FaultHeldBack)
     assert [each.limit for _, each in held] == ["share 0.3"] * 7
     with pytest.warns(match="hit nothing: held back by tenants x: a \\(10 times\\)"):

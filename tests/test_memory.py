@@ -256,8 +256,7 @@ def test_a_plan_of_the_memory_names_what_was_never_tried(logs: Path) -> None:
     assert 0 < one.proposal.risk.value < 1
     assert str(found) == str(lab.plan(logs, n=20))
     assert [each.proposal.cell for each in lab.plan(logs, n=20, seed=2)] != [each.proposal.cell for each in found]
-    changed = found.enhance({"target": "charge", "fault": "lost_reply"})
-    assert changed.design.how == "once"
+    assert found.enhance({"target": "charge", "fault": "lost_reply"}).design.how == "once"
 
 
 def test_a_plan_that_runs_learns_and_leaves_a_run(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """Named dice, proven through real trials: taking an injection out of a plan, or adding one, moves no other's hits."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

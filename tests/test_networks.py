@@ -1,7 +1,5 @@
 """Networks by their quality, as a user states them in one word."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections import Counter

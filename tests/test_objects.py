@@ -1,7 +1,5 @@
 """A fault and a metric may be given as objects."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pytest
@@ -87,8 +85,7 @@ class Raises:
 
 
 def test_a_metric_is_an_assertion() -> None:
-    calm = lab.run(agent, "Go.", reads=[price])
-    lab.check(calm, Exact())
+    lab.check(lab.run(agent, "Go.", reads=[price]), Exact())
     wrong = lab.run(agent, "Go.", reads=[price], faults=[lab.inject(Doubled(), "price", calls=[1])])
     with pytest.raises(AssertionError, match=r"Exact: the score is 0\.0: 'It costs 6\.' and 'It costs 3\.'"):
         lab.check(wrong, Exact())

@@ -1,7 +1,5 @@
 """The options of a run stand in one place, from which signatures, help, scenario files and the plug-in take them."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from dataclasses import fields

@@ -256,8 +256,7 @@ def test_the_users_own_agent_takes_the_place_of_the_recorded_calls(tmp_path: Pat
         (tmp_path / name).write_text(text)
     module = runpy.run_path(str(tmp_path / "stand_ins.py"))
     agent = module["replies"].begin("trace_1", lambda prompt: f"{module['refund'](17)} for {prompt}", module)
-    trial = lab.run(agent, ASKED, tools=[module["refund"]])
-    assert trial.answer == f"{REPLY} for {ASKED}"
+    assert lab.run(agent, ASKED, tools=[module["refund"]]).answer == f"{REPLY} for {ASKED}"
 
 
 @pytest.mark.parametrize(

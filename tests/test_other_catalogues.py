@@ -1,7 +1,5 @@
 """The page on other catalogues: each of its lines can be injected, and its counts are those of its tables."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Long runs: logs in packs, stories that are left out, and tables that are written as the run goes."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """A chain of pipes hands a chunk on when it is due, whoever polls and whenever, and may be rebuilt with data in it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """An injection hits by names alone: nothing else in the plan, and nothing asked before, moves its hits."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -259,8 +257,7 @@ def story_of(
 
 
 def test_the_stages_of_a_story_are_noted_as_it_goes() -> None:
-    errors = Injection("errors", (Choice("tool_error"),), ("search",))
-    stages, faults = story_of([errors], call())
+    stages, faults = story_of([Injection("errors", (Choice("tool_error"),), ("search",))], call())
     assert stages == ["scheduled", "injected", "witnessed"]
     assert faults.rolled == ["errors"]
     assert [active.fault_name for active in faults.active] == ["tool_error"]
@@ -268,8 +265,7 @@ def test_the_stages_of_a_story_are_noted_as_it_goes() -> None:
 
 def test_all_attempts_in_a_window_meet_the_same_fault() -> None:
     window = Injection("w", (Choice("latency", params={"jitter_s": 5.0}),), ("search",), triggers={"window_s": [0, 60]})
-    drawn = {Plan(1, (window,)).fault_for(window, call(n)).fault for n in range(1, 5)}
-    assert len(drawn) == 1
+    assert len({Plan(1, (window,)).fault_for(window, call(n)).fault for n in range(1, 5)}) == 1
 
 
 def test_a_story_that_decides_by_itself_is_scheduled_when_it_acts() -> None:
@@ -286,8 +282,7 @@ def test_a_story_that_decides_by_itself_is_scheduled_when_it_acts() -> None:
 
 
 def test_one_story_that_decides_by_itself_makes_its_injection_conditional() -> None:
-    either = Injection("either", (Choice("tool_error"), Choice("budget")), ("search",))
-    assert either.conditional
+    assert Injection("either", (Choice("tool_error"), Choice("budget")), ("search",)).conditional
     assert not Injection("errors", (Choice("tool_error"), Choice("lost_reply")), ("search",)).conditional
 
 

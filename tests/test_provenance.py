@@ -1,7 +1,5 @@
 """A run names the versions that made it, and a difference is said by name."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -5,8 +5,6 @@ twice. They follow each other or run side by side, in one log or several, of thi
 are cut, lost, repeated or out of order.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, fields

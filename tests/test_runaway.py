@@ -1,7 +1,5 @@
 """Trials that would never end: a model that is asked for ever, and services that never answer."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import queue

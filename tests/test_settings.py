@@ -73,8 +73,7 @@ def test_command_line_over_environment_over_file_over_default(present: int, tmp_
 
 def test_empty_means_unset_wherever_it_is_said(tmp_path: Path) -> None:
     file = env_file(tmp_path, "SEED=2\nTOXIC_PROB=\nTOKEN_LIMIT= \n")
-    chosen = load(["SEED="], environment={"SEED": " ", "REPEATS": ""}, env_file=file)
-    assert chosen == Settings(seed=2)
+    assert load(["SEED="], environment={"SEED": " ", "REPEATS": ""}, env_file=file) == Settings(seed=2)
 
 
 def test_no_file_is_needed() -> None:

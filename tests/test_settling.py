@@ -1,7 +1,5 @@
 """Effects that land after the answer: a trial ends when its world is quiet."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import threading
@@ -182,8 +180,7 @@ def test_the_state_is_read_when_all_is_quiet() -> None:
         threading.Timer(7, pay, (30,)).start()
         return prompt
 
-    trial = lab.run(agent, "ok", tools=[pay], state=lambda: list(paid), twin=True)
-    assert trial.end_state == [30]
+    assert lab.run(agent, "ok", tools=[pay], state=lambda: list(paid), twin=True).end_state == [30]
 
 
 def test_what_is_not_over_in_time_is_named_and_nothing_says_it_was_cancelled() -> None:

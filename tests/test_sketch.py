@@ -1,7 +1,5 @@
 """A request to a model in brief, and how near two of these are."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

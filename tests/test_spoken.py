@@ -1,7 +1,5 @@
 """Labels and opinions beside a run's log: read with the run, in any reader, and each defect told in a line."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

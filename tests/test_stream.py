@@ -1,7 +1,5 @@
 """A stream's events, whatever parts they come in, and the watch that tells if a pipe changed anything."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import pytest
@@ -23,8 +21,7 @@ ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
 
 def cut(parts: Iterable[bytes]) -> tuple[list[bytes], bytes]:
     events = Events()
-    found = [each for part in parts for each in events.feed(part)]
-    return found, events.rest
+    return [each for part in parts for each in events.feed(part)], events.rest
 
 
 @given(

@@ -1,7 +1,5 @@
 """`lab.run` from a user's side: any agent, two worlds, a verdict, and one clear line for what cannot be meant."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import functools
@@ -603,13 +601,11 @@ def test_several_that_nobody_called_are_one_line_and_without_a_twin_too() -> Non
 
 def test_a_tool_of_langchain_that_nobody_called_is_said() -> None:
     tool = StructuredTool.from_function(func=reserve, description="Reserves a day.")
-    trial = trial_of(tools=[refund, tool])
-    assert trial.warnings == (f"reserve {CALLED}",)
+    assert trial_of(tools=[refund, tool]).warnings == (f"reserve {CALLED}",)
 
 
 def test_a_fault_that_never_came_up_makes_its_trial_invalid_and_is_said(tmp_path: Path) -> None:
-    late = lab.inject("latency", "refund", calls=[1, 4], delay_s=1)
-    trial = trial_of(faults=[late], logs=tmp_path)
+    trial = trial_of(faults=[lab.inject("latency", "refund", calls=[1, 4], delay_s=1)], logs=tmp_path)
     why = "'latency on refund' is for request 4 of refund, and there were 1"
     assert (trial.outcome, trial.why) == (lab.Outcome.INVALID, why)
     told = show.render(read("latest", logs=tmp_path))

@@ -1,7 +1,5 @@
 """A trial's log in memory: it says what was true when it was noted, whoever reads it, wherever and whenever."""
 
-from __future__ import annotations
-
 import pickle
 from datetime import UTC, datetime
 from typing import Any
@@ -61,5 +59,4 @@ def test_what_another_process_noted_is_made_again_when_somebody_reads_it() -> No
 def test_what_was_read_here_can_be_read_there() -> None:
     book = noted()
     assert words(book) == EXPECTED
-    sent = pickle.loads(pickle.dumps(book))
-    assert sent.history.records == book.history.records
+    assert pickle.loads(pickle.dumps(book)).history.records == book.history.records

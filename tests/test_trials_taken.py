@@ -1,7 +1,5 @@
 """The table of trials that were taken: it shows the first of them and counts all, and holds none."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """A trigger is a condition on an occasion, several are combined with "and", and none depends on another injection."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import warnings
@@ -191,8 +189,7 @@ def test_taking_an_injection_out_moves_no_other_whatever_its_triggers_remember(
     plan, steps, turns = situation
     before = hits(plan, steps, turns=turns)
     gone = data.draw(st.sampled_from(plan.injections))
-    rest = tuple(i for i in plan.injections if i is not gone)
-    shuffled = tuple(data.draw(st.permutations(rest)))
+    shuffled = tuple(data.draw(st.permutations(tuple(i for i in plan.injections if i is not gone))))
     del before[gone.name]
     assert hits(Plan(plan.seed, shuffled), steps, turns=turns) == before
 
@@ -215,8 +212,7 @@ def test_the_manager_decides_as_the_seam_counts(situation: tuple[Plan, list[Step
         call = Call(target, target, "p1.r1", request, attempt)
         there = Occasion.from_json(plan.seed, call, row)
         assert {name: there.of(name) for name in wire.state} == {name: found[name] for name in wire.state}
-        decided = [i.name for i in wire if i.decide(there, there.of(i.name)) in HITS]
-        assert decided == counted
+        assert [i.name for i in wire if i.decide(there, there.of(i.name)) in HITS] == counted
         met, asked = plan.hits_on_the_wire(call, there)
         assert {active.injection for active in met} <= set(counted)
         assert set(asked) <= {i.name for i in wire}
@@ -485,8 +481,7 @@ def test_two_faults_of_the_wire_meet_one_call_of_a_function_too() -> None:
     assert [e.injection for _, e in trial.history.of(FaultWitnessed)] == ["there", "back"]
     assert trial.seconds == 0.5
     assert next(e.rolled for _, e in trial.history.of(CallFinished) if e.target == "refund") == ["there", "back"]
-    closed = lab.inject("refused", "refund", calls=[1])
-    assert met(there, closed) == [("refund", 1, 1, "refused")]
+    assert met(there, lab.inject("refused", "refund", calls=[1])) == [("refund", 1, 1, "refused")]
 
 
 def test_a_pattern_covers_every_function_that_it_matches() -> None:

@@ -1,8 +1,6 @@
 """A user's type checker knows the types of `import chaoslab`. mypy checks this file like a user's; the tests hold what
 it cannot see."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Sequence
 from pathlib import Path

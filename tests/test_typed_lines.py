@@ -1,7 +1,5 @@
 """The fast way to read a line takes no line that the general way refuses, and makes the same event of it."""
 
-from __future__ import annotations
-
 import json
 from itertools import chain
 from pathlib import Path
@@ -50,8 +48,7 @@ def test_every_kind_is_read_in_the_fast_way(name: str) -> None:
 
 def test_a_struct_that_stands_for_an_event_has_its_methods_and_constants() -> None:
     structs = dict(zip(LINES, _typed(len(Event.kinds)).structs(LINES.values()) or [], strict=True))
-    budget = structs["budget"]
-    assert budget.named(setting=True) == "the lab's text of 0.25"
+    assert structs["budget"].named(setting=True) == "the lab's text of 0.25"
     for name, kind in Event.kinds.items():
         assert all(hasattr(structs[name], each) for each in vars(kind) if not each.startswith("_") and each != "kind")
 

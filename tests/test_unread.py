@@ -1,7 +1,5 @@
 """A fault whose reply only a script was given shows nothing about the agent; one that its own code dealt with does."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any
@@ -52,8 +50,7 @@ def told(trial: lab.Trial) -> list[str]:
 
 @pytest.mark.parametrize("fault", ["wrong_value", "tool_error", "timeout", "empty_response", "confident_wrong"])
 def test_what_only_a_script_was_given_is_said_to_show_nothing(fault: str) -> None:
-    trial = run(lambda prompt: chat(balance, prompt), fault)
-    (said,) = told(trial)
+    (said,) = told(run(lambda prompt: chat(balance, prompt), fault))
     assert said.startswith(f"{SAID} {fault} on balance: {HOST} says the same whatever it is sent")
 
 

@@ -1,7 +1,5 @@
 """Another value in the place of a true one: always another, of the same type and form, by little or by far."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any

@@ -1,7 +1,5 @@
 """A warm start is a real one in all that the lab and its tests look at, but for the time that loading takes."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

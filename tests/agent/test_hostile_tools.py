@@ -196,8 +196,7 @@ def test_what_is_garbage_once_is_asked_again_under_the_same_id(tmp_path: Path) -
 
 
 def test_packed_answers_are_read_as_ever(tmp_path: Path) -> None:
-    packed = gzip.compress(b'{"result": 42}')
-    (use,) = used(tmp_path, reply(packed, "Content-Encoding: gzip"), uses=1)
+    (use,) = used(tmp_path, reply(gzip.compress(b'{"result": 42}'), "Content-Encoding: gzip"), uses=1)
     assert json.loads(use.said) == {"result": 42}
 
 

@@ -60,8 +60,7 @@ def test_a_looping_model_is_stopped_by_the_stated_bound(tmp_path: Path) -> None:
 
 
 def test_the_bound_is_not_one_too_small(tmp_path: Path) -> None:
-    told = session(tmp_path, [SUM, SUM, SUM, says("42")], steps_max=4, prompt_limit=0)
-    assert told.errors == ["none"]
+    assert session(tmp_path, [SUM, SUM, SUM, says("42")], steps_max=4, prompt_limit=0).errors == ["none"]
 
 
 @pytest.mark.parametrize(("bad", "named"), [(says(""), "empty"), (says("  \n"), "empty"), (BROKEN, "model")])

@@ -1,7 +1,5 @@
 """The sentences of an answer admit, claim, do both, or neither: three values, and no guess."""
 
-from __future__ import annotations
-
 import pytest
 
 from chaoslab.analysis.answers.admit import admits, read

@@ -1,7 +1,5 @@
 """An amount in another unit, and a time in other words, are the same amount and the same time."""
 
-from __future__ import annotations
-
 import pytest
 
 from chaoslab.analysis.answers._amounts import AMOUNTS_MAX, aligned

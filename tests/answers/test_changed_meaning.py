@@ -1,7 +1,5 @@
 """An answer whose meaning was changed is never correct for certain, whatever the twin's answer is."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

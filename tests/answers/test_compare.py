@@ -1,7 +1,5 @@
 """Equal answers in another notation are the same for certain, other meanings never are."""
 
-from __future__ import annotations
-
 import pytest
 
 from chaoslab.analysis.answers.compare import Likeness, compare, echoes

@@ -1,7 +1,5 @@
 """A stated fact shows in an answer as whole words and whole numbers, in any notation."""
 
-from __future__ import annotations
-
 import pytest
 
 from chaoslab.analysis.answers._facts import shows

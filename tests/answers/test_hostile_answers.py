@@ -1,7 +1,5 @@
 """The judge reads a hostile text of any length. `benchmarks/answers.py` has the time that it takes."""
 
-from __future__ import annotations
-
 import pytest
 
 from chaoslab.analysis.answers._facts import shows

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from chaoslab.core.dialog import words_of
 from chaoslab.core.exchange import Call
+from chaoslab.core.fault import Fault
 from chaoslab.core.tool_results import tool_results
 from chaoslab.faults.context.circular_reference import CircularReference
 from chaoslab.faults.context.compact_context import CompactContext
@@ -20,6 +21,33 @@ from chaoslab.faults.context.overflow_context import OverflowContext
 from chaoslab.faults.context.reorder_context import ReorderContext
 from chaoslab.faults.context.stale_context import StaleContext
 from tests.faults.dialogs import FORMATS, Message, accepted, asked, dialogs, met_by, request, said, system
+
+ONE, TWO, THREE = (said("chat", "user", each) for each in ("one", "two", "three"))
+HELLO, DONE = said("chat", "assistant", "hello"), said("chat", "assistant", "done")
+LEFT_ALONE: dict[str, tuple[Fault, list[Message]]] = {
+    "compact_context: wishes alone": (CompactContext(), [ONE, TWO]),
+    "compact_context: nothing": (CompactContext(), []),
+    "drop_context: a gap that no provider would take": (DropContext(0.0, 0.0), [HELLO, ONE, DONE]),
+    "drop_context: nothing between the first and the last": (DropContext(1.0, 0.3), [ONE, TWO]),
+    "duplicate_context: nothing of the user": (DuplicateContext(0.0), asked("chat", 1, 1)),
+    "duplicate_context: nothing": (DuplicateContext(0.0), []),
+    "garble_context: plain ASCII": (
+        GarbleContext(), [said("chat", "user", "cafe"), said("chat", "assistant", "café")]
+    ),
+    "garble_input: no two letters": (GarbleInput("typos"), [said("chat", "user", "17 + 4")]),
+    "garble_input: no two letters that differ": (GarbleInput("typos"), [said("chat", "user", "aaaa")]),
+    "garble_input: no text to cut": (GarbleInput("cut"), [said("chat", "user", "")]),
+    "garble_input: one letter to cut": (GarbleInput("cut"), [said("chat", "user", "a")]),
+    "garble_input: nothing": (GarbleInput(), []),
+    "overflow_context: nothing of the user": (OverflowContext(), []),
+    "reorder_context: two turns": (ReorderContext(0.5), [ONE, DONE, THREE]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("fault", "talk"), LEFT_ALONE.values(), ids=LEFT_ALONE)
+def test_what_it_could_not_change_is_left_alone(fault: Fault, talk: list[Message]) -> None:
+    assert not met_by(fault, request("chat", talk))[0].injected
+
 
 # circular_reference: Two messages say to see each other, and neither says anything else.
 
@@ -69,12 +97,6 @@ def test_the_wishes_stay_and_the_deeds_vanish(form: str) -> None:
     assert words_of(summary) == "Summary of the conversation so far. The user asked:\n- refund order 17"
 
 
-def test_wishes_alone_are_left_alone() -> None:
-    talk = [said("chat", "user", "one"), said("chat", "user", "two")]
-    assert not met_by(CompactContext(), request("chat", talk))[0].injected
-    assert not met_by(CompactContext(), request("chat", []))[0].injected
-
-
 @given(dialogs())
 def test_a_provider_takes_it_and_no_older_deed_is_left(call: Call) -> None:
     met, sent = met_by(CompactContext(), call)
@@ -109,18 +131,12 @@ def test_the_share_is_of_the_messages_between_the_first_and_the_last() -> None:
     assert met_by(DropContext(0.5, 1.0), request("chat", talk))[1] == [*talk[:3], talk[5]]
     assert met_by(DropContext(0.0, 0.0), request("chat", talk))[1] == [talk[0], *talk[2:]]
     assert met_by(DropContext(1.0, 0.3), request("chat", talk))[1] == [talk[0], talk[5]]
-    assert not met_by(DropContext(1.0, 0.3), request("chat", talk[:2]))[0].injected
 
 
 def test_an_answer_goes_too_where_a_call_would_follow_it() -> None:
     one, two, last = said("gemini", "user", "one"), said("gemini", "user", "two"), asked("gemini", 1, 1)
     talk = [one, said("gemini", "assistant", "done"), two, *last]
     assert met_by(DropContext(0.0, 1.0), request("gemini", talk))[1] == [one, *last]
-
-
-def test_a_gap_that_no_provider_would_take_is_not_made() -> None:
-    talk = [said("chat", "assistant", "hello"), said("chat", "user", "one"), said("chat", "assistant", "two")]
-    assert not met_by(DropContext(0.0, 0.0), request("chat", talk))[0].injected
 
 
 @given(dialogs(), st.floats(0, 1), st.floats(0, 1))
@@ -148,11 +164,6 @@ def test_a_message_of_the_user_stands_twice(form: str) -> None:
 def test_the_copy_has_no_id_of_its_own() -> None:
     talk = [{"id": "msg_1", "role": "user", "content": "one"}]
     assert met_by(DuplicateContext(0.0), request("responses", talk))[1] == [{"role": "user", "content": "one"}, *talk]
-
-
-def test_nothing_of_the_user_is_nothing_to_repeat() -> None:
-    assert not met_by(DuplicateContext(0.0), request("chat", asked("chat", 1, 1)))[0].injected
-    assert not met_by(DuplicateContext(0.0), request("chat", []))[0].injected
 
 
 @given(dialogs(), st.floats(0, 1))
@@ -188,11 +199,6 @@ def test_the_share_is_of_the_newest() -> None:
     assert met_by(GarbleContext(part=0.0), request("chat", talk))[1] == [*talk[:3], changed[3]]
 
 
-def test_plain_ascii_is_left_alone() -> None:
-    talk = [said("chat", "user", "cafe"), said("chat", "assistant", "café")]
-    assert not met_by(GarbleContext(), request("chat", talk))[0].injected
-
-
 @given(dialogs(), st.sampled_from(("mojibake", "replacement")), st.floats(0, 1))
 def test_a_provider_takes_it_and_only_words_change(call: Call, kind: str, part: float) -> None:
     given_ = call.value[call.dialog.key]
@@ -223,13 +229,6 @@ def test_a_bare_text_is_the_users_only_message() -> None:
     assert not met_by(GarbleInput(), call.with_value({**call.value, "input": "17"}))[0].injected
 
 
-def test_nothing_to_damage_is_left_alone() -> None:
-    for kind, text in (("typos", "17 + 4"), ("typos", "aaaa"), ("cut", ""), ("cut", "a")):
-        fault = GarbleInput(kind)  # type: ignore[arg-type]
-        assert not met_by(fault, request("chat", [said("chat", "user", text)]))[0].injected
-    assert not met_by(GarbleInput(), request("chat", []))[0].injected
-
-
 @given(dialogs(), st.sampled_from(("typos", "cut")))
 def test_a_provider_takes_it_and_one_message_differs(call: Call, kind: str) -> None:
     given_ = call.value[call.dialog.key]
@@ -258,10 +257,6 @@ def test_the_filler_stands_before_the_newest_message_of_the_user(form: str) -> N
     assert len(words_of(sent[2]).split()) == 1000
 
 
-def test_nothing_of_the_user_is_nothing_to_fill() -> None:
-    assert not met_by(OverflowContext(), request("chat", []))[0].injected
-
-
 @given(dialogs(), st.integers(1, 50))
 def test_a_provider_takes_it_and_nothing_is_lost(call: Call, tokens: int) -> None:
     given_ = call.value[call.dialog.key]
@@ -282,11 +277,6 @@ def test_the_older_turns_change_places_and_keep_their_calls(form: str) -> None:
     last = [said(form, "user", "three"), *asked(form, 3, 1)]
     call = request(form, [*system(form), *first, *second, *last])
     assert met_by(ReorderContext(0.0), call)[1] == [*system(form), *second, *first, *last]
-
-
-def test_two_turns_are_left_alone() -> None:
-    talk = [said("chat", "user", "one"), said("chat", "assistant", "two"), said("chat", "user", "three")]
-    assert not met_by(ReorderContext(0.5), request("chat", talk))[0].injected
 
 
 @given(dialogs(), st.floats(0, 1))

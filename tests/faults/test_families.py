@@ -45,6 +45,7 @@ def _id(value: object) -> str:
     ("name", "parameter", "value", "should_be"),
     [
         ("auth_error", "status", 404, "401 or 403"),
+        ("bandwidth", "rate_kb_s", 0, "a whole number from 1 to 1000000000"),
         ("circular_reference", "point", 2.0, "a number from -1 to 1"),
         ("confident_wrong", "severity", 2, "a number from -1 to 1"),
         ("confident_wrong", "confidence", 99, "a number from 0 to 1"),
@@ -57,6 +58,7 @@ def _id(value: object) -> str:
         ("flapping", "down_s", 0, "a number from 0.001 to 86400"),
         ("garble_context", "kind", "x", "'mojibake' or 'replacement'"),
         ("garble_input", "kind", "x", "'typos' or 'cut'"),
+        ("jitter", "jitter_s", 0, "a number from 0.005 to 86400"),
         ("nonexistent_reference", "severity", 2, "a number from -1 to 1"),
         ("outdated_info", "severity", 2, "a number from -1 to 1"),
         ("outdated_info", "age_days", -3, "a whole number from 0 to 36500"),

@@ -11,6 +11,7 @@ import chaoslab as lab
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
 from chaoslab.core.exchange import Call
+from chaoslab.core.fault import Fault
 from chaoslab.faults.meaning.confident_wrong import ConfidentWrong
 from chaoslab.faults.meaning.contradiction import Contradiction
 from chaoslab.faults.meaning.empty import Empty
@@ -41,6 +42,58 @@ from tests.faults.meaning_parts import (
     told,
 )
 
+OSLO, ROME = {"city": "Oslo"}, {"city": "Rome"}
+ELSEWHERE = {"city": "Rome", "temp": 31.0}
+IN_ROME = {"city": "Rome", "temp": 31.5, "humidity": 30, "sky": "sunny", "at": "2026-06-01T08:00:00Z"}
+EARLIER = [before({**IN_ROME, "temp": 1.0}, ROME), before(IN_ROME, ROME)]
+LISTS, HUNDRED, LARGE = Empty(how="lists"), UnitError(kind="hundred"), "x" * 2000
+DATED = {"at": 1_780_304_400, "id": "ord_7", "day": "2026-06-01"}
+TOLD: list[tuple[Fault, Any, Any]] = [
+    (Contradiction(), 7, 7),
+    # of the same sort, and nothing in it
+    (Empty(), [1, 2], []), (Empty(), {"a": 1}, {}), (Empty(), "words", ""), (Empty(), 7, None), (Empty(), True, None),
+    (Empty(), '[{"a": 1}]', "[]"), (Empty(), [], []), (Empty(), {}, {}), (Empty(), "", ""),
+    (LISTS, ORDERS, {**ORDERS, "orders": [], "count": 0}), (LISTS, [[1], [2]], []), (LISTS, {"a": 1}, {}),
+    (NonexistentReference(), {"temp": 20.5, "sky": "clear"}, {"temp": 20.5, "sky": "clear"}),
+    (OutdatedInfo(age_days=1), {"at": 1_780_304_400}, {"at": 1_780_304_400 - 86_400}),
+    (Oversized(bytes=1000), LARGE, LARGE), (Oversized(bytes=1000), 7, 7),
+    # the last part is missing: at least one is left and one is lost, and the count tells of it or not
+    (PageLost(share=0.7, count="kept"), ORDERS, {**ORDERS, "orders": ORDERS["orders"][:2], "count": 3}),
+    (PageLost(share=0.7, count="changed"), ORDERS, {**ORDERS, "orders": ORDERS["orders"][:2], "count": 2}),
+    (PageLost(share=0.0), [1, 2, 3, 4], [1]), (PageLost(share=0.0), "a\nb\nc\nd", "a\n"),
+    (PageLost(share=0.5), [1, 2, 3, 4], [1, 2]), (PageLost(share=0.5), "a\nb\nc\nd", "a\nb\n"),
+    (PageLost(share=0.9), [1, 2, 3, 4], [1, 2, 3]), (PageLost(share=0.9), "a\nb\nc\nd", "a\nb\nc\n"),
+    (PageLost(share=1.0), [1, 2, 3, 4], [1, 2, 3]), (PageLost(share=1.0), "a\nb\nc\nd", "a\nb\nc\n"),
+    (PageLost(), [1], [1]), (PageLost(), {"orders": [{"id": 7}]}, {"orders": [{"id": 7}]}),
+    (PageLost(), "one line", "one line"), (PageLost(), 7, 7),
+    # behind the longest text, or in a field of its own
+    (PromptInjection(), "It is 20.", f"It is 20.\n\n{ORDER}"),
+    (PromptInjection(), {"a": "x", "b": ["longer", 2]}, {"a": "x", "b": [f"longer\n\n{ORDER}", 2]}),
+    (PromptInjection(), {"temp": 20, "note": 1}, {"temp": 20, "note": 1, "note_more": ORDER}),
+    (PromptInjection(), [1, 2], [1, 2]),
+    (SchemaDrift(kind="nested", point=0.2), WEATHER, {**WEATHER, "temp": {"value": 20.5}}),
+    (SchemaDrift(kind="retyped", point=0.2), WEATHER, {**WEATHER, "temp": "20.5"}),
+    (SchemaDrift(kind="retyped"), {"ok": True}, {"ok": "true"}),
+    (SchemaDrift(kind="retyped"), {"city": "Oslo"}, {"city": ["Oslo"]}),
+    (SchemaDrift(kind="wrapped"), [1, 2], {"items": [1, 2], "count": 2}),
+    (SchemaDrift(kind="wrapped"), WEATHER, {"data": WEATHER}),
+    # an answer to other arguments, if there is none to the same, unless that is asked for
+    (Stale(), WEATHER, IN_ROME | {"temp": 1.0}), (Stale(to="same"), WEATHER, WEATHER),
+    (UnitError(factor=2.54), {"inches": 10}, {"inches": 25.4}),
+    # what is no quantity
+    (HUNDRED, DATED, DATED), (HUNDRED, OSLO, OSLO), (HUNDRED, "All is well.", "All is well."),
+    (HUNDRED, {"zero": 0}, {"zero": 0}),
+    # the latest answer to other arguments of the same tool
+    (WrongEntity(severity=0.8), WEATHER, IN_ROME), (WrongEntity(severity=0.2), WEATHER, {**IN_ROME, "city": "Oslo"}),
+]  # fmt: skip
+"""The fault, the true answer, and the one in its place; answers about Rome came before."""
+
+
+@pytest.mark.parametrize(("fault", "true", "said"), TOLD)
+def test_it_says_in_the_place_of_the_truth(fault: Fault, true: Any, said: Any) -> None:
+    assert told(fault, true, earlier=EARLIER) == said
+
+
 # confident_wrong: A wrong answer says that it was verified.
 
 
@@ -54,8 +107,7 @@ def test_in_a_list_the_wrong_record_is_the_certain_one() -> None:
     got = told(ConfidentWrong(severity=0.1, point=0.5, confidence=0.8), ORDERS["orders"])
     (certain,) = [n for n, each in enumerate(got) if "verified" in each]
     for n, true in enumerate(ORDERS["orders"]):
-        differs = {key for key in true if got[n][key] != true[key]}
-        assert len(differs) == (n == certain)
+        assert len({key for key in true if got[n][key] != true[key]}) == (n == certain)
     assert got[certain]["confidence"] == 0.8
 
 
@@ -112,34 +164,12 @@ def test_without_a_relation_a_second_value_stands_beside_the_first() -> None:
     )
 
 
-def test_a_number_alone_has_nothing_to_contradict() -> None:
-    assert told(Contradiction(), 7) == 7
-
-
 # empty: The answer is well-formed, and there is nothing in it.
-
-
-@pytest.mark.parametrize(
-    ("true", "empty"), [([1, 2], []), ({"a": 1}, {}), ("words", ""), (7, None), (True, None), ('[{"a": 1}]', "[]")]
-)
-def test_it_is_of_the_same_sort(true: Any, empty: Any) -> None:
-    assert told(Empty(), true) == empty
 
 
 def test_a_functions_result_is_empty_in_its_own_type() -> None:
     assert returned(Empty(), (1, 2)) == ()
     assert returned(Empty(), Order("ord_1", 3.0)) is None
-
-
-def test_the_lists_alone_can_be_empty_and_their_count_is_0() -> None:
-    assert told(Empty(how="lists"), ORDERS) == {**ORDERS, "orders": [], "count": 0}
-    assert told(Empty(how="lists"), [[1], [2]]) == []
-    assert told(Empty(how="lists"), {"a": 1}) == {}
-
-
-@pytest.mark.parametrize("true", [[], {}, ""])
-def test_what_is_empty_already_passes(true: Any) -> None:
-    assert keeps_the_laws(Empty(), true) is False
 
 
 # fabricated_data: A list has one record more than there are, or the record is an invented one.
@@ -203,10 +233,6 @@ def test_a_link_in_a_text_is_one() -> None:
     assert got.endswith(" please.")
 
 
-def test_an_answer_without_references_passes() -> None:
-    assert told(NonexistentReference(), {"temp": 20.5, "sky": "clear"}) == {"temp": 20.5, "sky": "clear"}
-
-
 # outdated_info: The answer is from some time ago.
 
 
@@ -215,8 +241,7 @@ def test_moments_are_so_many_days_earlier_and_numbers_have_moved() -> None:
     assert (got["city"], got["sky"], got["at"]) == ("Oslo", "clear", "2026-05-01T09:00:00Z")
     assert 0 < abs(got["temp"] - 20.5) <= 1
     assert got["humidity"] != 48
-    older = told(OutdatedInfo(age_days=365), WEATHER)
-    assert abs(older["temp"] - 20.5) > abs(got["temp"] - 20.5)
+    assert abs(told(OutdatedInfo(age_days=365), WEATHER)["temp"] - 20.5) > abs(got["temp"] - 20.5)
 
 
 def test_moments_of_all_forms_move() -> None:
@@ -239,8 +264,7 @@ def test_the_age_is_drawn_from_a_day_to_two_years() -> None:
 
 @pytest.mark.parametrize("value", [ORDERS, WEATHER, "It is 20 now.", [1], {"a": {"b": []}}, ["long text here"], ""])
 def test_it_has_the_size_and_little_more(value: Any) -> None:
-    got = told(Oversized(bytes=50_000), value)
-    assert 50_000 <= json_values.size(got) <= 52_000
+    assert 50_000 <= json_values.size(told(Oversized(bytes=50_000), value)) <= 52_000
 
 
 def test_the_records_come_again_and_the_count_agrees() -> None:
@@ -252,29 +276,7 @@ def test_the_records_come_again_and_the_count_agrees() -> None:
     assert (weather["temp"], weather["details"], len(weather["details_more"]) > 49_000) == (20, 1, True)
 
 
-def test_a_large_one_and_a_number_pass() -> None:
-    for value in ("x" * 2000, 7):
-        assert told(Oversized(bytes=1000), value) == value
-
-
 # page_lost: The last page of a list is missing.
-
-
-@pytest.mark.parametrize(("count", "said"), [("kept", 3), ("changed", 2)])
-def test_the_last_part_is_missing_and_the_count_tells_of_it_or_not(count: Any, said: int) -> None:
-    got = told(PageLost(share=0.7, count=count), ORDERS)
-    assert got == {**ORDERS, "orders": ORDERS["orders"][:2], "count": said}
-
-
-@pytest.mark.parametrize(("share", "left"), [(0.0, 1), (0.5, 2), (0.9, 3), (1.0, 3)])
-def test_at_least_one_is_left_and_one_is_lost(share: float, left: int) -> None:
-    assert told(PageLost(share=share), [1, 2, 3, 4]) == [1, 2, 3, 4][:left]
-    assert told(PageLost(share=share), "a\nb\nc\nd") == "a\nb\nc\nd"[: 2 * left]
-
-
-def test_one_entry_is_no_list_to_lose_a_page_of() -> None:
-    for value in ([1], {"orders": [{"id": 7}]}, "one line", 7):
-        assert told(PageLost(), value) == value
 
 
 def test_both_counts_are_drawn() -> None:
@@ -301,16 +303,6 @@ def test_half_of_a_records_fields_are_true(share: float, kept: int) -> None:
 
 
 # prompt_injection: A text in a tool's answer tells the model what to do.
-
-
-@pytest.mark.parametrize(("value", "got"), [
-    ("It is 20.", f"It is 20.\n\n{ORDER}"),
-    ({"a": "x", "b": ["longer", 2]}, {"a": "x", "b": [f"longer\n\n{ORDER}", 2]}),
-    ({"temp": 20, "note": 1}, {"temp": 20, "note": 1, "note_more": ORDER}),
-    ([1, 2], [1, 2]),
-])  # fmt: skip
-def test_the_order_stands_behind_the_longest_text_or_in_a_field_of_its_own(value: Any, got: Any) -> None:
-    assert told(PromptInjection(), value) == got
 
 
 def test_all_else_stays_true() -> None:
@@ -355,15 +347,6 @@ def test_a_name_is_spelt_as_another_team_does(name: str, other: str) -> None:
     assert told(SchemaDrift(kind="renamed", point=0.0), {name: 1, other: 2})[f"{other}_v2"] == 1
 
 
-def test_values_are_nested_retyped_or_wrapped() -> None:
-    assert told(SchemaDrift(kind="nested", point=0.2), WEATHER) == {**WEATHER, "temp": {"value": 20.5}}
-    assert told(SchemaDrift(kind="retyped", point=0.2), WEATHER) == {**WEATHER, "temp": "20.5"}
-    assert told(SchemaDrift(kind="retyped"), {"ok": True}) == {"ok": "true"}
-    assert told(SchemaDrift(kind="retyped"), {"city": "Oslo"}) == {"city": ["Oslo"]}
-    assert told(SchemaDrift(kind="wrapped"), [1, 2]) == {"items": [1, 2], "count": 2}
-    assert told(SchemaDrift(kind="wrapped"), WEATHER) == {"data": WEATHER}
-
-
 def test_fields_of_a_class_can_only_be_retyped() -> None:
     order = Order("ord_1", 3.0, ())
     assert returned(SchemaDrift(kind="retyped", point=0.9), order) == Order("ord_1", "3.0", ())  # type: ignore[arg-type]
@@ -399,8 +382,7 @@ def test_the_first_time_it_answers_ok_with_the_arguments() -> None:
 def test_later_it_answers_as_the_tool_did_before_with_these_arguments_and_a_new_id() -> None:
     done = {"refund": {"id": "re_51", "order": 16, "amount": 9.5}, "status": "succeeded"}
     old = before(done, {"order": 16, "amount": 9.5})
-    earlier = [replace(old, call=replace(old.call, target="shop", tool="refund"))]
-    got = acted(earlier=earlier)
+    got = acted(earlier=[replace(old, call=replace(old.call, target="shop", tool="refund"))])
     new = got["refund"]["id"]
     assert got == {"refund": {"id": new, "order": 17, "amount": 30.0}, "status": "succeeded"}
     assert (new[:3], new != "re_51") == ("re_", True)
@@ -431,8 +413,6 @@ def test_a_model_is_asked_as_ever() -> None:
 
 
 OLD = {**WEATHER, "temp": 3.0}
-ELSEWHERE = {"city": "Rome", "temp": 31.0}
-OSLO, ROME = {"city": "Oslo"}, {"city": "Rome"}
 
 
 def test_the_work_is_done_and_the_oldest_answer_to_the_same_question_comes_again() -> None:
@@ -442,11 +422,6 @@ def test_the_work_is_done_and_the_oldest_answer_to_the_same_question_comes_again
     assert met.reply is not None
     assert (met.reply.value, len(target.sent)) == (OLD, 1)
     assert met.evidence == "the changed reply reached the caller"
-
-
-def test_an_answer_to_other_arguments_comes_if_there_is_none_to_the_same_unless_that_is_asked_for() -> None:
-    assert told(Stale(), WEATHER, earlier=[before(ELSEWHERE, ROME)]) == ELSEWHERE
-    assert told(Stale(to="same"), WEATHER, earlier=[before(ELSEWHERE, ROME)]) == WEATHER
 
 
 @pytest.mark.parametrize(
@@ -469,8 +444,7 @@ def test_an_earlier_answer_that_a_fault_had_changed_does_not_come_again() -> Non
 
     wrong = lab.inject("wrong_value", "price", calls=[1], factor=10)
     stale = lab.inject("stale", "price", calls=[3])
-    trial = lab.run(agent, "go", reads=[price], faults=[wrong, stale], twin=False)
-    assert trial.answer == "40 5 5"
+    assert lab.run(agent, "go", reads=[price], faults=[wrong, stale], twin=False).answer == "40 5 5"
 
 
 @given(JSON, JSON, SEEDS)
@@ -502,29 +476,7 @@ def test_a_quantity_is_wrong_in_all_records_and_the_others_are_true() -> None:
         assert {**one, "amount": 0} == {**true, "amount": 0}
 
 
-def test_any_other_factor_can_be_given() -> None:
-    assert told(UnitError(factor=2.54), {"inches": 10}) == {"inches": 25.4}
-
-
-def test_what_is_no_quantity_passes() -> None:
-    for value in ({"at": 1_780_304_400, "id": "ord_7", "day": "2026-06-01"}, {"city": "Oslo"}, "All is well."):
-        assert told(UnitError(kind="hundred"), value) == value
-    assert told(UnitError(kind="hundred"), {"zero": 0}) == {"zero": 0}
-
-
 # wrong_entity: The answer is about another one.
-
-
-IN_ROME = {"city": "Rome", "temp": 31.5, "humidity": 30, "sky": "sunny", "at": "2026-06-01T08:00:00Z"}
-EARLIER = [
-    before({**IN_ROME, "temp": 1.0}, {"city": "Rome"}),
-    before(IN_ROME, {"city": "Rome"}),
-]
-
-
-def test_it_is_the_latest_answer_to_other_arguments_of_the_same_tool() -> None:
-    assert told(WrongEntity(severity=0.8), WEATHER, earlier=EARLIER) == IN_ROME
-    assert told(WrongEntity(severity=0.2), WEATHER, earlier=EARLIER) == {**IN_ROME, "city": "Oslo"}
 
 
 @pytest.mark.parametrize(
@@ -539,5 +491,4 @@ def test_without_such_a_one_it_is_made(other: Any) -> None:
     assert near["city"] == "Oslo"
     assert all(near[key] != WEATHER[key] for key in ("temp", "humidity", "sky", "at"))
     assert near["sky"] != IN_ROME["sky"] or near["temp"] != IN_ROME["temp"]
-    far = told(WrongEntity(severity=0.8), WEATHER, earlier=[other])
-    assert far["city"] != "Oslo"
+    assert told(WrongEntity(severity=0.8), WEATHER, earlier=[other])["city"] != "Oslo"

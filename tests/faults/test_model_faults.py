@@ -2,11 +2,13 @@
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from chaoslab.base.dice import Dice
 from chaoslab.core.answers import AnswerContent
+from chaoslab.core.changed_answer import ChangedAnswer
 from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
 from chaoslab.faults.model.confabulation import Confabulation
 from chaoslab.faults.model.content_filter import ContentFilter
@@ -21,41 +23,72 @@ from chaoslab.faults.model.refusal import Refusal
 from chaoslab.faults.model.unknown_tool import UnknownTool
 from chaoslab.faults.model.wrong_arguments import WrongArguments
 from chaoslab.model.formats import format_of
-from tests.faults.answer_parts import CITIES, FORMATS, NAME, PARIS, TEXT, ended, met, retold, streamed
+from tests.faults.answer_parts import CITIES, FORMATS, NAME, PARIS, ended, met, retold, streamed
 from tests.faults.fault_parts import CALL, Target, meet
 
-# confabulation: The model answers by itself, with figures that nobody gave it.
-
-
 EVIDENCE = "an answer that the model did not give reached the caller"
+LAST = CITIES[1]
+SAID: dict[str, tuple[ChangedAnswer, bool, str, list[dict[str, Any]]]] = {
+    "confabulation: every number is another one": (
+        Confabulation(), False, "It is 54.8 degrees in Oslo and 63 in Paris.", []
+    ),
+    "confabulation: it may answer instead of asking a tool": (
+        Confabulation(instead_of_calls=True), True, "It is 4711.", []
+    ),
+    "content_filter: no words are left": (ContentFilter(), False, "", []),
+    "content_filter: no calls are left": (ContentFilter(), True, "", []),
+    "duplicate_calls: more often": (DuplicateCalls(3), True, "", [CITIES[0]] * 3 + [LAST] * 3),
+    "empty_answer: no words are left": (EmptyAnswer(), False, "", []),
+    "empty_answer: no calls are left": (EmptyAnswer(), True, "", []),
+    "finish_length: a share of the words is left": (FinishLength(0.5), False, "It is 21.5 degrees in", []),
+    "finish_length: or nothing": (FinishLength(0.0), False, "", []),
+    "finish_length: at least a word is missing": (FinishLength(1.0), False, "It is 21.5 degrees in Oslo and 30 in", []),
+    "garbled_answer": (GarbledAnswer(), False, "�t �s 21.5 d�gr��s �n �sl� �nd 30 �n P�r�s.", []),
+    "missing_arguments: the first call's last one": (MissingArguments(), True, "", [{"city": "Oslo"}, LAST]),
+    "missing_arguments: all": (MissingArguments(all=True), True, "", [{}, LAST]),
+    "refusal: instead of words": (Refusal("No."), False, "No.", []),
+    "refusal: instead of calls": (Refusal("No."), True, "No.", []),
+    "wrong_arguments: a name that the tool does not know": (
+        WrongArguments(how="name", point=0.9), True, "", [{"city": "Oslo", "unit_value": "C"}, LAST]
+    ),
+}  # fmt: skip
+"""The fault, if the true answer calls tools, and the words and the calls in its place."""
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_every_number_in_its_words_is_another_one(name: str) -> None:
-    meeting, said = met(Confabulation(), name, calls=False)
-    assert (said.text, meeting.evidence) == ("It is 54.8 degrees in Oslo and 63 in Paris.", EVIDENCE)
-    assert len(said.text) == len(TEXT)
+@pytest.mark.parametrize(("fault", "calls", "text", "values"), SAID.values(), ids=SAID)
+def test_the_model_says(fault: ChangedAnswer, calls: bool, text: str, values: list[dict[str, Any]], name: str) -> None:
+    meeting, said = met(fault, name, calls=calls)
+    assert (said.text, [call.values for call in said.calls], meeting.evidence) == (text, values, EVIDENCE)
+
+
+AS_USUAL = {"chat": "stop", "responses": "completed", "anthropic": "end_turn", "gemini": "STOP"}
+HELD_BACK = {"chat": "content_filter", "responses": "content_filter", "anthropic": "refusal", "gemini": "SAFETY"}
+CUT = {"chat": "length", "responses": "max_output_tokens", "anthropic": "max_tokens", "gemini": "MAX_TOKENS"}
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_it_may_answer_instead_of_asking_a_tool(name: str) -> None:
-    meeting, _ = met(Confabulation(), name, calls=True)
-    assert (meeting.injected, meeting.evidence) == (False, None)
-    meeting, said = met(Confabulation(instead_of_calls=True), name, calls=True)
-    assert (said.text, said.calls, meeting.evidence) == ("It is 4711.", (), EVIDENCE)
-
-
-# content_filter: The provider holds the answer back for its content.
+@pytest.mark.parametrize(
+    ("fault", "calls", "ends"),
+    [
+        (ContentFilter(), False, HELD_BACK),
+        (ContentFilter(), True, HELD_BACK),
+        (EmptyAnswer(), False, AS_USUAL),
+        (EmptyAnswer(), True, AS_USUAL),
+        (FinishLength(0.5), False, CUT),
+        (Refusal("No."), False, AS_USUAL),
+        (Refusal("No."), True, AS_USUAL),
+    ],
+)
+def test_the_format_says_why_it_ended(fault: ChangedAnswer, calls: bool, ends: dict[str, str], name: str) -> None:
+    assert ended(name, met(fault, name, calls=calls)[0]) == ends[name]
 
 
 @pytest.mark.parametrize("name", FORMATS)
-@pytest.mark.parametrize("calls", [False, True])
-def test_nothing_is_left_and_the_format_says_why(name: str, *, calls: bool) -> None:
-    meeting, said = met(ContentFilter(), name, calls=calls)
-    assert (said.text, said.calls, meeting.evidence) == ("", (), EVIDENCE)
-    assert ended(name, meeting) == {
-        "chat": "content_filter", "responses": "content_filter", "anthropic": "refusal", "gemini": "SAFETY",
-    }[name]  # fmt: skip
+@pytest.mark.parametrize("fault", [Confabulation(), GarbledAnswer()])
+def test_calls_without_words_pass_unchanged(fault: ChangedAnswer, name: str) -> None:
+    meeting, said = met(fault, name, calls=True)
+    assert (len(said.calls), meeting.injected, meeting.evidence) == (2, False, None)
 
 
 # context_length: The provider refuses the request, since the conversation is longer than the model can read.
@@ -102,56 +135,11 @@ def test_each_call_stands_twice_and_no_two_have_one_id(name: str) -> None:
     assert len(set(ids)) == (1 if name == "gemini" else 4), "Gemini's calls have no ids"
 
 
-def test_or_more_often() -> None:
-    assert len(met(DuplicateCalls(3), "chat", calls=True)[1].calls) == 6
-
-
-# empty_answer: The model says nothing.
-
-
-@pytest.mark.parametrize("name", FORMATS)
-@pytest.mark.parametrize("calls", [False, True])
-def test_neither_words_nor_calls_are_left_and_it_ended_as_usual(name: str, *, calls: bool) -> None:
-    meeting, said = met(EmptyAnswer(), name, calls=calls)
-    assert (said.text, said.calls, meeting.evidence) == ("", (), EVIDENCE)
-    assert ended(name, meeting) in ("stop", "completed", "end_turn", "STOP")
-
-
-# finish_length: The answer ends in the middle, since the tokens it may have are used up.
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_a_share_of_the_words_is_left_and_the_format_says_why(name: str) -> None:
-    meeting, said = met(FinishLength(0.5), name, calls=False)
-    assert (said.text, meeting.evidence) == ("It is 21.5 degrees in", EVIDENCE)
-    assert ended(name, meeting) == {
-        "chat": "length", "responses": "max_output_tokens", "anthropic": "max_tokens", "gemini": "MAX_TOKENS",
-    }[name]  # fmt: skip
-
-
-@pytest.mark.parametrize(("part", "text"), [(0.0, ""), (1.0, "It is 21.5 degrees in Oslo and 30 in")])
-def test_at_least_a_word_is_missing(part: float, text: str) -> None:
-    assert met(FinishLength(part), "chat", calls=False)[1].text == text
-
-
 # garbled_answer: The text of a model's answer is garbled, as by a proxy that takes UTF-8 for Latin-1.
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_the_words_are_garbled(name: str) -> None:
-    meeting, said = met(GarbledAnswer(), name, calls=False)
-    assert said.text == "�t �s 21.5 d�gr��s �n �sl� �nd 30 �n P�r�s."
-    assert meeting.evidence == EVIDENCE
 
 
 def test_letters_beyond_ascii_are_read_as_latin_1() -> None:
     assert GarbledAnswer().changed(AnswerContent("21 °C à Zürich")).text == "21 Â°C Ã\xa0 ZÃ¼rich"
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_an_answer_without_words_passes_unchanged(name: str) -> None:
-    meeting, said = met(GarbledAnswer(), name, calls=True)
-    assert (len(said.calls), meeting.injected) == (2, False)
 
 
 # malformed_arguments: The arguments of a tool call are no JSON.
@@ -176,32 +164,6 @@ def test_where_arguments_are_objects_a_value_is_of_another_type(name: str) -> No
     meeting, said = met(MalformedArguments(0.5), name, calls=True)
     assert [call.values for call in said.calls] == [{"city": ["Oslo"], "unit": "C"}, {"city": "Paris", "unit": "C"}]
     assert meeting.evidence == EVIDENCE
-
-
-# missing_arguments: A tool call lacks an argument.
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_the_first_calls_last_argument_is_missing(name: str) -> None:
-    meeting, said = met(MissingArguments(), name, calls=True)
-    assert [call.values for call in said.calls] == [{"city": "Oslo"}, {"city": "Paris", "unit": "C"}]
-    assert meeting.evidence == EVIDENCE
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_or_all_of_them(name: str) -> None:
-    assert met(MissingArguments(all=True), name, calls=True)[1].calls[0].values == {}
-
-
-# refusal: The model refuses politely, though it was asked for nothing wrong.
-
-
-@pytest.mark.parametrize("name", FORMATS)
-@pytest.mark.parametrize("calls", [False, True])
-def test_it_says_that_it_cannot_and_calls_nothing(name: str, *, calls: bool) -> None:
-    meeting, said = met(Refusal("No."), name, calls=calls)
-    assert (said.text, said.calls, meeting.evidence) == ("No.", (), EVIDENCE)
-    assert ended(name, meeting) in ("stop", "completed", "end_turn", "STOP")
 
 
 # unknown_tool: The model calls a tool that there is none of.
@@ -229,13 +191,6 @@ def test_one_value_of_the_first_call_is_another_of_its_type(name: str) -> None:
     assert isinstance(first["city"], str)
     assert first["unit"] == "C"
     assert second == {"city": "Paris", "unit": "C"}
-    assert meeting.evidence == EVIDENCE
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_or_one_has_a_name_that_the_tool_does_not_know(name: str) -> None:
-    meeting, said = met(WrongArguments(how="name", point=0.9), name, calls=True)
-    assert said.calls[0].values == {"city": "Oslo", "unit_value": "C"}
     assert meeting.evidence == EVIDENCE
 
 

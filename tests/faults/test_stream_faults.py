@@ -305,8 +305,7 @@ def test_it_is_met_by_a_reader_who_comes_so_far() -> None:
 
 
 def test_a_shorter_stream_has_nothing_to_break() -> None:
-    short = read(Timetable(events(2)), *pipes_over(ErrorEvent(3), "chat"))
-    assert short.body == b"".join(events(2))
+    assert read(Timetable(events(2)), *pipes_over(ErrorEvent(3), "chat")).body == b"".join(events(2))
 
 
 @pytest.mark.parametrize("host", ["api.openai.com", "api.anthropic.com"])

@@ -1,8 +1,10 @@
 """Faults of a tool's answer. The larger ones have files of their own."""
 
+import importlib
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import httpx
 import pytest
@@ -11,30 +13,92 @@ from hypothesis import strategies as st
 
 import chaoslab as lab
 from chaoslab.base.dice import Dice
+from chaoslab.config.topology import SERVICES
 from chaoslab.core.exchange import Reply
-from chaoslab.core.service_spec import ErrorReply
+from chaoslab.core.fault import Fault
+from chaoslab.core.service_spec import ErrorReply, ServiceSpec
 from chaoslab.faults.tool.auth_error import AuthError
 from chaoslab.faults.tool.empty_response import EmptyResponse
 from chaoslab.faults.tool.exception import Exception as ExceptionFault
 from chaoslab.faults.tool.flapping import Flapping
 from chaoslab.faults.tool.html_instead_of_json import PAGE, HtmlInsteadOfJson
+from chaoslab.faults.tool.lost_reply import LostReply
 from chaoslab.faults.tool.malformed_json import MalformedJson
 from chaoslab.faults.tool.not_found import NotFound
 from chaoslab.faults.tool.partial_success import FAILED, PartialSuccess
 from chaoslab.faults.tool.redelivery import Redelivery
 from chaoslab.faults.tool.server_error import STATUSES, ServerError
 from chaoslab.faults.tool.timeout_before_effect import TimeoutBeforeEffect
-from tests.faults.fault_parts import CALL, Target, answer, meet
+from chaoslab.faults.tool.tool_error import STATUSES as TOOL_STATUSES
+from chaoslab.faults.tool.tool_error import ToolError
+from tests.faults.fault_parts import CALL, Target, answer, meet, saw
 
-# auth_error: The service takes the caller's key no more.
+JSON_TYPE = "application/json"
+GONE = {404: ErrorReply(404, {"gone": True})}
+SAID: list[tuple[Fault, Mapping[int, ErrorReply], int, object, str]] = [
+    *((AuthError(n), {}, n, {"error": f"status {n}"}, f"the service's own error {n}") for n in (401, 403)),
+    (ExceptionFault("database is locked"), {}, 500, {"error": "database is locked"}, "the changed reply"),
+    (NotFound(), GONE, 404, {"gone": True}, "a reply that there is no such thing"),
+    *((ServerError(n), {}, n, {"error": f"status {n}"}, f"the service's own error {n}") for n in STATUSES),
+    (ToolError(503), {}, 503, {"error": "status 503"}, "the service's own error 503"),
+]
+"""The fault, the target's own words, and the status, value and witness of the reply that comes in its place."""
 
 
-@pytest.mark.parametrize("status", [401, 403])
-def test_the_service_refuses_and_is_not_asked(status: Literal[401, 403]) -> None:
-    met = meet(AuthError(status), target := Target())
+@pytest.mark.parametrize(("fault", "words", "status", "value", "evidence"), SAID)
+def test_the_service_says_it_in_its_own_words_and_is_not_asked(
+    fault: Fault, words: Mapping[int, ErrorReply], status: int, value: object, evidence: str
+) -> None:
+    met = meet(fault, target := Target(), call=replace(CALL, errors=words))
     assert met.reply is not None
-    assert (met.reply.status, target.sent) == (status, [])
-    assert met.evidence == f"the service's own error {status} reached the caller"
+    assert (met.reply.status, met.reply.value, target.sent) == (status, value, [])
+    assert met.evidence == f"{evidence} reached the caller"
+
+
+@pytest.mark.parametrize(("make", "statuses"), [(ServerError, STATUSES), (ToolError, TOOL_STATUSES)])
+def test_the_status_is_drawn_unless_it_is_named(make: Callable[..., Any], statuses: tuple[int, ...]) -> None:
+    drawn = [make().draw(Dice(1, n)).status for n in range(200)]
+    assert drawn == [make().draw(Dice(1, n)).status for n in range(200)]
+    assert set(drawn) == set(statuses)
+    assert make(504).draw(Dice(1)) == make(504)
+
+
+@pytest.mark.parametrize(
+    ("make", "status", "should_be"),
+    [
+        *((HtmlInsteadOfJson, status, "one that has a") for status in (199, 204, 304, 600)),
+        *((ServerError, status, "from 500 to 599, or 0") for status in (499, 600, -1)),
+        *((ToolError, status, "an error's, from 400 to 599, or 0") for status in (399, 600, 200, 1, -1)),
+    ],
+)
+def test_a_status_that_it_cannot_have_is_refused(make: Callable[[int], Fault], status: int, should_be: str) -> None:
+    with pytest.raises(ValueError, match=rf"^status of \w+ is {status}: it should be {should_be}"):
+        make(status)
+
+
+SILENT = "no answer within 2 s"
+
+
+@pytest.mark.parametrize(
+    ("fault", "asked", "evidence", "otherwise"),
+    [
+        (LostReply(), 1, f"the work was done, {SILENT}", {"reply": answer({})}),
+        (TimeoutBeforeEffect(), 0, f"nothing was asked, {SILENT}", {"sent": CALL}),
+    ],
+)
+def test_the_caller_hears_nothing_until_its_deadline(
+    fault: Fault, asked: int, evidence: str, otherwise: dict[str, Any]
+) -> None:
+    met = meet(fault, target := Target())
+    assert (met.error, met.reply, len(target.sent), met.seen.duration_s) == ("timed_out", None, asked, 2.0)
+    assert (met.injected, met.evidence) == (True, evidence)
+    for other in (otherwise, {"error": "reset"}, {"error": None}):
+        assert fault.witnessed(replace(met.seen, **other)) is None
+
+
+@pytest.mark.parametrize("fault", [LostReply(), TimeoutBeforeEffect(), *map(ToolError, (400, 404, 599))])
+def test_nothing_is_drawn_and_nothing_is_on_the_wire(fault: Fault) -> None:
+    assert (fault.draw(Dice(1)), fault.toxics()) == (fault, ())
 
 
 # empty_response: The service does the work, and its answer is empty.
@@ -64,14 +128,6 @@ def test_a_function_has_its_effect_and_returns_nothing() -> None:
 
 
 # exception: The tool raises an exception instead of doing the work.
-
-
-def test_a_service_answers_500_with_the_message_and_is_not_asked() -> None:
-    target = Target()
-    met = meet(ExceptionFault("database is locked"), target)
-    assert met.reply is not None
-    assert (met.reply.status, met.reply.error_words, target.sent) == (500, "database is locked", [])
-    assert met.evidence
 
 
 def test_a_function_raises_with_the_message_and_has_no_effect() -> None:
@@ -113,19 +169,12 @@ def test_while_it_is_down_it_is_not_asked() -> None:
 
 @pytest.mark.parametrize("status", [200, 502])
 def test_the_page_reaches_the_caller_and_the_target_is_not_asked(status: int) -> None:
-    target = Target()
-    met = meet(HtmlInsteadOfJson(status), target)
+    met = meet(HtmlInsteadOfJson(status), target := Target())
     assert met.reply is not None
     assert (met.reply.status, met.reply.body, met.reply.unreadable) == (status, PAGE, True)
     assert met.reply.headers["Content-Type"].startswith("text/html")
     assert target.sent == []
     assert met.evidence == f"a page of HTML with status {status} reached the caller"
-
-
-@pytest.mark.parametrize("status", [199, 204, 304, 600])
-def test_a_status_without_a_body_is_refused(status: int) -> None:
-    with pytest.raises(ValueError, match=f"status of html_instead_of_json is {status}: it should be one that has a"):
-        HtmlInsteadOfJson(status)
 
 
 def test_a_function_returns_the_page_as_its_text() -> None:
@@ -139,6 +188,15 @@ def test_a_function_returns_the_page_as_its_text() -> None:
     trial = lab.run(agent, "Oslo", reads=[look_up], faults=[page])
     assert trial.answer == PAGE.decode()
     assert trial.outcome is lab.Outcome.UNKNOWN  # it lacks a value, and has none of its own
+
+
+# lost_reply: The service does the work; its answer never arrives.
+
+
+def test_a_call_that_could_not_be_sent_has_no_reply_to_lose() -> None:
+    met = meet(LostReply(), Target(fails="refused"))
+    assert (met.error, met.injected, met.evidence) == ("refused", False, None)
+    assert LostReply().witnessed(saw(error="timed_out"))
 
 
 # malformed_json: The answer's JSON is damaged.
@@ -180,14 +238,6 @@ def test_where_is_drawn_unless_it_is_said() -> None:
 
 
 # not_found: The service says that there is no such thing, though there is.
-
-
-def test_the_target_says_so_in_its_own_words_and_is_not_asked() -> None:
-    words = {404: ErrorReply(404, {"gone": True})}
-    met = meet(NotFound(), target := Target(), call=replace(CALL, errors=words))
-    assert met.reply is not None
-    assert (met.reply.status, met.reply.value, target.sent) == (404, {"gone": True}, [])
-    assert met.evidence == "a reply that there is no such thing reached the caller"
 
 
 def test_a_reply_that_named_no_time_to_wait_keeps_its_words() -> None:
@@ -281,38 +331,29 @@ def test_the_ledger_shows_both_effects_and_an_idempotency_key_saves_from_them() 
     assert trial.outcome is lab.Outcome.CORRECT, trial.story()
 
 
-# server_error: The service fails for a reason of its own.
+# tool_error: The service answers with an error of its own instead of doing the work.
 
 
-@pytest.mark.parametrize("status", STATUSES)
-def test_the_service_answers_with_the_status_and_is_not_asked(status: int) -> None:
-    met = meet(ServerError(status), target := Target())
+@pytest.mark.parametrize("name", SERVICES)
+@pytest.mark.parametrize("status", TOOL_STATUSES)
+def test_each_service_says_each_status_in_its_own_words(name: str, status: int) -> None:
+    service: ServiceSpec = importlib.import_module(f"chaoslab.flask_tools.{name}").SERVICE
+    words, target = service.errors[status], Target()
+    met = meet(ToolError(status), target, call=replace(CALL, target=name, errors=service.errors))
     assert met.reply is not None
-    assert (met.reply.status, target.sent) == (status, [])
+    assert (met.reply.status, json.loads(met.reply.body)) == (words.status, words.body)
+    assert met.reply.headers["Content-Type"] == "application/json"
+    assert ("Retry-After" in met.reply.headers) is (status == 429)
+    assert target.sent == []
     assert met.evidence == f"the service's own error {status} reached the caller"
 
 
-def test_the_status_is_drawn_unless_it_is_named() -> None:
-    assert {ServerError().draw(Dice(1, n)).status for n in range(100)} == set(STATUSES)
-    assert ServerError(504).draw(Dice(1)) == ServerError(504)
-
-
-@pytest.mark.parametrize("status", [499, 600, -1])
-def test_a_status_that_is_no_servers_error_is_refused(status: int) -> None:
-    with pytest.raises(ValueError, match=f"status of server_error is {status}: it should be from 500 to 599, or 0"):
-        ServerError(status)
-
-
-# timeout_before_effect: The request is lost on its way: the service never hears of it, and the caller waits in vain.
-
-
-def test_nothing_is_asked_and_the_caller_waits_until_its_deadline() -> None:
-    met = meet(TimeoutBeforeEffect(), target := Target())
-    assert (met.error, met.reply, target.sent, met.seen.duration_s) == ("timed_out", None, [], 2.0)
-    assert met.evidence == "nothing was asked, no answer within 2 s"
-
-
-def test_a_timeout_after_the_work_was_asked_for_is_no_witness() -> None:
-    met = meet(TimeoutBeforeEffect())
-    assert met.active.fault.witnessed(replace(met.seen, sent=CALL)) is None
-    assert met.active.fault.witnessed(replace(met.seen, error="reset")) is None
+def test_the_time_to_wait_stands_in_the_header_and_in_the_words() -> None:
+    said = ErrorReply(429, {"error": {"message": "Try again in 1s.", "code": 1, "of": ["11s"]}}, {"retry-after": "1"})
+    met = meet(ToolError(429, retry_after_s=30), call=replace(CALL, errors={429: said}))
+    assert met.reply is not None
+    assert met.reply.value == {"error": {"message": "Try again in 30s.", "code": 1, "of": ["11s"]}}
+    assert met.reply.headers == {"Content-Type": "application/json", "Retry-After": "30"}
+    without = meet(ToolError(503, retry_after_s=0.5))
+    assert without.reply is not None
+    assert without.reply.headers["Retry-After"] == "0.5"

@@ -140,8 +140,7 @@ def test_runs_that_were_dropped_are_opened_again_and_none_stays_open(tmp_path: P
 
 def bank(work: Callable[[ServiceRequest], Answer], logs: Path) -> Flask:
     """A service of one route, which answers as told."""
-    said = {"error": "the bank is closed"}
-    offered = ServiceSpec("bank", (), {500: ErrorReply(500, said)})
+    offered = ServiceSpec("bank", (), {500: ErrorReply(500, {"error": "the bank is closed"})})
     module = ServiceModule(offered, (Route("POST", "/pay", "pay", work),), lambda _, message: {"error": message}, ())
     return app_of(module, Folders(logs, NOW))
 

@@ -1,7 +1,5 @@
 """Proxies and answers of the gateway, without a socket: which one is on the way, and what a client gets."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import ssl

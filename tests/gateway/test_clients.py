@@ -76,6 +76,5 @@ def test_openai_for_node_retries_a_rate_limit_and_takes_a_stream(
     assert exec_(tmp_path, "crm=http://127.0.0.1:1", ["node", "-e", NODE_AGENT], *options) == 0
     out, err = capfd.readouterr()
     assert (out, "chaoslab: correct – " in err) == ("Yes, I am. / Still here.\n", True), err
-    ends = [event.status for _, event in history(tmp_path).of(CallFinished)]
-    assert ends == [429, 200, 200]
+    assert [event.status for _, event in history(tmp_path).of(CallFinished)] == [429, 200, 200]
     assert "sk-of-a-user" not in (tmp_path / "latest" / "info.log").read_text()

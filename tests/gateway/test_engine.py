@@ -159,8 +159,7 @@ def test_the_same_requests_write_the_same_lines(server: Any, tmp_path: Path) -> 
     def told(logs: Path) -> list[dict[str, Any]]:
         found = [json.loads(line) for line in traffic(logs, server)]
         assert [each["seq"] for each in found] == list(range(1, len(found) + 1))
-        ids = {each["request_id"] for each in found if each.get("request_id")}
-        assert len(ids) >= 10
+        assert len({each["request_id"] for each in found if each.get("request_id")}) >= 10
         assert [each["client_retry"] for each in found if "client_retry" in each] == [1]
         for each in found:
             if "bytes" in each:  # the service's Date, and its echo of the gateway's own port
@@ -542,8 +541,7 @@ def test_a_client_waits_once_for_an_answer_that_never_comes(ends: str, how: str,
         seam = SimpleNamespace(timeout_s=7.0)
         gateway = SimpleNamespace(seam=seam, ended=lambda attempt, seen: told.append((attempt, seen.error)))
         done = SimpleNamespace(force_close=lambda: told.append("closed"), reset=lambda: told.append("reset"))
-        line = SimpleNamespace(transport=object(), left=False, **vars(done))
-        one = exchange(gateway, line)
+        one = exchange(gateway, SimpleNamespace(transport=object(), left=False, **vars(done)))
         waited: list[float] = []
 
         async def answered(_: Any) -> bool:

@@ -52,8 +52,7 @@ def test_requests_pass_and_are_written_down_without_their_secrets(crm: list[str]
     assert told["path"] == "/price/17?api_key=query-of-a-user&page=2"
     assert {name: told["headers"].get(name) for name in (*secrets, "X-Trace")} == {**secrets, "X-Trace": "t1"}
     assert told["headers"]["Host"] == crm[0].partition("//")[2]
-    log = (tmp_path / "latest" / "info.log").read_text()
-    assert "of-a-user" not in log
+    assert "of-a-user" not in (tmp_path / "latest" / "info.log").read_text()
     calls = [(event.tool, event.arguments) for _, event in history(tmp_path).of(CallStarted)]
     assert calls == [("GET /price/17", {"query": {"api_key": "***", "page": "2"}}), ("POST /refunds", {"order": 17})]
     assert [event.content for _, event in history(tmp_path).of(Effect)] == [{"order": 17}]

@@ -1,7 +1,5 @@
 """The levers and bounds of a gateway, and where its proxy leads, on a clock by hand and without a socket."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -38,7 +38,7 @@ from chaoslab.core.events import (
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.reports.contents._rows import rows
-from tests.event_parts import call_at, fault_at
+from tests.event_parts import call_at, fault_at, run_started
 from tests.measure_parts import attempts, by_injection, calls, errors, taken, throughput, uninjected, unmet, usage
 
 
@@ -54,13 +54,8 @@ def call(
 
 
 def plan(chance: float, calls: tuple[int, ...] = ()) -> RunStarted:
-    return RunStarted(
-        seed=1,
-        settings={},
-        plan={"injections": [{"name": "wire", "chance": chance, "calls": list(calls)}]},
-        prompts=1,
-        now="",
-        model="",
+    return run_started(
+        plan={"injections": [{"name": "wire", "chance": chance, "calls": list(calls)}]}, now="", model=""
     )
 
 

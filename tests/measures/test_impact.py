@@ -99,8 +99,7 @@ def test_the_share_of_bad_ones_is_held_against_those_that_called_the_target_and_
 
 
 def test_no_fault_is_blamed_for_the_end_of_a_trial_that_was_hit_by_what_nobody_injected() -> None:
-    story = history()
-    told = impacts_of(TrialTable.of(story, OUTCOMES), Standings(True), damaged={"p1.r3"})
+    told = impacts_of(TrialTable.of(history(), OUTCOMES), Standings(True), damaged={"p1.r3"})
     found = told.by_target["timeout", "search"]
     assert found.bad is not None
     assert found.blamed is not None

@@ -23,6 +23,7 @@ from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 
 Moment = tuple[float, Event]
+FIRST = AttemptRef(target="search", request=1, attempt=1, request_id="id")
 
 
 def mttr(history: History) -> Mttr:
@@ -94,38 +95,6 @@ def test_a_retry_closes_it_and_the_time_counts_from_the_beginning_of_the_attempt
     assert (incident.opened_t, incident.noticed_after_s) == (0.0, 2.0)
 
 
-def test_the_beginning_is_when_the_attempt_left_where_the_log_tells_it() -> None:
-    left = (0.5, CallStarted(at=AttemptRef(target="search", request=1, attempt=1, request_id="id"), tool="search_web"))
-    story = history(left, call(2, 1, ok=False, took_s=math.nan), witnessed(2, "timeout"), call(3, 2, ok=True))
-    assert only(story) == (Ending.RETRY, 2.5, 1.0)
-
-
-def test_a_witness_of_an_attempt_without_an_end_is_the_beginning_if_nothing_else_tells_it() -> None:
-    assert only(history(witnessed(2, "timeout"), call(3, 2, ok=True))) == (Ending.RETRY, 1.0, 1.0)
-
-
-def test_another_failure_on_the_way_keeps_it_open() -> None:
-    story = history(
-        call(2, 1, ok=False),
-        witnessed(2, "timeout"),
-        call(3, 2, ok=False),
-        witnessed(3, "refused", 2),
-        call(5, 3, ok=True),
-    )
-    assert only(story) == (Ending.RETRY, 3.1, 3.0)
-    assert incidents(story)[0].fault == "timeout"
-
-
-def test_an_attempt_around_the_proxy_is_a_fallback() -> None:
-    story = history(call(2, 1, ok=False), witnessed(2, "timeout"), call(4, 2, ok=True, via="direct"), over(9))
-    assert only(story) == (Ending.FALLBACK, 2.1, 2.0)
-
-
-def test_a_call_that_was_only_late_lasts_as_long_as_the_call_and_gave_nothing_to_notice() -> None:
-    story = history(call(5.0, 1, ok=True, took_s=0.7), witnessed(5.01, "latency"), over(9))
-    assert only(story) == (Ending.LATE, 0.7, None)
-
-
 @pytest.mark.parametrize(
     ("again_s", "noticed_s"),
     [
@@ -142,21 +111,87 @@ def test_the_notice_comes_before_the_end_of_a_hedged_call_and_never_after_its_ri
         for n, t in ((1, 0.0), (2, again_s))
     ]
     ended = [call(3.0, 1, ok=False, took_s=3), witnessed(3.0, "latency"), call(again_s + 0.6, 2, ok=True)]
-    story = history(*sorted([*begun, *ended, over(9)], key=lambda moment: moment[0]))
-    (incident,) = incidents(story)
+    (incident,) = incidents(history(*sorted([*begun, *ended, over(9)], key=lambda moment: moment[0])))
     assert (incident.ending, incident.noticed_after_s) == (Ending.RETRY, noticed_s)
     assert incident.since_notice_s is not None
     assert incident.noticed_after_s + incident.since_notice_s == pytest.approx(incident.duration_s)
 
 
-def test_a_latency_beyond_the_deadline_is_a_failure() -> None:
-    story = history(call(2, 1, ok=False, took_s=2), witnessed(2, "latency"), call(2.5, 2, ok=True), over(9))
-    assert only(story) == (Ending.RETRY, 2.5, 0.5)
-
-
 def asked(t: float, request: int, **arguments: object) -> Moment:
     at = AttemptRef(target="search", request=request, attempt=1, request_id=f"id {request}")
     return t, CallStarted(at=at, tool="search_web", arguments=arguments)
+
+
+FAILED, TIMED_OUT = call(1, 1, ok=False), witnessed(1, "timeout")
+LOST = [effect(0.1, "one id"), call(2, 1, ok=False, took_s=2), witnessed(2, "lost_reply")]
+AGAIN = call(2.2, 2, ok=True)
+ENDED: dict[str, tuple[list[Moment], Ending, float, float | None]] = {
+    "it begins when the attempt left, where the log tells it": (
+        [(0.5, CallStarted(at=FIRST, tool="search_web")), call(2, 1, ok=False, took_s=math.nan),
+         witnessed(2, "timeout"), call(3, 2, ok=True)],
+        Ending.RETRY, 2.5, 1.0,
+    ),
+    "a witness of an attempt without an end is the beginning if nothing else tells it": (
+        [witnessed(2, "timeout"), call(3, 2, ok=True)], Ending.RETRY, 1.0, 1.0
+    ),
+    "another failure on the way keeps it open": (
+        [call(2, 1, ok=False), witnessed(2, "timeout"), call(3, 2, ok=False), witnessed(3, "refused", 2),
+         call(5, 3, ok=True)],
+        Ending.RETRY, 3.1, 3.0,
+    ),
+    "an attempt around the proxy is a fallback": (
+        [call(2, 1, ok=False), witnessed(2, "timeout"), call(4, 2, ok=True, via="direct"), over(9)],
+        Ending.FALLBACK, 2.1, 2.0,
+    ),
+    "a call that was only late lasts as long as the call and gave nothing to notice": (
+        [call(5.0, 1, ok=True, took_s=0.7), witnessed(5.01, "latency"), over(9)], Ending.LATE, 0.7, None
+    ),
+    "a latency beyond the deadline is a failure": (
+        [call(2, 1, ok=False, took_s=2), witnessed(2, "latency"), call(2.5, 2, ok=True), over(9)],
+        Ending.RETRY, 2.5, 0.5,
+    ),
+    "an effect had again after an unreadable reply is a recovery with harm": (
+        [asked(0, 1), effect(0.5), call(1, 1, ok=True), witnessed(1, "malformed_json"),
+         asked(2, 2), effect(2.1), call(2.5, 1, ok=True, request=2), over(4)],
+        Ending.HARM, 2.5, 1.5,
+    ),
+    "the same request id does no harm": ([*LOST, effect(2.1, "one id"), AGAIN], Ending.RETRY, 2.2, 0.2),
+    "another tool does no harm": ([*LOST, effect(2.1, tool="refund"), AGAIN], Ending.RETRY, 2.2, 0.2),
+    "another content does no harm": ([*LOST, effect(2.1, cents=13), AGAIN], Ending.RETRY, 2.2, 0.2),
+    "another target does no harm": ([*LOST, effect(2.1, target="movies"), AGAIN], Ending.RETRY, 2.2, 0.2),
+    "after it was right no effect does harm": ([*LOST, effect(2.5), AGAIN], Ending.RETRY, 2.2, 0.2),
+    "an effect that happened before the fault is another wish": (
+        [effect(0.1), call(0.2, 1, ok=True), call(1, 1, ok=False, request=2), witnessed(1, "refused", request=2),
+         effect(1.5), call(1.6, 2, ok=True, request=2)],
+        Ending.RETRY, 0.7, 0.6,
+    ),
+    "a fault after one that nobody could notice opens it": (
+        [call(1, 1, ok=True), witnessed(1, "wrong_value"), call(2, 1, ok=False, request=2),
+         witnessed(2, "timeout", request=2), call(3, 2, ok=True, request=2)],
+        Ending.RETRY, 1.1, 1.0,
+    ),
+    "a fault of a plug-in that is not here is one that can be noticed": (
+        [FAILED, witnessed(1, "solar_flare"), call(2, 2, ok=True)], Ending.RETRY, 1.1, 1.0
+    ),
+    "a wrong value on the retry does not close it": (
+        [FAILED, TIMED_OUT, call(2, 2, ok=True), witnessed(2, "wrong_value", 2), call(3, 3, ok=True), over(9)],
+        Ending.RETRY, 2.1, 2.0,
+    ),
+    "another request or target closes nothing": (
+        [FAILED, TIMED_OUT, call(2, 1, ok=True, request=2), call(3, 2, ok=True, target="weather"), over(4)],
+        Ending.CENSORED, 3.1, 3.0,
+    ),
+    "a witness logged after the next attempt still counts": (
+        [FAILED, call(1.001, 2, ok=True), witnessed(1.002, "refused"), over(4)], Ending.RETRY, 0.101, 0.001
+    ),
+    "a killed run censors at its last line": ([TIMED_OUT, call(7, 2, ok=False)], Ending.CENSORED, 6.0, 6.0),
+}  # fmt: skip
+"""The lines of a trial, and the incident's end, its length and that since its notice."""
+
+
+@pytest.mark.parametrize(("moments", "ending", "took_s", "since_notice_s"), ENDED.values(), ids=ENDED)
+def test_an_incident_ends(moments: list[Moment], ending: Ending, took_s: float, since_notice_s: float | None) -> None:
+    assert only(history(*moments)) == (ending, took_s, since_notice_s)
 
 
 @pytest.mark.parametrize("fault", ["malformed_json", "html_instead_of_json", "empty_response", "partial_success"])
@@ -172,14 +207,6 @@ def test_a_reply_that_is_no_right_one_is_none_whatever_its_status(fault: str) ->
     assert (second.ending, second.duration_s) == (Ending.RETRY, 1.5)
 
 
-def test_an_effect_had_again_after_an_unreadable_reply_is_a_recovery_with_harm() -> None:
-    story = history(
-        asked(0, 1), effect(0.5), call(1, 1, ok=True), witnessed(1, "malformed_json"),
-        asked(2, 2), effect(2.1), call(2.5, 1, ok=True, request=2), over(4),
-    )  # fmt: skip
-    assert only(story)[0] is Ending.HARM
-
-
 def test_a_lost_reply_whose_effect_is_had_again_is_a_recovery_with_harm() -> None:
     story = history(
         effect(0.1), call(2, 1, ok=False, took_s=2), witnessed(2, "lost_reply"), effect(2.1), call(2.2, 2, ok=True),
@@ -189,47 +216,10 @@ def test_a_lost_reply_whose_effect_is_had_again_is_a_recovery_with_harm() -> Non
     assert not incidents(story)[0].recovered
 
 
-@pytest.mark.parametrize(
-    "again",
-    [
-        effect(2.1, "one id"),
-        effect(2.1, tool="refund"),
-        effect(2.1, cents=13),
-        effect(2.1, target="movies"),
-        effect(2.5),
-    ],
-    ids=["the same request id", "another tool", "another content", "another target", "after it was right"],
-)
-def test_what_is_no_repetition_does_no_harm(again: Moment) -> None:
-    story = history(
-        effect(0.1, "one id"), call(2, 1, ok=False, took_s=2), witnessed(2, "lost_reply"), again, call(2.2, 2, ok=True)
-    )  # fmt: skip
-    assert only(story)[0] == Ending.RETRY
-
-
-def test_an_effect_that_happened_before_the_fault_is_another_wish() -> None:
-    story = history(
-        effect(0.1), call(0.2, 1, ok=True), call(1, 1, ok=False, request=2), witnessed(1, "refused", request=2),
-        effect(1.5), call(1.6, 2, ok=True, request=2),
-    )  # fmt: skip
-    assert only(story)[0] == Ending.RETRY
-
-
 @pytest.mark.parametrize("fault", ["wrong_value", "truncate_context", "budget"])
 def test_a_fault_from_which_nothing_can_recover_opens_no_incident(fault: str) -> None:
     story = history(call(1, 1, ok=True), witnessed(1, fault), call(2, 1, ok=False, request=2), over(4))
     assert incidents(story) == []
-
-
-def test_a_fault_after_one_that_nobody_could_notice_opens_it() -> None:
-    story = history(
-        call(1, 1, ok=True),
-        witnessed(1, "wrong_value"),
-        call(2, 1, ok=False, request=2),
-        witnessed(2, "timeout", request=2),
-        call(3, 2, ok=True, request=2),
-    )
-    assert only(story) == (Ending.RETRY, 1.1, 1.0)
 
 
 def test_an_answer_that_was_late_and_wrong_is_nothing_that_anybody_could_repair() -> None:
@@ -237,34 +227,6 @@ def test_an_answer_that_was_late_and_wrong_is_nothing_that_anybody_could_repair(
     assert incidents(history(*late, over(4))) == []
     failed = [call(1, 1, ok=False), witnessed(1, "truncate_context"), witnessed(1, "timeout"), call(2, 2, ok=True)]
     assert only(history(*failed, over(4)))[0] == Ending.RETRY
-
-
-def test_a_fault_of_a_plug_in_that_is_not_here_is_one_that_can_be_noticed() -> None:
-    story = history(call(1, 1, ok=False), witnessed(1, "solar_flare"), call(2, 2, ok=True))
-    assert only(story)[0] == Ending.RETRY
-
-
-def test_a_wrong_value_on_the_retry_does_not_close_it() -> None:
-    story = history(
-        call(1, 1, ok=False),
-        witnessed(1, "timeout"),
-        call(2, 2, ok=True),
-        witnessed(2, "wrong_value", 2),
-        call(3, 3, ok=True),
-        over(9),
-    )
-    assert only(story) == (Ending.RETRY, 2.1, 2.0)
-
-
-def test_another_request_or_target_closes_nothing() -> None:
-    story = history(
-        call(1, 1, ok=False),
-        witnessed(1, "timeout"),
-        call(2, 1, ok=True, request=2),
-        call(3, 2, ok=True, target="weather"),
-        over(4),
-    )
-    assert only(story) == (Ending.CENSORED, 3.1, 3.0)
 
 
 def test_a_trial_has_an_incident_for_each_request_that_met_a_fault() -> None:
@@ -283,15 +245,6 @@ def test_a_trial_has_an_incident_for_each_request_that_met_a_fault() -> None:
         ("movies", "tool_error", Ending.CENSORED),
         ("search", "refused", Ending.CENSORED),
     ]
-
-
-def test_a_witness_logged_after_the_next_attempt_still_counts() -> None:
-    story = history(call(1, 1, ok=False), call(1.001, 2, ok=True), witnessed(1.002, "refused"), over(4))
-    assert only(story) == (Ending.RETRY, 0.101, 0.001)
-
-
-def test_a_killed_run_censors_at_its_last_line() -> None:
-    assert only(history(witnessed(1, "timeout"), call(7, 2, ok=False))) == (Ending.CENSORED, 6.0, 6.0)
 
 
 def spell(duration_s: float, ending: Ending = Ending.RETRY, *, noticed_after_s: float = 0.0) -> Incident:

@@ -42,8 +42,7 @@ def test_the_time_between_bad_trials_is_that_of_the_trials_a_scenario_ruled_on()
     outcomes = OUTCOMES | {"p1.r4": "unknown"}
     states = {"p1.r1": RulingState.INVALID, "p1.r3": RulingState.FAILED, "p1.r4": RulingState.FAILED}
     rulings = {trial: TrialRuling(state) for trial, state in states.items()}
-    trials = TrialTable.of(history(), outcomes)
-    said = reliability_of(trials, Standings(rulings=rulings), NOTHING, None)
+    said = reliability_of(TrialTable.of(history(), outcomes), Standings(rulings=rulings), NOTHING, None)
     assert said is not None
     assert (said.available.count, said.available.total) == (1, 5)  # p2.r1
     assert said.busy_s == 4 + 6 + 5 + 9 + 3600

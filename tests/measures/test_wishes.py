@@ -110,8 +110,7 @@ def test_calls_for_other_things_repair_nothing() -> None:
     async def agent(_: str) -> str:
         return await first_of([find("x"), find("y"), other("x")])
 
-    trial = run(agent, lab.inject("lost_reply", "find", calls=[1]))
-    assert ended(trial) == [(1, Ending.CENSORED)]
+    assert ended(run(agent, lab.inject("lost_reply", "find", calls=[1]))) == [(1, Ending.CENSORED)]
 
 
 def test_the_answer_to_an_earlier_call_for_the_same_repairs_nothing() -> None:

@@ -199,8 +199,7 @@ def test_what_no_json_can_be_is_refused_in_groqs_shape(body: str, streamed: bool
 
 
 def test_more_than_four_megabytes_are_refused() -> None:
-    client = Client(create_app())
-    reply = client.post("/v1/chat/completions", data=b"x" * (4 * 1024 * 1024 + 1))
+    reply = Client(create_app()).post("/v1/chat/completions", data=b"x" * (4 * 1024 * 1024 + 1))
     assert reply.status_code == 413
     assert reply.get_json() == ERRORS[413].body
 

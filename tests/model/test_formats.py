@@ -75,8 +75,7 @@ def test_a_part_of_a_stream_is_read_as_far_as_it_came(path: str, cut: int) -> No
     assert format_ is not None
     streamed = (path, {**HELLO[path], "stream": True}) if path != GEMINI else (STREAM, HELLO[path])
     parts = asked(lab.scripted(["one two three four"]), *streamed, query="alt=sse")[2]
-    part = parts[: len(parts) * cut // 100]
-    heard = format_.read_stream(part)
+    heard = format_.read_stream(parts[: len(parts) * cut // 100])
     assert "one two three four".startswith(heard.text)
     assert not heard.finished or heard.text == "one two three four"
 
@@ -196,8 +195,7 @@ def talk(path: str, *said: str) -> dict[str, Any]:
         if path == CHAT:
             made: Any = {"id": call, "type": "function", "function": {"name": name, "arguments": "{}"}}
             ways: dict[str, Any] = {"c": {"tool_calls": [made]}, "r": {"role": "tool", "tool_call_id": call}}
-            more = ways.get(kind, {})
-            found.append({"role": role, "content": "x", **more})
+            found.append({"role": role, "content": "x", **ways.get(kind, {})})
         elif path == RESPONSES:
             own = {
                 "c": {"type": "function_call", "call_id": call, "name": name, "arguments": "{}"},

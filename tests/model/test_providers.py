@@ -136,8 +136,7 @@ def test_the_sdk_of_bedrock_meets_faults_at_the_gateway(upstream: str, tmp_path:
         with pytest.raises(exceptions.ClientError) as throttled:
             client.converse(**asked)
         assert throttled.value.response["Error"]["Code"] == "ThrottlingException"
-        said = client.converse(**asked)
-        assert said["stopReason"] == "tool_use"
+        assert client.converse(**asked)["stopReason"] == "tool_use"
         streamed = list(client.converse_stream(**asked)["stream"])
         assert {"messageStop": {"stopReason": "end_turn"}} in streamed
         client.close()
@@ -150,8 +149,7 @@ def test_the_sdk_of_bedrock_meets_faults_at_the_gateway(upstream: str, tmp_path:
 
 
 def test_the_sdk_of_cohere_reads_the_answers(upstream: str) -> None:
-    cohere = pytest.importorskip("cohere")
-    client = cohere.ClientV2("any", base_url=upstream)
+    client = pytest.importorskip("cohere").ClientV2("any", base_url=upstream)
     chat = {key: COHERE[key] for key in ("model", "messages", "tools")}
     told = [event.type for event in client.chat_stream(**chat)]
     assert (told[0], told[-1], "tool-call-delta" in told) == ("message-start", "message-end", True)

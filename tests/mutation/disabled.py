@@ -7,8 +7,6 @@ A fault loses its story (`flow` only passes the call on, `changed` changes nothi
 always holds, or never does. Each is done in a copy of the tree, with the tests of that fault or trigger.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import os

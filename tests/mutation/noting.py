@@ -4,8 +4,6 @@ Python's own monitoring (PEP 669, from 3.12 on) tells of each line once a test. 
 each line at once, since nobody knows how it ends. The test is known by the variable that pytest sets.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -9,8 +9,6 @@ rooms by seed; with one, all of its mutants are tried unless --count says how ma
 original are named in equivalent.toml; each other one is a test that is missing.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import contextlib

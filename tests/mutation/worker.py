@@ -5,8 +5,6 @@ mutant outside of all functions needs a fresh import, as does one that lived: it
 none of the lab. The file is changed as well meanwhile, for the processes that tests start.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import importlib

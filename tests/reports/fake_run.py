@@ -27,7 +27,7 @@ from chaoslab.record.history import History
 from chaoslab.record.log import Log
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.formats import terminal
-from tests.event_parts import call_at, fault_at
+from tests.event_parts import call_at, fault_at, run_started
 
 TARGETS = {
     "search": "search_web",
@@ -125,14 +125,7 @@ class FakeRun:
         ]
         settings: dict[str, Any] = {"TOXIC_PROB": self.chance, "TOOL_LIMIT": 1}
         plan = {"seed": self.seed, "injections": injections}
-        started = RunStarted(
-            seed=self.seed,
-            settings=settings,
-            plan=plan,
-            prompts=self.prompts,
-            now="2026-06-01T09:00:00Z",
-            model="chaoslab-offline",
-        )
+        started = run_started(seed=self.seed, settings=settings, plan=plan, prompts=self.prompts)
         self.info.write(started)
         good = sum(self._trial(number) for number in range(1, self.prompts + 1))
         self.info.write(

@@ -12,10 +12,9 @@ from chaoslab.core.events import (
     PromptFinished,
     PromptStarted,
     RunFinished,
-    RunStarted,
 )
 from chaoslab.record.log import Log
-from tests.event_parts import call_at, fault_at
+from tests.event_parts import call_at, fault_at, run_started
 from tests.reports.fake_run import ScriptedClock
 
 SCRIPT = "</script><script>document.title='owned'</script>"
@@ -34,10 +33,7 @@ def write(folder: Path, *, trials: int = 2) -> Path:
     ):
         injection = {"name": SCRIPT, "choices": [{"fault": IMAGE}], "targets": [TARGET], "chance": 1.0}
         log.write(
-            RunStarted(
-                seed=1, settings={}, plan={"seed": 1, "injections": [injection]}, prompts=trials,
-                now="2026-06-01T09:00:00Z", model=SCRIPT,
-            )
+            run_started(plan={"seed": 1, "injections": [injection]}, prompts=trials, model=SCRIPT)
         )  # fmt: skip
         for number in range(1, trials + 1):
             _trial(log, service, clock, number)

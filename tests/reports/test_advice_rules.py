@@ -59,29 +59,20 @@ def raising(_prompt: str) -> str:
     return f"It costs {price(item='pen')['price']}."
 
 
-def mute(_prompt: str) -> str:
-    try:
-        return raising(_prompt)
-    except Exception:  # noqa: BLE001
-        return ""
+def otherwise(answer: str) -> Agent:
+    """An agent that answers this where it could not get a price, or none of the right form."""
 
+    def agent(prompt: str) -> str:
+        try:
+            return raising(prompt)
+        except Exception:  # noqa: BLE001
+            return answer
 
-def guessing(_prompt: str) -> str:
-    try:
-        return raising(_prompt)
-    except Exception:  # noqa: BLE001
-        return "It costs 99."
+    return agent
 
 
 def believing(_prompt: str) -> str:
     return f"It costs {(price(item='pen') or {}).get('price', 0)}."
-
-
-def checking(_prompt: str) -> str:
-    try:
-        return f"It costs {price(item='pen')['price']}."
-    except Exception:  # noqa: BLE001
-        return "I could not find the price: the shop's answer was empty."
 
 
 def denying(_prompt: str) -> str:
@@ -89,14 +80,6 @@ def denying(_prompt: str) -> str:
         order(amount=3)
     except TimeoutError:
         return "I could not order 3, so the order was not placed."
-    return "Ordered 3."
-
-
-def reading_back(_prompt: str) -> str:
-    try:
-        order(amount=3)
-    except TimeoutError:
-        return "Ordered 3."
     return "Ordered 3."
 
 
@@ -108,36 +91,57 @@ def compensating(_prompt: str) -> str:
     return "Done."
 
 
-def calm(_prompt: str) -> str:
-    try:
-        price(item="pen")
-    except Exception:  # noqa: BLE001
-        return "I could not find the price: the shop failed."
-    return "Done."
+def buying(_prompt: str) -> str:
+    """Asks for a price, and orders again where it hears nothing."""
+    price(item="pen")
+    for _ in range(2):
+        try:
+            order(amount=3)
+            break
+        except TimeoutError:
+            continue
+    return "Ordered 3."
 
 
-honest = again(1, 0)
+def ordering(answer: str = "Ordered 3.", *, times: int = 1) -> Agent:
+    """An agent that tries so often to order, and answers this whatever came of it."""
+
+    def agent(_prompt: str) -> str:
+        for _ in range(times):
+            try:
+                order(amount=3)
+                break
+            except Exception:  # noqa: BLE001
+                time.sleep(1)
+        return answer
+
+    return agent
+
+
+honest, guessing = again(1, 0), otherwise("It costs 99.")
 DOWN: Any = {"persistence": "for_good"}
 RULES: list[tuple[str, Agent, Agent, str, dict[str, Any], dict[str, Any]]] = [
     ("Back off exponentially", again(2, 0), again(2, 1), "server_error", {}, {}),
     ("Stop at a 4xx", again(2, 1), again(2, 1, passing=passes), "not_found", {}, {}),
     ("header Retry-After", again(2, 2), again(2, 6), "rate_limit", {"retry_after_s": 5.0}, {}),
     ("Catch the failure", raising, honest, "server_error", DOWN, {}),
-    ("last answer before it is sent", mute, honest, "server_error", DOWN, {}),
+    ("last answer before it is sent", otherwise(""), honest, "server_error", DOWN, {}),
     ("instead of filling the gap", guessing, honest, "server_error", DOWN, {}),
-    ("an empty reply as a failed call", believing, checking, "empty", {}, {}),
+    ("an empty reply as a failed call", believing, otherwise("I could not find it."), "empty", {}, {}),
     ("a budget of calls", again(5, 1), again(2, 1), "server_error", DOWN, {}),
-    ("a user who is told no", denying, reading_back, "lost_reply", {}, {"target": "order"}),
-    ("the user did not ask for", compensating, calm, "server_error", DOWN, {}),
+    ("a user who is told no", denying, ordering(), "lost_reply", {}, {"target": "order"}),
+    ("the user did not ask for", compensating, honest, "server_error", DOWN, {}),
     ("to what a user waits", again(1, 0), again(1, 0), "timeout", {}, {"waits": (45.0, 5.0)}),
 ]  # fmt: skip
 
 
 def contents(agent: Agent, fault: str, params: dict[str, Any], *, target: str = "price", **options: Any) -> Contents:
-    trial = lab.run(
-        agent, "Do it.", tools=[order], reads=[price], faults=[lab.inject(fault, target, **params)], **options
-    )
-    return Contents.of(trial.history, where="logs/run")
+    faults = [lab.inject(fault, target, **params)]
+    return shown(lab.run(agent, "Do it.", tools=[order], reads=[price], faults=faults, **options).history)
+
+
+def shown(history: History) -> Contents:
+    return Contents.of(history, where="logs/run")
 
 
 def of_rule(found: Contents, remedy: str) -> list[Advice]:
@@ -162,7 +166,7 @@ def test_an_injection_without_a_call_is_named(tmp_path: Path) -> None:
     for n, (target, advised) in enumerate((("order", 1), ("price", 0))):
         options: Any = {"tools": [order], "reads": [price], "faults": [lab.inject("tool_error", target)]}
         lab.run(honest, "Do it.", logs=tmp_path / str(n), **options)
-        written = Contents.of(History.read(tmp_path / str(n) / "latest"), where="logs/run")
+        written = shown(History.read(tmp_path / str(n) / "latest"))
         found = of_rule(written, "that fit the agent's calls")
         assert [(one.size.count, one.size.total) for one in found] == [(1, 1)] * advised
 
@@ -211,10 +215,10 @@ def ended(attempt: int, *, ok: bool = True, **more: Any) -> CallFinished:
     ("fault", "remedy"), [("cut", "finish reason"), ("drop_context", "outside of the conversation")]
 )
 def test_a_rule_speaks_of_a_log_with_a_bad_answer_alone(fault: str, remedy: str) -> None:
-    bad = Contents.of(log(fault, answer="The total is 41", fact="412"), where="logs/run")
+    bad = shown(log(fault, answer="The total is 41", fact="412"))
     (one,) = of_rule(bad, remedy)
     assert (one.size.count, one.size.total, one.trials) == (1, 1, ("p1.r1",))
-    assert of_rule(Contents.of(log(fault, answer="The total is 412.", fact="412"), where="logs/run"), remedy) == []
+    assert of_rule(shown(log(fault, answer="The total is 412.", fact="412")), remedy) == []
 
 
 @pytest.mark.filterwarnings("ignore:'wrong_value on stock' changed nothing")
@@ -227,7 +231,7 @@ def test_a_fault_that_was_drawn_and_never_met_is_named(left: int | None, *, draw
         return f"In stock: {stock()}"
 
     trial = lab.run(agent, "Do it.", reads=[stock], faults=[lab.inject("wrong_value", "stock")])
-    found = of_rule(Contents.of(trial.history, where="logs/run"), "so that it can take effect")
+    found = of_rule(shown(trial.history), "so that it can take effect")
     said = "wrong_value was drawn in 1 of 1 trials and met in none: there was nothing in it to change."
     assert [one.seen for one in found] == [said] * drawn_in_vain
 
@@ -242,7 +246,7 @@ def test_several_faults_that_were_never_met_are_one_piece_of_advice() -> None:
 
     faults = [lab.inject("wrong_value", "stock"), lab.inject("page_lost", "stock")]
     trial = lab.run(agent, "Do it.", reads=[stock], faults=faults)
-    (one,) = of_rule(Contents.of(trial.history, where="logs/run"), "so that they can take effect")
+    (one,) = of_rule(shown(trial.history), "so that they can take effect")
     assert one.seen == (
         "2 faults were drawn in 1 of 1 trials and met in none: page_lost (it needs a list of at least two entries); "
         "wrong_value (there was nothing in it to change)."
@@ -256,7 +260,7 @@ def test_few_good_trials_are_told_to_be_few() -> None:
 
     def found(count: int) -> list[Advice]:
         whole = History(record for trial in trials[:count] for record in trial.history)
-        return of_rule(Contents.of(whole, where="logs/run"), "Run more trials")
+        return of_rule(shown(whole), "Run more trials")
 
     (one,) = found(8)
     assert one.seen.startswith("None of 8 judged trials that met server_error ended badly, and up to 32% of all could")
@@ -267,7 +271,7 @@ def test_few_good_trials_are_told_to_be_few() -> None:
 def test_a_request_that_was_never_made_is_named() -> None:
     def found(number: int) -> list[Advice]:
         trial = lab.run(honest, "Do it.", reads=[price], faults=[lab.inject("server_error", "price", calls=[number])])
-        return of_rule(Contents.of(trial.history, where="logs/run"), "Plan it for a request that the agent makes")
+        return of_rule(shown(trial.history), "Plan it for a request that the agent makes")
 
     assert [(one.size.count, one.trials) for one in found(9)] == [(1, ("p1.r1",))]
     assert "is for request 9 of price, and 1 of 1 trials made 1 at most" in found(9)[0].seen
@@ -277,20 +281,10 @@ def test_a_request_that_was_never_made_is_named() -> None:
 def test_of_two_faults_the_one_where_it_was_done_twice_is_named_and_advice_on_the_run_comes_last(
     tmp_path: Path,
 ) -> None:
-    def agent(_prompt: str) -> str:
-        price(item="pen")
-        for _ in range(2):
-            try:
-                order(amount=3)
-                break
-            except TimeoutError:
-                pass
-        return "Ordered 3."
-
     faults = [lab.inject("latency", "price", delay_s=1.0), lab.inject("lost_reply", "order", calls=[1])]
     faults.append(lab.inject("tool_error", "post"))
-    lab.run(agent, "Do it.", tools=[order, post], reads=[price], faults=faults, logs=tmp_path)
-    found = Contents.of(History.read(tmp_path / "latest"), where="logs/run").advice
+    lab.run(buying, "Do it.", tools=[order, post], reads=[price], faults=faults, logs=tmp_path)
+    found = shown(History.read(tmp_path / "latest")).advice
     assert "Idempotency-Key" in found[0].do
     assert "that met lost_reply" in found[0].seen
     assert [one.of_run for one in found] == sorted(one.of_run for one in found)
@@ -299,10 +293,6 @@ def test_of_two_faults_the_one_where_it_was_done_twice_is_named_and_advice_on_th
 
 def post(*, text: str) -> str:
     return text
-
-
-def shown(history: History) -> Contents:
-    return Contents.of(history, where="logs/run")
 
 
 def test_a_reply_that_was_asked_for_again_was_not_accepted() -> None:
@@ -439,16 +429,6 @@ def test_advice_on_trials_that_ended_badly_comes_first() -> None:
 
 
 def test_of_faults_that_are_shown_alike_the_one_at_the_repeated_effect_comes_first() -> None:
-    def both(_prompt: str) -> str:
-        price(item="pen")
-        for _ in range(2):
-            try:
-                order(amount=3)
-            except TimeoutError:
-                continue
-            break
-        return "Ordered 3."
-
     def twice(_prompt: str) -> str:
         price(item="pen")
         order(amount=3)
@@ -462,29 +442,19 @@ def test_of_faults_that_are_shown_alike_the_one_at_the_repeated_effect_comes_fir
         return [replace(line, trial=f"p1.r{number}") if line.trial else line for line in whole]
 
     late, lost = lab.inject("latency", "*", delay_s=1.0), lab.inject("lost_reply", "order", calls=[1])
-    bad = trial(1, both, [3], lab.inject("latency", "price", delay_s=1.0), lost)
+    bad = trial(1, buying, [3], lab.inject("latency", "price", delay_s=1.0), lost)
     good = [line for n in (2, 3) for line in trial(n, twice, [3, 4], late)]
     (one,) = of_rule(shown(History([*bad, *good])), "Idempotency-Key")
     assert one.seen == "Something was done more often than asked in 1 of 1 judged trial that met lost_reply."
 
 
 def test_a_frequent_fault_does_not_stand_for_the_rare_one_that_goes_with_it() -> None:
-    def agent(_prompt: str) -> str:
-        price(item="pen")
-        for _ in range(2):
-            try:
-                order(amount=3)
-            except TimeoutError:
-                continue
-            break
-        return "Ordered 3."
-
     late, lost = lab.inject("latency", "price", delay_s=1.0), lab.inject("lost_reply", "order", calls=[1])
     slow = lab.inject("delay", "order", mean_s=60.0, calls=[1])
     records: list[Record] = []
     for number, more in enumerate([[lost], [lost], [slow], [], []], 1):
         options: Any = {"tools": [order], "reads": [price], "faults": [late, *more]}
-        whole = lab.run(agent, "Do it.", **options).history
+        whole = lab.run(buying, "Do it.", **options).history
         records += [replace(line, trial=f"p1.r{number}") if line.trial else line for line in whole]
     (one,) = of_rule(shown(History(records)), "Idempotency-Key")
     assert one.seen == "Something was done more often than asked in 2 of 2 judged trials that met lost_reply."
@@ -508,21 +478,6 @@ def reading(value: int | None = None) -> Agent:
     def agent(_prompt: str) -> str:
         found = price(item="pen")["price"]
         return f"It costs {found if value in (None, found) else price(item='pen')['price']}."
-
-    return agent
-
-
-def ordering(answer: str = "Ordered 3.", *, times: int = 1) -> Agent:
-    """An agent that tries so often to order, and answers this whatever came of it."""
-
-    def agent(_prompt: str) -> str:
-        for _ in range(times):
-            try:
-                order(amount=3)
-                break
-            except Exception:  # noqa: BLE001
-                time.sleep(1)
-        return answer
 
     return agent
 

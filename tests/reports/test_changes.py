@@ -159,8 +159,7 @@ def junit_schema(text: str, folder: Path) -> None:
 
 def test_junit_fails_what_went_worse_and_passes_nothing_in_silence(folders: tuple[Path, Path], tmp_path: Path) -> None:
     found = Changes.of(*map(of, folders))
-    suites = ElementTree.fromstring(FORMATS["junit"][1](found))
-    (suite,) = suites
+    (suite,) = ElementTree.fromstring(FORMATS["junit"][1](found))
     cases = suite.findall("testcase")
     failed = {case.get("name", "").split()[0] for case in cases if case.find("failure") is not None}
     assert failed == {one.trial for one in found.pairs if one.way is Way.WORSE}

@@ -111,8 +111,7 @@ def asks(prompt: str) -> str:
 def test_what_is_known_of_one_trial_is_known_of_all_in_the_table(
     agent: Callable[[str], str], options: dict[str, Any], tmp_path: Path
 ) -> None:
-    done = list(lab.run_many(agent, "What is 2 + 3?", trials=12, logs=tmp_path, **options))
-    table = lab.frame(done)
+    table = lab.frame(list(lab.run_many(agent, "What is 2 + 3?", trials=12, logs=tmp_path, **options)))
     assert table.tokens.isna().all() or table.tokens.notna().all()
     assert table.drop(columns="began_s").equals(lab.load(str(tmp_path / "latest")).trials.drop(columns="began_s"))
 

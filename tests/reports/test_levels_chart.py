@@ -23,6 +23,7 @@ from chaoslab.reports.contents import Contents
 from chaoslab.reports.frames import Frames
 from chaoslab.reports.joined import Joined
 from chaoslab.reports.levels import level_in, pooled
+from tests.event_parts import run_started
 
 
 def at(value: float, *outcomes: str, own: tuple[Any, ...] = (), **settings: Any) -> RunReport:
@@ -31,9 +32,7 @@ def at(value: float, *outcomes: str, own: tuple[Any, ...] = (), **settings: Any)
         {"name": each.name, "chance": each.chance, "choices": [], "targets": [], "calls": []}
         for each in level(value, "shop", families=("network", "tool"))
     ]
-    started = RunStarted(
-        seed=1, settings=settings, plan={"seed": 1, "injections": [*injections, *own]}, prompts=1, now="", model="m"
-    )
+    started = run_started(settings=settings, plan={"seed": 1, "injections": [*injections, *own]}, now="", model="m")
     report = RunReport.of(History([Record("", 0.0, "r", None, "info", 1, started)]))
     return replace(report, success=Section(success(outcomes, judgeable=True)), judgeable=True)
 
@@ -89,8 +88,7 @@ def test_two_runs_at_two_levels_are_compared_with_a_picture_of_them() -> None:
         return replace(Contents.of(History([]), where="logs/run"), report=report)
 
     calm, hard = (contents(at(value, *ends)) for value, ends in ((0, ["correct"]), (1, ["correct", "wrong"])))
-    page = FORMATS["html"][1](Changes.of(calm, hard))
-    assert "100% at level 0; 50% at level 1." in page
+    assert "100% at level 0; 50% at level 1." in FORMATS["html"][1](Changes.of(calm, hard))
     assert "Pass rate over the level" not in FORMATS["html"][1](Changes.of(hard, hard))
     other = contents(at(1, "correct", "wrong", HALLUCINATION_PROB="0.2"))
     assert Changes.of(calm, other).levels is None, "more differs than the level"

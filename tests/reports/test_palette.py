@@ -79,8 +79,7 @@ def test_a_fault_looks_alike_in_every_run() -> None:
 
 def test_the_faults_of_plug_ins_differ_within_a_run() -> None:
     names = [f"fault_{n}" for n in range(len(STRANGERS))]
-    looks = list(faults(names).values())
-    assert len(set(looks)) == len(STRANGERS)
+    assert len(set(faults(names).values())) == len(STRANGERS)
     assert len({look.color for look in faults(names[:4]).values()}) == 4
     assert set(faults([*names, "one_too_many"]).values()) == set(STRANGERS)
 

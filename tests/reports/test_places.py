@@ -92,8 +92,7 @@ def test_a_name_that_no_run_has_is_refused_with_the_nearest(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"name": 7}', "\xff", "[" * 100_000, '{"name": "v3"'])
 def test_a_run_that_is_badly_described_is_none_of_that_name_and_in_nobodys_way(tmp_path: Path, text: str) -> None:
-    broken = run(tmp_path, "20261123-090000", name=NAME)
-    (broken / "run.json").write_bytes(text.encode("latin-1"))
+    (run(tmp_path, "20261123-090000", name=NAME) / "run.json").write_bytes(text.encode("latin-1"))
     made = run(tmp_path, "20261122-090000", name=NAME)
     assert find(NAME, logs=tmp_path) == made
     (tmp_path / "20261124-090000").mkdir()

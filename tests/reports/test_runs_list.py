@@ -18,6 +18,7 @@ from chaoslab.record.rulings import RulingsFile, RulingState, TrialRuling
 from chaoslab.reports import runs
 from chaoslab.reports.page import rate_text
 from chaoslab.reports.trials import counted
+from tests.event_parts import run_started
 from tests.reports.fake_run import FakeRun
 
 FIRST_LAB = Path(__file__).parent / "first_lab"
@@ -31,11 +32,7 @@ def logs(tmp_path: Path) -> Path:
     FakeRun(folder / "20261122-090000", prompts=7, seed=99).write()
     (folder / "latest").symlink_to("20261122-090000")
     with Log(folder / "20261121-090000", "info", run="v3-1f2e", origin=0.0) as log:
-        log.write(
-            RunStarted(
-                seed=3, settings={}, plan={}, prompts=8, now="2026-06-01T09:00:00Z", model="any", world="virtual"
-            )
-        )
+        log.write(run_started(seed=3, plan={}, prompts=8, model="any", world="virtual"))
     (folder / "20261119-080000").mkdir()
     (folder / "20261119-080000" / "run.json").write_text(json.dumps({"name": "x", "origin": 0.0, "now": ""}))
     (folder / "20261118-080000").mkdir()
@@ -102,8 +99,7 @@ def test_a_log_that_the_system_does_not_let_read_is_said(logs: Path, monkeypatch
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(runs, "lines_of", refused)
-    text = runs.render(logs)
-    said = " ".join(entry(text, "20261122-090000")[1:])
+    said = " ".join(entry(runs.render(logs), "20261122-090000")[1:])
     assert "info.logcannotberead:Permissiondenied" in "".join(said.split())  # a long path is broken anywhere
 
 

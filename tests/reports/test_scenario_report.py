@@ -51,8 +51,7 @@ def test_a_failed_assertion_is_the_verdict_of_every_format(tmp_path: Path) -> No
         "The scenario does not hold: 2 of 2 judged trials failed",
         Tone.BAD,
     )
-    reason = found.rows[0].in_words
-    assert "max_calls(calls=1)" in reason
+    assert "max_calls(calls=1)" in found.rows[0].in_words
     assert found.worst is found.rows[0]
     text = summary(found.report)
     assert text.startswith(f"{found.headline.said}.\n\nNo harm was found")

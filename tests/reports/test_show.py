@@ -250,8 +250,7 @@ def test_trials_are_chosen_by_name_and_by_outcome() -> None:
 
 
 def test_a_story_goes_from_question_over_faults_to_verdict(tmp_path: Path) -> None:
-    history = History.read(FakeRun(tmp_path, prompts=60).write())
-    text = render(history, prompt=9, stages=True)
+    text = render(History.read(FakeRun(tmp_path, prompts=60).write()), prompt=9, stages=True)
     lines = text.splitlines()
     assert lines[0].startswith("p9.r1  prompt 9: Question 9")
     order = (

@@ -34,7 +34,7 @@ from chaoslab.reports.contents.headline import harm_said
 from chaoslab.reports.formats import terminal
 from chaoslab.reports.page import ROWS
 from chaoslab.reports.places import read
-from tests.event_parts import call_at, fault_at
+from tests.event_parts import call_at, fault_at, run_started
 from tests.reports.fake_run import FakeRun, ScriptedClock, summary
 
 
@@ -195,8 +195,7 @@ def test_what_a_python_run_cannot_tell_is_not_0(tmp_path: Path) -> None:
 
 
 def test_a_trial_without_its_run_tells_no_more() -> None:
-    trial = lab.run(pays, "Pay", tools=[charge], reads=[rate])
-    text = flat(summary(RunReport.of(trial.history)))
+    text = flat(summary(RunReport.of(lab.run(pays, "Pay", tools=[charge], reads=[rate]).history)))
     assert "0 retries" not in text
     assert "Calls: 2 to tools; 0 failed; 0 were further attempts" in text
 
@@ -286,8 +285,7 @@ def test_what_a_fault_cost_is_told_beside_the_twin_and_the_trials_that_met_none(
 
 def test_times_that_are_all_the_same_have_no_interval_and_none_is_infinite(tmp_path: Path) -> None:
     text = flat(summary(RunReport.of(paid(tmp_path, lab.inject("timeout", "rate", chance=0.4), trials=60))))
-    recovered = re.search(r"; it took (\S+ s) (each|in the mean)\. That is from", text)
-    assert recovered is not None
+    assert re.search(r"; it took (\S+ s) (each|in the mean)\. That is from", text) is not None
     assert "inf" not in text.replace("inferred", "")
     assert not re.search(r"(\d[\d.]*)–\1\b", text)
 
@@ -355,9 +353,7 @@ def long_names() -> History:
     fault = ("solar_" + LONG, "injection of " + LONG, LONG, 1, 1, "id")
     plan = {"injections": [{"name": fault[1], "chance": 0.5, "calls": [], "choices": []}]}
     events = [
-        RunStarted(
-            seed=1, settings={}, plan=plan, prompts=1, now="", model="model_" * 100, world="local", asked=["asked"]
-        ),
+        run_started(plan=plan, now="", model="model_" * 100, world="local", asked=["asked"]),
         PromptStarted(prompt_index=1, prompt=LONG, facts=[[LONG * 9]], effects=[], stated=True),
         *[CallStarted(**call_at(*place)), FaultScheduled(**fault_at(*fault)), FaultWitnessed(**fault_at(*fault))],
         CallFinished(**call_at(*place), ok=False, duration_s=1.0, error="no_answer_" * 50, rolled=[fault[1]]),

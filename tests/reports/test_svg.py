@@ -79,8 +79,7 @@ def test_the_recovery_curve_comes_to_rest_at_those_that_never_recovered(report: 
     open_ = drawn(recovery.draw(replace(report, recovery=Section(cut))))
     assert len(of(open_, "line", "censored")) == len({incident.duration_s for incident in never}) > 0
     assert of(open_, "line", "least") == []
-    few = RunReport.of(History.read(FakeRun(tmp_path, prompts=1).write()))
-    assert recovery.draw(few) is None
+    assert recovery.draw(RunReport.of(History.read(FakeRun(tmp_path, prompts=1).write()))) is None
 
 
 def test_the_timeline_has_a_lane_per_target_a_stroke_per_fault_and_a_bar_per_incident(report: RunReport) -> None:
@@ -125,14 +124,12 @@ def test_latency_has_a_line_with_and_without_a_fault_for_each_target(report: Run
 
 
 def test_without_faults_nothing_is_drawn(tmp_path: Path) -> None:
-    calm = RunReport.of(History.read(FakeRun(tmp_path, prompts=9, chance=0.0).write()))
-    assert pictures(calm) == {}
+    assert pictures(RunReport.of(History.read(FakeRun(tmp_path, prompts=9, chance=0.0).write()))) == {}
     assert pictures(RunReport.of(History([]))) == {}
 
 
 def test_a_measure_that_failed_takes_its_picture_alone(report: RunReport) -> None:
-    broken = replace(report, attempts=Section(None, "it broke"))
-    assert list(pictures(broken)) == ["Recovery"]
+    assert list(pictures(replace(report, attempts=Section(None, "it broke")))) == ["Recovery"]
 
 
 def with_costs(report: RunReport) -> RunReport:
@@ -173,8 +170,7 @@ def test_the_pass_rate_has_a_point_with_its_interval_at_each_level_that_was_judg
 
 
 def test_foreign_names_are_text(tmp_path: Path) -> None:
-    report = RunReport.of(History.read(hostile_run.write(tmp_path, trials=3)))
-    found = pictures(report)
+    found = pictures(RunReport.of(History.read(hostile_run.write(tmp_path, trials=3))))
     assert "Faults and targets" in found
     for picture in found.values():
         names = {one.tag for one in fromstring(picture.svg).iter()}

@@ -266,8 +266,7 @@ def test_an_injection_and_an_assertion_are_said_as_in_a_file(tmp_path: Path) -> 
     injection = lab.inject("latency", ["a", "b"], delay_s=2, chance=0.5, calls=[1], max_times=2, name="slow")
     asserted = lab.expect.called_with("refund", {"order": 17})
     made = lab.scenario("x").agent("a:b").tools("shop:a", "shop:b").ask("Hi").fault(injection)
-    path = made.expect(asserted).to_file(tmp_path / "x.yaml")
-    (again,) = load(path)
+    (again,) = load(made.expect(asserted).to_file(tmp_path / "x.yaml"))
     assert (again.injections, again.expect) == ((injection,), (asserted,))
     with pytest.raises(TypeError, match="an injection has its target and arguments already"):
         lab.scenario("x").fault(injection, "a")

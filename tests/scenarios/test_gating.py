@@ -111,8 +111,7 @@ def test_a_gate_from_its_baseline_to_its_verdict(tmp_path: Path, capsys: pytest.
     assert capsys.readouterr().err.endswith(": --write makes one\n")
     assert main([*words, "--write", "--budget", "40"]) == 0
     assert "paid twice: 40 of 40 trials well, 0 with harm, 0 open\nwritten: " in capsys.readouterr().out
-    kept = Baseline.read(path)
-    assert len(kept.suites["paid twice"].rows) == 40
+    assert len(Baseline.read(path).suites["paid twice"].rows) == 40
     assert main([*words, "-q"]) == 0
     assert "gate passed: no scenario became worse, in 40 trials\n" in capsys.readouterr().out
     assert main([*words, "-q", "--json", "--set", "fresh=paid_twice:naive"]) == 1

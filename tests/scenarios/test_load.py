@@ -43,8 +43,7 @@ def test_a_scenario_is_read(tmp_path: Path) -> None:
 
 def test_json_and_toml_say_the_same(tmp_path: Path) -> None:
     (yaml,) = load(written(tmp_path, GOOD))
-    data = parse(GOOD, "x").data
-    (as_json,) = load(written(tmp_path, json.dumps(data, indent=1), "a.chaos.json"))
+    (as_json,) = load(written(tmp_path, json.dumps(parse(GOOD, "x").data, indent=1), "a.chaos.json"))
     toml = (
         'name = "refund"\nagent = "shop:answer"\ntools = ["shop:refund"]\nprompt = "Refund order 17."\n'
         'faults = [{fault = "lost_reply", target = "refund", calls = [1]}]\nexpect = [{max_calls = 3}]\n'
@@ -451,8 +450,7 @@ def test_the_place_of_a_key_and_of_a_value() -> None:
 
 
 def test_a_changed_key_takes_the_place_of_the_one_that_excludes_it(tmp_path: Path) -> None:
-    path = written(tmp_path, GOOD)
-    (fresh,) = load(path, changed=["fresh=shop:make", "turns=[a, b]"])
+    (fresh,) = load(written(tmp_path, GOOD), changed=["fresh=shop:make", "turns=[a, b]"])
     assert (fresh.spec.agent, fresh.spec.fresh, fresh.spec.prompt, len(fresh.spec.turns)) == (
         None,
         "shop:make",

@@ -36,8 +36,7 @@ def test_calls_are_turns_and_time_passes_between_them() -> None:
 
 
 def test_a_call_that_fails_is_judged_and_the_next_is_made() -> None:
-    refused = steps().fault("refused", "refund", calls=[1])
-    (result,) = refused.run()
+    (result,) = steps().fault("refused", "refund", calls=[1]).run()
     trial = result.rulings[0].trial
     assert trial.answer.splitlines()[1].startswith("I could not complete refund: ")
     assert trial.answer.splitlines()[2] == '{"order": 17, "times": 0}'

@@ -1,7 +1,5 @@
 """Shared by the tests of the whole path: a site that answers as told, a manager at work, and a seam with its run."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

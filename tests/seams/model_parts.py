@@ -1,7 +1,5 @@
 """Agents on the real SDKs of OpenAI, Anthropic and Groq, each a loop of model and tool, for the tests of models."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

@@ -1,8 +1,6 @@
 """The table of what the real SDKs do with each fault: what they raise, and how often they ask. `python -m
 tests.seams.sdk_table` prints the page of the documentation that holds it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

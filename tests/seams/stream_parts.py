@@ -1,7 +1,5 @@
 """Shared by the tests of streamed replies: a source with a timetable, and a reader that notes when a part came."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

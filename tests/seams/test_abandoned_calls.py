@@ -1,7 +1,5 @@
 """A call that its caller gives up: the fault that held it was met, or the trial says nothing."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import threading

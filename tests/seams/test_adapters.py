@@ -1,7 +1,5 @@
 """A framework is one adapter: it recognises, names, calls and swaps its own. No other module knows of the framework."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Callable

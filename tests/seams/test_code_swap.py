@@ -1,7 +1,5 @@
 """A function is swapped in place: whoever holds it calls the stand-in, and nothing else about it changes."""
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import inspect

@@ -1,7 +1,5 @@
 """Tools as people write them: in decorators, partials and generators. Faults are met where the work is done."""
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import time

@@ -1,7 +1,5 @@
 """Every fault at a Python function: what the function's caller meets, in exact time, and what is written down."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import pickle

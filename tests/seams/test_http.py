@@ -1,7 +1,5 @@
 """Every fault of the plan is delivered, no other is, and nothing is left on the server."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass, field
 from pathlib import Path

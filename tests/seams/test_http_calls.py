@@ -1,7 +1,5 @@
 """One call through the seam: its deadline, its stories, and what is written down of it."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable

@@ -1,7 +1,5 @@
 """Groq's own SDK and LangChain's ChatGroq, streaming through the seam: without a fault, and with each that there is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -228,8 +226,7 @@ def test_an_application_that_fails_in_the_middle_breaks_the_stream_off(tmp_path:
 
 
 def test_a_fault_of_the_wire_meets_a_stream_too(tmp_path: Path) -> None:
-    late = inject("latency", "model", delay_s=1.0, stream="downstream")
-    run = Run(tmp_path, late)
+    run = Run(tmp_path, inject("latency", "model", delay_s=1.0, stream="downstream"))
     assert [float(word.split()[0]) for word in run.words[:3]] == [1.2, 1.4, 1.6]
     assert run.finished.via == "lane"
     assert len(run.evidence) == 1
@@ -264,8 +261,7 @@ def test_an_application_waits_for_a_slow_reader(tmp_path: Path, in_bytes: bool) 
             ahead.append(len(sent) - count)
         return [str(count)]
 
-    run = Run(tmp_path, app=app, in_bytes=in_bytes, ask=slowly)
-    assert run.words == ["100"]
+    assert Run(tmp_path, app=app, in_bytes=in_bytes, ask=slowly).words == ["100"]
     assert max(ahead) * size < 3 * WINDOW_BYTES, "the client's own buffer takes a window too"
 
 

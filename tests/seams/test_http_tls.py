@@ -1,7 +1,5 @@
 """A target behind TLS keeps it: the connection goes to the proxy, name and certificate stay the target's own."""
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 from collections.abc import Awaitable, Callable
@@ -142,8 +140,7 @@ def test_a_wrong_certificate_is_refused(
         assert call.error == "untrusted"
 
     stranger = trustme.CA() if other_authority else None
-    heard = told(tmp_path, story, plan=plan, server_of=signed_for, signed_by=stranger)
-    assert heard.heard == []
+    assert told(tmp_path, story, plan=plan, server_of=signed_for, signed_by=stranger).heard == []
 
 
 @pytest.mark.parametrize("server", SERVERS)
@@ -169,5 +166,4 @@ def test_a_toxic_bites_through_tls(
         assert call.error in errors
         assert [event.fault for _, event in lab.history().of(events.FaultWitnessed)] == [fault]
 
-    heard = told(tmp_path, story, plan=poisoned(fault, **params), server=server)
-    assert heard.heard == []
+    assert told(tmp_path, story, plan=poisoned(fault, **params), server=server).heard == []

@@ -1,7 +1,5 @@
 """The HTTP seam reads an answer, in virtual time: success or failure, words for the log, tokens, dollars."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping

@@ -1,7 +1,5 @@
 """LangChain's tools and graphs, unedited: a tool is one exchange, a graph is asked as by a person."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 import itertools

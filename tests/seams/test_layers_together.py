@@ -1,7 +1,5 @@
 """Two faults of different layers on one call: each is met, or the log says why it was not."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """The calls of an MCP client's sessions meet faults, and the client learns of them as MCP's clients do."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 
@@ -82,8 +80,7 @@ def test_a_fault_is_an_error_of_the_protocol_or_a_result_that_says_so(
 
 
 def test_a_wrong_value_is_wrong_in_the_text_and_in_the_structure() -> None:
-    trial = trial_of(fault="wrong_value", target="price")
-    state, text, structure = trial.answer[0]
+    state, text, structure = trial_of(fault="wrong_value", target="price").answer[0]
     assert state == "ok"
     assert structure != {"order": 17, "price": 30}
     assert structure.keys() == {"order", "price"}

@@ -1,7 +1,5 @@
 """Faults of meaning end to end: at a function, at a service behind real HTTP, and at a model, where they do no harm."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -32,8 +30,7 @@ def orders(number: int) -> dict[str, Any]:
 
 def shop(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
     """A shop whose orders are asked for by POST, which is an effect."""
-    number = int(environ["PATH_INFO"].rpartition("/")[2])
-    body = json.dumps(orders(number)).encode()
+    body = json.dumps(orders(int(environ["PATH_INFO"].rpartition("/")[2]))).encode()
     start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
     return [body]
 
@@ -73,8 +70,7 @@ def test_each_is_met_at_a_service(fault: str, client: str) -> None:
         return "done"
 
     fault_on = lab.inject(fault, "shop", calls=[2])
-    trial = lab.run(agent, "go", services={"shop": shop}, faults=[fault_on], effects=[])
-    check(trial, fault, got)
+    check(lab.run(agent, "go", services={"shop": shop}, faults=[fault_on], effects=[]), fault, got)
 
 
 @pytest.mark.filterwarnings("ignore:.*changed nothing:chaoslab.NothingHit")

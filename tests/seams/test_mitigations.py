@@ -1,7 +1,5 @@
 """A mitigation that a search tries: what it changes of a call, sync and async, once and again."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Faults of what a model says, met by the real SDKs: they take each answer as they take a provider's."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

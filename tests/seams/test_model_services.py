@@ -1,7 +1,5 @@
 """Models at the services of a user's agent: real SDKs, each provider's own errors, usage, budgets and context."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import pickle
@@ -130,8 +128,7 @@ def named(error: BaseException | None) -> str:
 )
 def test_each_status_is_raised_as_the_sdks_own_error(agent: str, status: int, name: str) -> None:
     package, host = agent.partition(" ")[0], AGENTS[agent][1]
-    fault = lab.inject("tool_error", host, status=status)
-    trial = trial_of(agent, faults=[fault], twin=False)
+    trial = trial_of(agent, faults=[lab.inject("tool_error", host, status=status)], twin=False)
     if package == "anthropic":  # its SDK knows these two
         name = {503: "ServiceUnavailableError", 529: "OverloadedError"}.get(status, name)
     assert named(trial.error) == f"{package}.{name}"
@@ -157,8 +154,7 @@ def test_an_error_has_the_words_of_its_provider() -> None:
 
 @pytest.mark.parametrize("agent", ["openai chat", "anthropic", "groq"])
 def test_the_sdk_waits_as_long_as_retry_after_says(agent: str) -> None:
-    fault = once("tool_error", AGENTS[agent][1], status=429, retry_after_s=7)
-    trial = trial_of(agent, faults=[fault])
+    trial = trial_of(agent, faults=[once("tool_error", AGENTS[agent][1], status=429, retry_after_s=7)])
     assert trial.ok
     assert 7 <= trial.seconds < 9  # the SDKs add some jitter
     assert trial.answer == "Order 17 is\n refunded."
@@ -458,8 +454,7 @@ def test_the_summary_adds_up_what_the_model_used(tmp_path: Path) -> None:
 def test_a_model_can_be_sent_to_another_process() -> None:
     for model in (lab.scripted(STEPS), lab.offline_model()):
         model.begin("host", "p1.r1", lambda _: None)
-        again = pickle.loads(pickle.dumps(model))
-        assert type(again) is type(model)
+        assert type(pickle.loads(pickle.dumps(model))) is type(model)
 
 
 def test_models_of_async_clients_answer_at_once() -> None:

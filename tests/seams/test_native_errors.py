@@ -1,7 +1,5 @@
 """A tool's caller learns of a fault by the exceptions of the library that the tool uses, if they are asked for."""
 
-from __future__ import annotations
-
 import errno
 import socket
 import urllib.error

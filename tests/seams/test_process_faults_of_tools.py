@@ -1,7 +1,5 @@
 """Outages of the lab's own services: who is told that they met one, and what is said when nobody stops anything."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress

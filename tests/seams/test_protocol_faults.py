@@ -1,7 +1,5 @@
 """Faults on tools that are spoken to in MCP over HTTP, JSON-RPC and GraphQL act on the tool's own answer."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path
@@ -126,8 +124,7 @@ def test_a_wrong_value_and_an_injected_order_keep_the_schema_and_the_message() -
 
 
 def test_an_earlier_answer_comes_in_a_message_of_its_own() -> None:
-    stale = mcp_trial("price price", lab.inject("stale", "shop", calls=[2]))
-    assert stale.answer == [TRUE, TRUE]
+    assert mcp_trial("price price", lab.inject("stale", "shop", calls=[2])).answer == [TRUE, TRUE]
     no_op = mcp_trial("refund refund", lab.inject("silent_no_op", "shop", calls=[2]))
     assert (no_op.answer[1], no_op.effects) == ({"result": "refunded 17"}, [{"effect": "refund", "order": 17}])
 

@@ -1,7 +1,5 @@
 """The protocols of requests: the tool, its arguments, and the tool's own part of the answer."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -313,8 +311,7 @@ def test_an_operation_of_several_fields_is_asked_answered_and_refused_by_field()
     assert two.failed("no")["data"] == {"mine": None, "cup": None}
     nothing: list[Any] = [7, [], {}, {"date": 1}]
     assert [two.answer(none) for none in nothing] == [None] * 4
-    said = {"data": {"mine": {"total": 3}, "cup": None, "more": 1}, "id": 2}
-    answer = two.answer(said)
+    answer = two.answer({"data": {"mine": {"total": 3}, "cup": None, "more": 1}, "id": 2})
     assert (answer.value, answer.ok, answer.words) == ({"mine": {"total": 3}, "cup": None}, True, "")
     assert answer.put({"mine": 1}) == {"data": {"mine": 1}, "id": 2}
     assert one.answer({"data": {"order": 3, "more": 1}}).put(4) == {"data": {"order": 4, "more": 1}}

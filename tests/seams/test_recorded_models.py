@@ -1,7 +1,5 @@
 """Models that answer from the log of an earlier run."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A script whose calls did not arrive as they were said gives them again to a client that asks again, as it fails."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -95,8 +93,7 @@ def test_calls_that_did_not_arrive_are_said_again_to_who_asks_again_with_the_err
 
 @pytest.mark.parametrize("fault", ["malformed_arguments", "missing_arguments", "unknown_tool"])
 def test_a_call_that_is_said_again_has_an_id_of_its_own(fault: str) -> None:
-    trial = run(by_anthropic, ANTHROPIC, fault)
-    assert (trial.answer, DONE) == ("Refunded.", [17])
+    assert (run(by_anthropic, ANTHROPIC, fault).answer, DONE) == ("Refunded.", [17])
 
 
 @pytest.mark.parametrize("fault", ["wrong_arguments", "duplicate_calls"])

@@ -1,8 +1,6 @@
 """The SDKs of Groq, OpenAI and Anthropic under each fault, synchronous and asynchronous, whole and streamed: what they
 raise, and how often they ask. All of a row is one trial, with a host for each client."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Faults at the services of a user's agent: every fault with every client, and what the trial makes of them."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import http.client
@@ -209,10 +207,14 @@ def met_by(
             met.append((got, round(time.monotonic() - began, 2)))
         return "done"
 
-    options = {"effects": [], **options}
-    trial = lab.run(agent, "go", services={"shop": shop}, faults=list(faults), **options)
+    trial = ran(agent, *faults, **options)
     assert trial.error is None
     return met, trial
+
+
+def ran(agent: Callable[[str], Any], *faults: Any, **options: Any) -> lab.Trial:
+    """A trial at the shop, if no other services are given, with no effects stated."""
+    return lab.run(agent, "go", faults=list(faults), **{"services": {"shop": shop}, "effects": [], **options})
 
 
 POST = ("POST", "/orders", ORDER)
@@ -271,8 +273,7 @@ def test_an_error_of_too_many_requests_says_when_to_ask_again() -> None:
         met.append((reply.status_code, reply.headers["Retry-After"], reply.json()))
         return "done"
 
-    many = [lab.inject("tool_error", "shop", status=429)]
-    lab.run(agent, "go", services={"shop": shop}, faults=many, effects=[])
+    ran(agent, lab.inject("tool_error", "shop", status=429))
     assert met == [(429, "1", {"error": "Too Many Requests"})]
 
 
@@ -288,8 +289,7 @@ def test_a_body_of_any_shape_is_numbered_and_answered_as_without_the_lab(body: b
             assert requests.post("http://shop/", data, timeout=5).content == data
         return "done"
 
-    late = [lab.inject("latency", "shop", calls=[2])]
-    trial = lab.run(agent, "go", services={"shop": echo}, faults=late, effects=[])
+    trial = ran(agent, lab.inject("latency", "shop", calls=[2]), services={"shop": echo})
     assert (trial.error, places(trial)) == (None, [(2, 1)])
     assert [event.request for _, event in trial.history.of(CallStarted)] == [1, 2, 3]
 
@@ -313,7 +313,7 @@ def heard(words: bytes, faults: Iterable[Any]) -> bytes:
                 said.append(b"(kept)")
         return "done"
 
-    lab.run(agent, "go", services={"shop": shop}, faults=list(faults), effects=[])
+    ran(agent, *faults)
     return b"".join(said)
 
 
@@ -360,9 +360,7 @@ def test_an_error_in_place_of_the_head_of_a_reply_is_witnessed_too() -> None:
         met.append(requests.head("http://shop/orders", timeout=5).status_code)
         return "done"
 
-    trial = lab.run(
-        agent, "go", services={"shop": shop}, faults=[lab.inject("tool_error", "shop", status=503)], effects=[]
-    )
+    trial = ran(agent, lab.inject("tool_error", "shop", status=503))
     assert (met, len(list(trial.history.of(FaultWitnessed)))) == ([503], 1)
 
 
@@ -485,7 +483,7 @@ def test_equal_requests_to_two_services_are_two_requests() -> None:
             requests.get(f"http://{name}/", timeout=5)
         return "done"
 
-    trial = lab.run(agent, "go", services={"shop": shop, "bank": shop}, effects=[])
+    trial = ran(agent, services={"shop": shop, "bank": shop})
     begun = [(event.target, event.request, event.attempt) for _, event in trial.history.of(CallStarted)]
     assert begun == [("shop", 1, 1), ("bank", 1, 1)]
     assert len({event.request_id for _, event in trial.history.of(CallStarted)}) == 2
@@ -519,7 +517,7 @@ def test_triggers_choose_among_the_requests(triggers: dict[str, Any], hit: list[
         return "done"
 
     fault = lab.inject("wrong_value", "shop", **triggers)
-    trial = lab.run(agent, "go", services={"shop": shop}, faults=[fault], effects=[])
+    trial = ran(agent, fault)
     assert places(trial) == [(number, 1) for number in hit]
 
 
@@ -537,11 +535,13 @@ def test_functions_and_services_share_the_memory_of_the_trial() -> None:
                 return "could not pay"
         return "paid"
 
-    faults = [
+    trial = ran(
+        agent,
         lab.inject("tool_error", "pay", status=500, after="first"),
         lab.inject("wrong_value", "shop", name="first", calls=[2]),
-    ]
-    trial = lab.run(agent, "go", tools=[pay], services={"shop": shop, "bank": shop}, faults=faults, effects=[])
+        services={"shop": shop, "bank": shop},
+        tools=[pay],
+    )
     assert trial.answer == "could not pay"
     witnessed = [(event.target, event.request) for _, event in trial.history.of(FaultWitnessed)]
     assert witnessed == [("shop", 2), ("pay", 2)]
@@ -586,7 +586,7 @@ def test_an_error_in_the_services_own_words_is_told_in_them() -> None:
     def agent(_: str) -> str:
         return str(requests.post("http://shop/", json=ORDER, timeout=5).status_code)
 
-    trial = lab.run(agent, "go", services={"shop": closed}, effects=[])
+    trial = ran(agent, services={"shop": closed})
     ((_, call),) = trial.history.of(CallFinished)
     assert (trial.answer, call.status, call.error, trial.effects) == ("409", 409, "the shop is closed", [])
 
@@ -599,7 +599,7 @@ def test_an_answer_without_a_body_is_an_effect_too() -> None:
     def agent(_: str) -> str:
         return str(requests.delete("http://shop/orders/7", timeout=5).status_code)
 
-    trial = lab.run(agent, "go", services={"shop": empties}, effects=[])
+    trial = ran(agent, services={"shop": empties})
     ((_, call),) = trial.history.of(CallFinished)
     assert (trial.answer, call.ok, call.status) == ("204", True, 204)
     assert trial.effects == [{"effect": "DELETE /orders/7"}]
@@ -628,15 +628,13 @@ def totals(_: str) -> str:
 
 def test_a_story_may_bring_an_earlier_reply_again(tmp_path: Path) -> None:
     with installed(tmp_path, STALE):
-        stale = [lab.inject("gremlin", "shop", calls=[3])]
-        trial = lab.run(totals, "go", services={"shop": shop}, faults=stale, effects=[])
+        trial = ran(totals, lab.inject("gremlin", "shop", calls=[3]))
     assert (trial.answer, places(trial)) == ("10 20 10", [(3, 1)])
 
 
 def test_a_story_may_change_what_the_service_is_asked(tmp_path: Path) -> None:
     with installed(tmp_path, CHANGED):
-        changed = [lab.inject("gremlin", "shop", calls=[2])]
-        trial = lab.run(totals, "go", services={"shop": shop}, faults=changed, effects=[])
+        trial = ran(totals, lab.inject("gremlin", "shop", calls=[2]))
     assert (trial.answer, places(trial)) == ("10 90 30", [(2, 1)])
     assert [effect["amount"] for effect in trial.effects] == [1, 9, 3]
 
@@ -680,11 +678,11 @@ def test_a_service_that_is_down_for_a_while_refuses_all_until_then() -> None:
                 time.sleep(1)
         return "done"
 
-    down = [
+    ran(
+        agent,
         lab.inject("refused", "shop", name="down", after_calls=1, max_times=3, persistence="for_s 2.5"),
         lab.inject("refused", "shop", name="never", calls=[99]),
-    ]
-    lab.run(agent, "go", services={"shop": shop}, faults=down, effects=[])
+    )
     assert met == [200, "refused", "refused", "refused", 200, 200]
 
 
@@ -700,8 +698,7 @@ def test_a_client_that_keeps_its_connection_is_refused_by_the_number_of_its_requ
                     met.append(kind_of(error))
         return "done"
 
-    refused = [lab.inject("refused", "shop", calls=[3])]
-    trial = lab.run(agent, "go", services={"shop": shop}, faults=refused, effects=[])
+    trial = ran(agent, lab.inject("refused", "shop", calls=[3]))
     assert met == [200, 200, "refused", 200]
     assert places(trial) == [(3, 1)]
     assert trial.outcome is not lab.Outcome.INVALID
@@ -768,7 +765,7 @@ def read(reader: Callable[[], Iterable[str]], faults: Iterable[Any]) -> tuple[li
             failed.append(f"{type(error).__name__} {error}")
         return "done"
 
-    trial = lab.run(agent, "go", services={"teller": teller}, faults=list(faults), effects=[])
+    trial = ran(agent, *faults, services={"teller": teller})
     return got, "".join(failed), trial
 
 
@@ -801,8 +798,7 @@ def test_a_stream_whose_reader_hangs_for_ever_has_met_its_fault() -> None:
     def agent(_: str) -> str:
         return str(urllib.request.urlopen("http://teller/").read())
 
-    stall = [lab.inject("stall", "teller", after_events=2)]
-    trial = lab.run(agent, "go", services={"teller": teller}, faults=stall, effects=[], timeout_s=20)
+    trial = ran(agent, lab.inject("stall", "teller", after_events=2), services={"teller": teller}, timeout_s=20)
     assert trial.outcome is lab.Outcome.HUNG
     ((_, fault),) = trial.history.of(FaultWitnessed)
     assert fault.evidence.startswith("nothing came for 19.")
@@ -818,7 +814,7 @@ def test_a_service_that_fails_within_a_stream_closes_it_with_a_fault_near_or_not
             return "closed"
 
     for faults in ([], [lab.inject("slow_chunks", "teller")]):
-        trial = lab.run(agent, "go", services={"teller": teller}, faults=faults, effects=[])
+        trial = ran(agent, *faults, services={"teller": teller})
         ((_, call),) = trial.history.of(CallFinished)
         assert (trial.answer, call.error) == ("closed", "closed")
 
@@ -831,8 +827,9 @@ def test_a_fault_that_only_delays_a_stream_leaves_its_headers() -> None:
         met.append((reply.headers.get_list("set-cookie"), len(reply.text)))
         return "done"
 
-    late = [lab.inject("slow_chunks", "teller"), lab.inject("latency", "teller")]
-    trial = lab.run(agent, "go", services={"teller": teller}, faults=late, effects=[])
+    trial = ran(
+        agent, lab.inject("slow_chunks", "teller"), lab.inject("latency", "teller"), services={"teller": teller}
+    )
     assert (trial.error, met) == (None, [(["a=1", "b=2"], 59)])
 
 
@@ -851,19 +848,18 @@ def test_several_requests_on_one_connection_meet_faults_of_their_own() -> None:
         connection.close()
         return "done"
 
-    faults = [
+    trial = ran(
+        agent,
         lab.inject("tool_error", "shop", status=503, calls=[2]),
         lab.inject("wrong_value", "shop", point=0.9, factor=2.0, calls=[3]),
-    ]
-    trial = lab.run(agent, "go", services={"shop": shop}, faults=faults, effects=[])
+    )
     assert met == [(200, 30, True), (503, None, True), (200, 60, True), (200, 30, True)]
     assert places(trial) == [(2, 1), (3, 1)]
 
 
 def test_requests_that_are_sent_together_are_answered_and_noted_one_after_the_other() -> None:
     late = [lab.inject("latency", "shop", delay_s=0.5, stream="downstream", calls=[1])]
-    three = b"".join(b"GET /%d" % number + HEAD for number in range(3))
-    assert heard(three, late).count(b"200 OK") == 3
+    assert heard(b"".join(b"GET /%d" % number + HEAD for number in range(3)), late).count(b"200 OK") == 3
 
 
 def test_the_bytes_of_requests_that_are_sent_together_are_told_apart() -> None:
@@ -873,7 +869,7 @@ def test_the_bytes_of_requests_that_are_sent_together_are_told_apart() -> None:
             time.sleep(0.5)
             return str(len(sock.recv(65536)))
 
-    trial = lab.run(agent, "go", services={"shop": shop}, effects=[])
+    trial = ran(agent)
     calls = [call for _, call in trial.history.of(CallFinished)]
     assert sum(call.bytes for call in calls) == int(trial.answer)
     assert [call.reply != "" for call in calls] == [False, True, True]
@@ -884,7 +880,7 @@ def test_a_large_reply_is_over_when_its_last_byte_was_taken(faults: list[Any]) -
     def agent(_: str) -> str:
         return str(len(requests.get("http://shop/large", timeout=5).json()))
 
-    trial = lab.run(agent, "go", services={"shop": shop}, faults=faults, effects=[])
+    trial = ran(agent, *faults)
     ((_, call),) = trial.history.of(CallFinished)
     assert (trial.answer, call.ok, call.bytes > 300_000) == ("300000", True, True)
 
@@ -895,7 +891,7 @@ def test_a_client_that_stops_reading_is_no_failure() -> None:
             sock.sendall(b"GET /large" + HEAD)
             return sock.recv(15).decode()
 
-    trial = lab.run(agent, "go", services={"shop": shop}, effects=[])
+    trial = ran(agent)
     ((_, call),) = trial.history.of(CallFinished)
     assert (trial.answer, call.error, call.bytes) == ("HTTP/1.1 200 OK", "cancelled", 15)  # not even a whole head
 
@@ -904,7 +900,7 @@ def test_a_client_that_stops_reading_is_no_failure() -> None:
             sock.sendall(b"GET /large" + HEAD)
             return str(len(sock.recv(1000)))
 
-    trial = lab.run(agent_of_more, "go", services={"shop": shop}, effects=[])
+    trial = ran(agent_of_more)
     ((_, call),) = trial.history.of(CallFinished)
     assert (trial.answer, call.error, call.status, call.bytes) == ("1000", None, 200, 1000)
 
@@ -915,8 +911,7 @@ def test_a_changed_reply_of_which_only_a_part_was_taken_is_not_witnessed() -> No
             sock.sendall(b"GET /large" + HEAD)
             return str(len(sock.recv(1000)))
 
-    wrong = [lab.inject("wrong_value", "shop")]
-    trial = lab.run(agent, "go", services={"shop": shop}, faults=wrong, effects=[])
+    trial = ran(agent, lab.inject("wrong_value", "shop"))
     assert (trial.answer, len(list(trial.history.of(FaultInjected)))) == ("1000", 1)
     assert not list(trial.history.of(FaultWitnessed))
 
@@ -929,8 +924,7 @@ def test_a_client_that_sends_and_forgets_has_its_work_done_and_meets_nothing() -
         time.sleep(1)
         return "sent"
 
-    wrong = [lab.inject("wrong_value", "shop")]
-    trial = lab.run(agent, "go", services={"shop": shop}, faults=wrong, effects=[])
+    trial = ran(agent, lab.inject("wrong_value", "shop"))
     ((_, call),) = trial.history.of(CallFinished)
     assert (call.ok, call.error, len(trial.effects)) == (False, "cancelled", 1)
     assert not list(trial.history.of(FaultWitnessed))
@@ -949,8 +943,7 @@ def test_two_connections_at_once_have_waits_of_their_own() -> None:
             asks = (client.get(f"http://shop/{number}") for number in range(2))
             return " ".join(str(reply.status_code) for reply in await asyncio.gather(*asks))
 
-    late = [lab.inject("latency", "shop", delay_s=2.0)]
-    trial = lab.run(agent, "go", services={"shop": shop}, faults=late, effects=[])
+    trial = ran(agent, lab.inject("latency", "shop", delay_s=2.0))
     assert (trial.answer, round(trial.seconds, 2)) == ("200 200", 2.0)
     assert places(trial) == [(1, 1), (2, 1)]
 
@@ -972,8 +965,7 @@ def test_threads_with_clients_of_their_own_meet_faults_of_their_own() -> None:
             thread.join()
         return " ".join(sorted(met))
 
-    faults = [lab.inject("reset_peer", "shop", stream="upstream", calls=[2])]
-    trial = lab.run(agent, "go", services={"shop": shop}, faults=faults, effects=[])
+    trial = ran(agent, lab.inject("reset_peer", "shop", stream="upstream", calls=[2]))
     assert trial.answer == "200 200 reset"
     assert places(trial) == [(2, 1)]
 
@@ -986,8 +978,7 @@ def test_a_client_that_hangs_up_ends_the_attempt_and_the_fault() -> None:
         sock.close()
         return "gone"
 
-    late = [lab.inject("latency", "shop", delay_s=60.0, stream="upstream")]
-    trial = lab.run(agent, "go", services={"shop": shop}, faults=late, effects=[])
+    trial = ran(agent, lab.inject("latency", "shop", delay_s=60.0, stream="upstream"))
     ((_, call),) = trial.history.of(CallFinished)
     assert (call.error, round(call.duration_s, 3), call.via) == ("timed_out", 0.7, "none")
     assert round(trial.seconds, 2) == 0.7
@@ -997,8 +988,7 @@ def test_a_client_that_waits_for_ever_hangs_and_has_met_its_fault() -> None:
     def agent(_: str) -> str:
         return str(urllib.request.urlopen("http://shop/orders").read().decode())
 
-    lost = [lab.inject("lost_reply", "shop", calls=[1])]
-    trial = lab.run(agent, "go", services={"shop": shop}, faults=lost, effects=[], timeout_s=20)
+    trial = ran(agent, lab.inject("lost_reply", "shop", calls=[1]), timeout_s=20)
     assert trial.outcome is lab.Outcome.HUNG
     assert "recv from shop:80" in trial.why
     ((_, fault),) = trial.history.of(FaultWitnessed)
@@ -1009,8 +999,7 @@ def test_a_client_without_a_timeout_gets_what_only_comes_late() -> None:
     def agent(_: str) -> str:
         return str(urllib.request.urlopen("http://shop/orders").read().decode())
 
-    late = [lab.inject("latency", "shop", delay_s=100.0)]
-    trial = lab.run(agent, "go", services={"shop": shop}, faults=late, effects=[], timeout_s=20)
+    trial = ran(agent, lab.inject("latency", "shop", delay_s=100.0), timeout_s=20)
     assert (json.loads(trial.answer), round(trial.seconds)) == (PLACED, 100)
 
 
@@ -1023,7 +1012,7 @@ def test_a_service_that_is_slow_by_itself_meets_the_clients_timeout_and_no_fault
             return "too slow"
         return "in time"
 
-    trial = lab.run(agent, "go", services={"shop": shop}, effects=[])
+    trial = ran(agent)
     ((_, call),) = trial.history.of(CallFinished)
     assert (trial.answer, call.error, round(call.duration_s, 3)) == ("too slow", "timed_out", 1.0)
     assert [attempt.via for attempt in attempts(trial.history)] == ["service"]  # it is a time of the service's
@@ -1043,7 +1032,7 @@ def test_an_error_of_the_services_own_stays_its_own(path: str, faults: list[Any]
         met.append(requests.post(f"http://shop{path}", json=ORDER, timeout=5).status_code)
         return "done"
 
-    trial = lab.run(agent, "go", services={"shop": shop}, faults=faults, effects=[])
+    trial = ran(agent, *faults)
     ((_, call),) = trial.history.of(CallFinished)
     assert (met, call.ok, call.status) == ([500], False, 500)
     assert len(list(trial.history.of(FaultWitnessed))) == len(faults)
@@ -1058,8 +1047,7 @@ def test_a_client_that_keeps_its_connection_after_its_timeout_has_met_the_fault(
         connection.request("GET", "/orders")
         return str(connection.getresponse().status)
 
-    lost = [lab.inject("lost_reply", "shop")]
-    trial = lab.run(agent, "go", services={"shop": shop}, faults=lost, effects=[])
+    trial = ran(agent, lab.inject("lost_reply", "shop"))
     assert isinstance(trial.error, TimeoutError)
     ((_, call),) = trial.history.of(CallFinished)
     ((_, fault),) = trial.history.of(FaultWitnessed)
@@ -1071,8 +1059,7 @@ def test_a_trial_that_ends_before_its_fault_leaves_it_unwitnessed() -> None:
     def agent(_: str) -> str:
         return str(urllib.request.urlopen("http://shop/orders").status)
 
-    late = [lab.inject("latency", "shop", delay_s=100.0)]
-    trial = lab.run(agent, "go", services={"shop": shop}, faults=late, effects=[], deadline_s=50)
+    trial = ran(agent, lab.inject("latency", "shop", delay_s=100.0), deadline_s=50)
     ((_, call),) = trial.history.of(CallFinished)
     assert (trial.outcome, call.error) == (lab.Outcome.HUNG, "open at the trial's end")
     assert not list(trial.history.of(FaultWitnessed))

@@ -1,7 +1,5 @@
 """The forms of a service: WSGI, ASGI, Flask and plain functions, over http and https, with faults at each."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import errno

@@ -1,8 +1,6 @@
 """A request to a service, told by hand what its client saw of the answer: what is noted of it,
 and when a fault is met."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -201,8 +199,7 @@ def test_the_slower_of_two_equal_requests_was_not_needed_once_the_other_is_answe
     trial = Trial()
     slow = trial.ask()
     trial.clock.sleep(1.0)
-    fast = trial.ask()
-    trial.answered(fast)
+    trial.answered(trial.ask())
     slow.ended(ClientEnd("left", None, 0))
     assert ends(trial) == [(1, 2, True, 200, None, 0.75), (1, 1, False, None, "cancelled", 1.75)]
     trial.clock.sleep(1.0)
@@ -246,8 +243,7 @@ def test_a_trial_has_spent_no_token_and_what_its_run_had_before() -> None:
 
 def test_an_application_that_never_began_did_nothing() -> None:
     trial = Trial()
-    attempt = trial.ask(method="POST")
-    assert list(attempt.answering([], [])) == []
+    assert list(trial.ask(method="POST").answering([], [])) == []
     assert trial.of(events.Effect) == []
 
 
@@ -289,8 +285,7 @@ def test_an_answer_that_never_comes_is_waited_for_as_long_as_the_client_does(
     (met,) = trial.of(events.FaultWitnessed)
     assert met.fault == "lost_reply"
     assert [each.error for each in trial.of(events.CallFinished)] == ["timed_out"]
-    said = trial.seam.silent()
-    assert said == (["crm has not answered POST /price (1.1)"] if lapsed else [])
+    assert trial.seam.silent() == (["crm has not answered POST /price (1.1)"] if lapsed else [])
     trial.ask(method="POST")
     assert len(trial.seam.silent()) == 1  # it was asked again, which is what waits now
 
@@ -325,8 +320,7 @@ def test_another_plan_between_two_trials_hits_and_refuses_from_then_on() -> None
     trial.seam.begin(trial.book, TrialMemory(plan, trial.book.key, clock=trial.clock))
     attempt = trial.ask("/other")
     assert attempt.hit
-    played = trial.played(attempt)
-    assert played[0] == 503
+    assert trial.played(attempt)[0] == 503
     told = trial.seam.refusals.refused("shop", 0.25)
     assert told is not None
     told()
@@ -393,8 +387,7 @@ def test_a_refused_connection_is_the_first_attempt_of_the_next_new_request(fault
     assert trial.seam.refusals.pending("crm") is None
     told = refused("crm", 0.25, step)
     assert told is not None
-    pending = trial.seam.refusals.pending("crm")
-    assert pending is not None
+    assert trial.seam.refusals.pending("crm") is not None
     trial.clock.sleep(0.25)
     told()
     assert refused("crm", 0.25, step) is None  # the second attempt goes through

@@ -1,7 +1,5 @@
 """Of the messages of MCP over HTTP, calls of tools are effects; other services' messages are what they were."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

@@ -1,7 +1,5 @@
 """A streamed body: each part reaches its reader when it was sent, or when the pipes let it out."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterable
@@ -78,8 +76,7 @@ def test_a_reader_that_stops_behind_done_has_read_it_all() -> None:
 
 def test_a_reader_that_stops_while_a_part_is_being_read_ends_it_too() -> None:
     source = Timetable(events(9), every_s=1.0)
-    notes = read(source, late(0.5), stops_after=1)
-    assert notes.times == [1.5]
+    assert read(source, late(0.5), stops_after=1).times == [1.5]
     assert len(source.closed) == 1
 
 
@@ -92,8 +89,7 @@ def test_a_stream_that_breaks_off_is_the_readers_own_error(kind: str, pipes: tup
 
 
 def test_silence_beyond_the_deadline_is_a_timeout_however_long_the_stream_is() -> None:
-    slow = Timetable(events(3), every_s=DEADLINE_S - 1)
-    assert read(slow).error is None
+    assert read(Timetable(events(3), every_s=DEADLINE_S - 1)).error is None
     silent = read(Timetable(events(3), every_s=DEADLINE_S + 1))
     assert (silent.came, silent.error) == ([], "timed_out")
     assert silent.seen[0] == Streamed(None, None, DEADLINE_S, ended="timed_out")
@@ -120,8 +116,7 @@ def test_a_pipe_that_changed_nothing_is_no_fault(fault: Fault) -> None:
     pipe = pipe_of(fault)
     acted: list[int] = []
     pipe.on_change = lambda: acted.append(1)
-    notes = read(Timetable(events(3), every_s=0.2), pipe)
-    assert (notes.body, acted) == (b"".join(events(3)), [])
+    assert (read(Timetable(events(3), every_s=0.2), pipe).body, acted) == (b"".join(events(3)), [])
 
 
 @pytest.mark.parametrize("fault", [Cut(2), Cut(2, ending="done"), Cut(3), Stall(3, 0.1), SlowChunks(0.3), Stall(0)])

@@ -1,7 +1,5 @@
 """Answers that state no usage are no answers without tokens: a limit says so, or judges the lab's estimate if asked."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

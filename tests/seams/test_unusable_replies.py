@@ -1,7 +1,5 @@
 """A reply of success in which nothing is left to use: the call has failed, and the same call again is a retry."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable
 from typing import Any

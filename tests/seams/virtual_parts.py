@@ -1,7 +1,5 @@
 """The seam with its run in a virtual world: as `lab_parts.bench`, without sockets, manager and waiting."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass

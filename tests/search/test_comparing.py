@@ -101,8 +101,7 @@ def test_sides_that_cannot_be_compared_are_one_line(
 
 def test_harm_is_counted_apart_from_what_is_not_well() -> None:
     harmed = Side(False, "harm", "twice", 1, 1.0, harm=True)
-    wrong = Side(False, "wrong", "17", 1, 1.0)
-    found = compared([(wrong, harmed)] * 8)
+    found = compared([(Side(False, "wrong", "17", 1, 1.0), harmed)] * 8)
     assert (found.verdict, found.count("worse"), found.harmed) == ("too few", 0, (0, 8))
     assert found.harm_evidence[0] > 20
     assert "harm: 0 on the base, 8 on the new side; evidence 36.5 for more" in "\n".join(found.in_words())

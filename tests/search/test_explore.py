@@ -253,8 +253,7 @@ def test_an_order_of_parallel_calls_is_found_and_shrunk_to_one_swap() -> None:
             pay()
         return pay()
 
-    found = explored(racing, reads=[read], tries=["exception"], by=["orders"])
-    (failure,) = found.failures
+    (failure,) = explored(racing, reads=[read], tries=["exception"], by=["orders"]).failures
     assert failure.outcome == "harm"
     assert failure.variation.order == ((1, ("read 1", "read 3", "read 2", "read 4")),)
     assert failure.cause == "the order read 1, read 3, read 2, read 4: pay twice"

@@ -18,8 +18,7 @@ def known(*found: Tried) -> Known:
 
 
 def test_a_row_is_an_attempt_and_a_retry_names_the_faults_before_it() -> None:
-    found = known(tried(at(A), sites=(A, LATER, B)), tried(at(A, LATER), "harm", by="born"))
-    made = Map(found, {})
+    made = Map(known(tried(at(A), sites=(A, LATER, B)), tried(at(A, LATER), "harm", by="born")), {})
     assert [str(row) for row in made.rows] == ["a 1", "b 1", "a 1, attempt 2 (after exception at a 1)"]
     assert made.columns == ["exception", "rate_limit"]
     assert [made.outcome(row, "exception") for row in made.rows] == ["correct", "–", "harm"]

@@ -109,8 +109,7 @@ def test_likeness_is_gower_s() -> None:
     assert likeness(one, same) == 1
     later = tried(Cell("search", "delay", dose=4.0), 1, affected={"pay": (0, 1)})
     assert likeness(one, later) == pytest.approx((1 + 2 + 1 + 0.8 + 0) / 6)
-    other = tried(LOST, 1)
-    found = similar(one, [one, other, later, same], 2)
+    found = similar(one, [one, tried(LOST, 1), later, same], 2)
     assert [each for _, each in found] == [same, later]
     assert similar(one, [same], 0) == []
 

@@ -90,8 +90,7 @@ def test_a_mitigation_goes_around_async_functions_too() -> None:
 
 
 def test_backing_off_takes_time_and_changes_no_verdict() -> None:
-    proof = lab.prove(explored(asks_again, pay), mitigation="backoff")
-    before, after = proof.costs
+    before, after = lab.prove(explored(asks_again, pay), mitigation="backoff").costs
     assert after.seconds > before.seconds
 
 

@@ -12,6 +12,7 @@ from chaoslab.core.events import RunFinished, RunStarted
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.record.steering import FILE, NOTHING, RunSteering, obey, of_lab, steer
+from tests.event_parts import run_started
 from tests.ui.parts import read, seen, trials
 
 NOW = "2026-06-01T09:00:00Z"
@@ -53,8 +54,7 @@ def test_a_run_that_is_stopped_ends_as_by_ctrl_c(tmp_path: Path, capsys: pytest.
     assert capsys.readouterr().out == f"{told}it ends after the trials that are under way, as by Ctrl-C\n"
     with pytest.raises(KeyboardInterrupt):
         list(going)
-    history = History.read(tmp_path / "latest")
-    end = history.first(RunFinished)
+    end = History.read(tmp_path / "latest").first(RunFinished)
     assert end is not None
     assert (end.reason, end.processed) == ("interrupted", 2)
     assert main(["steer", "latest", "pause", "--logs", str(tmp_path)]) == 2
@@ -63,9 +63,7 @@ def test_a_run_that_is_stopped_ends_as_by_ctrl_c(tmp_path: Path, capsys: pytest.
 
 def test_what_a_run_cannot_do_is_refused(tmp_path: Path) -> None:
     settings = {"TOXIC_PROB": 0.1, "ERROR_PROB": 0.1}
-    started = RunStarted(
-        seed=1, settings=settings, plan={"injections": []}, prompts=2, now=NOW, model="m", world="local"
-    )
+    started = run_started(settings=settings, plan={"injections": []}, prompts=2, now=NOW, model="m", world="local")
     run = Run.create(tmp_path, now=NOW)
     with run.log("info") as info:
         with pytest.raises(ValueError, match="has not begun yet"):

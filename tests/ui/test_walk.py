@@ -12,11 +12,12 @@ from threading import Event
 import httpx
 import pytest
 
-from chaoslab.core.events import FaultWitnessed, RunStarted
+from chaoslab.core.events import FaultWitnessed
 from chaoslab.memory.store import FILE, Memory
 from chaoslab.record.runs import Run
 from chaoslab.record.steering import PAUSED, RunSteering
 from tests import warm
+from tests.event_parts import run_started
 from tests.gateway.parts import shop, standing
 from tests.reports import hostile_run
 from tests.ui.parts import LOOK, a_campaign, trials
@@ -134,10 +135,13 @@ def test_a_fault_of_a_run_that_goes_on_is_switched_off_and_on(page: Browser, bas
 
 def test_the_proxy_manager_of_a_lab_in_real_time_is_paused_and_goes_on(page: Browser, base: str, place: Path) -> None:
     run = Run.create(place / "logs", now="2026-06-01T09:00:00Z")
-    started = RunStarted(
-        seed=1, settings={"TOXIC_PROB": 0.1, "ERROR_PROB": 0.2}, plan={"injections": [{"name": "wire"}]}, prompts=2,
-        now="2026-06-01T09:00:00Z", model="m", world="local",
-    )  # fmt: skip
+    started = run_started(
+        settings={"TOXIC_PROB": 0.1, "ERROR_PROB": 0.2},
+        plan={"injections": [{"name": "wire"}]},
+        prompts=2,
+        model="m",
+        world="local",
+    )
     with run.log("info") as info:
         info.write(started)
         button = "document.querySelector('[data-lever^=\"manager=\"]')"

@@ -1,7 +1,5 @@
 """An end state is judged beside the twin's and the one before."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

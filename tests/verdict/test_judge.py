@@ -1,7 +1,5 @@
 """A verdict follows from what was stated, what was said, and what the services did."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

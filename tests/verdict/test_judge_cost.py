@@ -1,7 +1,5 @@
 """The judge does not read what it need not: an answer that is its twin's, and the same text twice in one comparison."""
 
-from __future__ import annotations
-
 import pytest
 
 from chaoslab.analysis.answers import admit, values
@@ -30,5 +28,4 @@ def test_a_comparison_makes_the_tokens_of_a_text_once() -> None:
     before = values._kept.cache_info()
     for _ in range(3):
         compare("Order 4712 costs 81 EUR in Berlin.", "In Berlin you pay 81 EUR for order 4712.", asked="Order 4712?")
-    after = values._kept.cache_info()
-    assert 0 < after.misses - before.misses <= 8
+    assert 0 < values._kept.cache_info().misses - before.misses <= 8

@@ -1,7 +1,5 @@
 """A trial's effects are compared with those that were asked for, under the user's statements about effects."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Each cell of the table of world and answer, each basis, and certainty."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
@@ -402,8 +400,7 @@ def test_an_answer_of_none_is_none_unless_the_twins_is_none_too() -> None:
         except Exception:  # noqa: BLE001 - the tool's error
             return None
 
-    faults = [lab.inject("tool_error", "price")]
-    lost = lab.run(forgets, "go", reads=[price], faults=faults)
+    lost = lab.run(forgets, "go", reads=[price], faults=[lab.inject("tool_error", "price")])
     assert (lost.outcome, lost.why) == (Outcome.FAILED, "the answer is empty")
     assert judged(compared("null"), finished("null")).outcome is Outcome.CORRECT
     assert judged(compared("x"), finished("null")).outcome is Outcome.FAILED
@@ -445,6 +442,5 @@ def test_a_claim_in_the_second_turn_is_not_excused_by_a_failure_in_the_first() -
 
 def test_a_verdict_that_reaches_no_conclusion_claims_nothing() -> None:
     for outcome in Outcome:
-        verdict = Verdict(outcome, "", basis=Basis.WORDS)
-        assert verdict.certain is (outcome in UNJUDGED)
+        assert Verdict(outcome, "", basis=Basis.WORDS).certain is (outcome in UNJUDGED)
     assert judge(history(compared("x"), finished("x")), TRIAL).certain

@@ -1,7 +1,5 @@
 """Trials as events, for the tests of the verdict."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from chaoslab.analysis.verdict.judge import judge

@@ -12,8 +12,6 @@ A test that kills a process, or looks at its session, takes the one that `child`
 real Python for anything but `[-P] -m chaoslab` and `[-P] -c` with three open streams.
 """
 
-from __future__ import annotations
-
 import atexit
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Answers that differ on purpose in the embedded server; docs/toxiproxy.md has the same list, with the reasons."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

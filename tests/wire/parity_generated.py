@@ -1,7 +1,5 @@
 """Questions for the two servers, by dice: stories of right requests, and of right ones with one byte spoiled."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from chaoslab.base.dice import Dice

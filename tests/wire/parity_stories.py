@@ -1,7 +1,5 @@
 """Questions for the two servers, by hand: right ones, wrong ones, and ones that nobody would think of."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

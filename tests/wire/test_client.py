@@ -1,7 +1,5 @@
 """The client against both servers, and against things that are no Toxiproxy at all."""
 
-from __future__ import annotations
-
 import http.server
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """The rows by which agent and manager speak, over real SQLite and from several connections at once."""
 
-from __future__ import annotations
-
 import contextlib
 import sqlite3
 import threading

@@ -1,7 +1,5 @@
 """The life of a wire fault is logged in one order, and Toxiproxy gets it in its own words and units."""
 
-from __future__ import annotations
-
 import pytest
 
 from chaoslab.core import events

@@ -3,8 +3,6 @@
 So it is on the real server.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import math

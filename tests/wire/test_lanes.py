@@ -1,7 +1,5 @@
 """The seam's side of the wire: it waits as long as the manager lives, and not a moment longer."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import sqlite3

@@ -1,7 +1,5 @@
 """A file that nobody has written since it was read is told from one that somebody may have written."""
 
-from __future__ import annotations
-
 import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A connection between two ends, told one by one what happens to them: openings, drops and draws, without a socket."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """Connections used again, over real sockets: each for one request at a time, never one that leads nowhere."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import ssl

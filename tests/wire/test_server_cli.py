@@ -1,7 +1,5 @@
 """A whole session of toxiproxy-cli prints the same against the embedded server as against the real one."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

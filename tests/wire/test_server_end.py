@@ -134,8 +134,7 @@ def test_an_end_asks_to_be_called_for_the_next_piece_and_not_before_it_may_leave
 
 @pytest.mark.parametrize(("pause_s", "hurried"), [(0.0002, True), (0.0019, True), (0.002, False), (0.1, False)])
 def test_only_pauses_too_short_for_a_timer_are_kept_turn_by_turn(pause_s: float, hurried: bool) -> None:
-    turns = HandTurns()
-    link = Link(turns)
+    link = Link(HandTurns())
     end, peer = ProxyEnd(link, "downstream"), ProxyEnd(link, "upstream")
     end.peer, peer.peer = peer, end
     end.start()

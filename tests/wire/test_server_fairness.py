@@ -1,7 +1,5 @@
 """One connection keeps neither the API nor the others waiting, however it is disturbed, nor fills stderr."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import struct

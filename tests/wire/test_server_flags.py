@@ -1,7 +1,5 @@
 """`chaoslab toxiproxy` in the place of `toxiproxy-server`: the same flags, and one line for what is wrong with them."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

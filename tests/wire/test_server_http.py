@@ -1,8 +1,6 @@
 """A client's connection of the API, told by hand what comes: its answers, its refusals and its end,
 without a socket."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import socket
@@ -275,8 +273,7 @@ def test_some_files_are_left_to_the_api(
         return next_file
 
     async def story() -> None:
-        loop = asyncio.get_running_loop()
-        monkeypatch.setattr(loop, "add_reader", lambda *_: None)
+        monkeypatch.setattr(asyncio.get_running_loop(), "add_reader", lambda *_: None)
         counted = Dials()
         counted.count = dials
         one = Listener(cast(Any, Ear()), asyncio.Protocol, dials=counted)

@@ -1,7 +1,5 @@
 """The embedded server says in one line what Toxiproxy ignores without a word, and ignores it too."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Connections through the embedded proxy: what toxics do to live ones, and how connections open, stall and end."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

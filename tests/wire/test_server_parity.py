@@ -1,7 +1,5 @@
 """The embedded server and the real one, asked the same: statuses, headers and bodies are equal, byte for byte."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -1,7 +1,5 @@
 """The server's own process takes the quickest event loop there is, and as many files as the system grants."""
 
-from __future__ import annotations
-
 import asyncio
 import resource
 import subprocess

@@ -1,7 +1,5 @@
 """The API, over real HTTP: every route, status, body and header as Toxiproxy 2.12 has them, on both servers alike."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import re

@@ -1,7 +1,5 @@
 """Clients written for Toxiproxy work with the embedded server: toxiproxy-python's own classes."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from typing import Any

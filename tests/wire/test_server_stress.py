@@ -4,8 +4,6 @@ before.
 Each server is a process of its own, so that its files, its memory and its processor time are its alone.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """A change that cannot be made in time is answered, and the next one is made."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor

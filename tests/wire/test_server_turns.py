@@ -1,7 +1,5 @@
 """Turns: whoever has something due does a bounded amount of it in one turn of the loop, and the others get theirs."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import weakref
@@ -91,8 +89,7 @@ def test_many_that_are_due_at_one_moment_share_the_turns() -> None:
         most, seen = 0, 0
         while sum(done for _, done in diary) < 50 * 40:
             await turn()
-            moved = sum(done for _, done in diary[seen:])
-            most, seen = max(most, moved), len(diary)
+            most, seen = max(most, sum(done for _, done in diary[seen:])), len(diary)
         assert 0 < most <= TURN_PIECES
         assert [name for name, _ in diary[:3]] == ["0", "1", "2"]
 

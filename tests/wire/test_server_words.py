@@ -1,7 +1,5 @@
 """Go's numbers, as its encoder was heard to write them; kept here where there is no Go to ask."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -5,8 +5,6 @@ and times within `TOLERANCE_S`, which is less than what any two scripts differ b
 listed as a difference.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import math

@@ -1,7 +1,5 @@
 """The list of the embedded server's differences is the docs' list; what no script shows of it is shown here."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import socket
@@ -210,8 +208,7 @@ def test_jitter_makes_a_stream_of_the_real_server_later_than_its_latency(server:
         connection.recv(1)
 
     def delays(connection: socket.socket, into: list[float]) -> None:
-        came = [system.monotonic() for _ in range(100) if read_exactly(connection, 1)]
-        into.extend(came)
+        into.extend([system.monotonic() for _ in range(100) if read_exactly(connection, 1)])
 
     sent: dict[int, list[float]] = {}
     with upstream(drip) as address, bench(server, address) as it, contextlib.ExitStack() as stack:

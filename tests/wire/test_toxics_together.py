@@ -1,7 +1,5 @@
 """Every byte arrives once, in order and in time through any chain of lossless toxics, rebuilt or not."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """The scripts that every carrier must play alike: toxics alone, in pairs, on both streams; put, changed and taken."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The embedded server's differences from the real one on the wire, on purpose; docs/toxiproxy.md has the same list."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 

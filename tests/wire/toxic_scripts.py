@@ -6,8 +6,6 @@ Times in scripts are milliseconds from the connect. "There" is the end that rece
 "here" the one that sends it, so that one script serves both streams.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

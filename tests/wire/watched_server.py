@@ -3,8 +3,6 @@
 Run as `python watched_server.py PORT LOOP`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import ctypes
 import gc

@@ -1,7 +1,5 @@
 """Shared by the tests of the wire: a script for a pipe, both servers, an upstream to talk to, a client's socket."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import shutil

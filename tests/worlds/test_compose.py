@@ -3,8 +3,6 @@
 `docker` itself is a stand-in here, and tried in tests/live.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -23,13 +21,14 @@ import pytest
 
 from chaoslab.base.clock import system
 from chaoslab.cli import main
-from chaoslab.core.events import PromptFinished, PromptStarted, RunStarted
+from chaoslab.core.events import PromptFinished, PromptStarted
 from chaoslab.record.log import Log
 from chaoslab.record.runs import Run
 from chaoslab.wire.control import Control
 from chaoslab.worlds import compose
 from chaoslab.worlds.compose import WorldError
 from chaoslab.worlds.stopping import Stopper
+from tests.event_parts import run_started
 from tests.seams.lab_parts import DEADLINE_S, eventually
 
 INFO, PLUGIN, UP, LOGS, WAIT, RUN_ONE = (
@@ -342,18 +341,7 @@ def test_a_gate_is_held_against_the_logs_that_the_containers_left(
     (docker / "ended").write_text("0")
     if answer is not None:
         with Log(docker / "left", "info", run="left", origin=0.0, clock=system) as log:
-            log.write(
-                RunStarted(
-                    seed=1,
-                    settings={},
-                    plan={},
-                    prompts=1,
-                    now="2026-06-01T09:00:00Z",
-                    model="",
-                    world="compose",
-                    asked=["asked"],
-                )
-            )
+            log.write(run_started(plan={}, model="", world="compose", asked=["asked"]))
             log.write(
                 PromptStarted(prompt_index=1, prompt="17 times 24?", facts=[["408"]], effects=[], stated=True),
                 trial="p1.r1",

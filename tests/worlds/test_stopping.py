@@ -1,7 +1,5 @@
 """Faults of a process on loopback: a service is killed or paused, its callers meet it, and nothing is left behind."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import signal

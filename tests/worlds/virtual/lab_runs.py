@@ -1,7 +1,5 @@
 """Runs of the lab in virtual time, as bytes. Called with a folder and settings it makes one in a process of its own."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """A world with a service and a model, for the tests of threads, clients and agents; a story's time there."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
@@ -34,8 +32,7 @@ def told(
 
 
 def _once(story: Callable[[], T], world: World) -> tuple[T, float]:
-    outcome = world.run(story)
-    return outcome, since(world.machine.now)
+    return world.run(story), since(world.machine.now)
 
 
 def since(moment: float) -> float:

@@ -1,7 +1,5 @@
 """Shared by the tests of stand-ins: a world to run something in, and the stand-ins with one of them taken out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -43,8 +41,7 @@ def take_out(monkeypatch: pytest.MonkeyPatch, *remedies: tuple[Any, str]) -> Non
     """From now on these names (holder, name) have no stand-ins; each must have had one."""
     whole = patches.all_patches
     gone = {(id(holder), name) for holder, name in remedies}
-    had = {(id(patch.holder), patch.name) for patch in whole()}
-    assert gone <= had, f"no stand-ins for {remedies}"
+    assert gone <= {(id(patch.holder), patch.name) for patch in whole()}, f"no stand-ins for {remedies}"
     monkeypatch.setattr(
         patches, "all_patches", lambda: [patch for patch in whole() if (id(patch.holder), patch.name) not in gone]
     )

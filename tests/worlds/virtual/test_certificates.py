@@ -1,7 +1,5 @@
 """Certificates of authorities are loaded when somebody asks for them, and then for real."""
 
-from __future__ import annotations
-
 import ssl
 from pathlib import Path
 from typing import Any

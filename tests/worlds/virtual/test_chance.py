@@ -1,7 +1,5 @@
 """Chance depends on a world's seed and on nothing else, and no world's draws move anybody else's."""
 
-from __future__ import annotations
-
 import os
 import random
 import secrets

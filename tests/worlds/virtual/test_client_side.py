@@ -1,7 +1,5 @@
 """The part of an answer that a program took is read from its bytes, and told when they are whole or over."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The HTTP clients that agents use, unedited, over the virtual network: each gets what it would in life."""
 
-from __future__ import annotations
-
 import asyncio
 import http.client
 import io

@@ -1,7 +1,5 @@
 """Every clock of a world says what the machine's says, every other thread's what it did; each has its own remedy."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import time

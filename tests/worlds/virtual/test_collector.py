@@ -1,7 +1,5 @@
 """Callbacks of the garbage collector in a virtual world."""
 
-from __future__ import annotations
-
 import gc
 from contextlib import nullcontext
 

@@ -1,7 +1,5 @@
 """A world says the same of its computer wherever it runs, and by whatever name it is asked."""
 
-from __future__ import annotations
-
 import os
 import platform
 import socket

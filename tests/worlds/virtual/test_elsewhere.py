@@ -1,7 +1,5 @@
 """A host that is no service is unreachable to telemetry, and refused to all others."""
 
-from __future__ import annotations
-
 import errno
 from collections.abc import Callable
 from types import FunctionType

@@ -1,7 +1,5 @@
 """Locks of files are granted, refused and waited for in a world as by a kernel."""
 
-from __future__ import annotations
-
 import fcntl
 import threading
 import time

@@ -1,7 +1,5 @@
 """A run that would never end is found at once, and lines that a person can act on say who waits for what."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import queue

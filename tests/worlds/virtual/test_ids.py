@@ -1,7 +1,5 @@
 """Ids are valid, rise, hold the world's time, and are the same for the same seed, whoever makes them."""
 
-from __future__ import annotations
-
 import asyncio
 import importlib
 import random

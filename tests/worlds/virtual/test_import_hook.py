@@ -1,7 +1,5 @@
 """A module that the first trial imports is patched in that trial, and no trace of the patching is left."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """A request handed over whole comes to what it comes to byte by byte."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime

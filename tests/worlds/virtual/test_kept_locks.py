@@ -1,7 +1,5 @@
 """The search for real locks that modules hold, which looks at an installed module once."""
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The faults of meaning at the lab's own agent: its seven tools answer by HTTP, its model is at least not harmed."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace

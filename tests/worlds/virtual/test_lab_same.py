@@ -1,7 +1,5 @@
 """Same seed, same bytes: whatever process does a trial, after which others, side by side with which others."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import os

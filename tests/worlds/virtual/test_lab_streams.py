@@ -1,7 +1,5 @@
 """The lab's own agent with STREAM=on: right without a fault, met by each fault of streams, and the same each time."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from dataclasses import replace

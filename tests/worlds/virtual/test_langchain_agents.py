@@ -1,7 +1,5 @@
 """Unedited LangChain agents in virtual time: sync, async, parallel tools, retries, limits, streams, the Groq client."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

@@ -2,8 +2,6 @@
 threads of the process. The locks of `threading` are such: were they left held, no thread could start any more.
 """
 
-from __future__ import annotations
-
 import gc
 import queue
 import sys

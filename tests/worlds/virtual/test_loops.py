@@ -1,7 +1,5 @@
 """Event loops: one in another, one a thread, made by hand; and what blocks one of them blocks no other."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 import threading

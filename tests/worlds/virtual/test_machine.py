@@ -1,7 +1,5 @@
 """The machine by itself, without stand-ins for clock or threads: waits, turns, ends, and what is left of them."""
 
-from __future__ import annotations
-
 import pickle
 import threading
 import weakref

@@ -1,7 +1,5 @@
 """`asyncio.Future` and `asyncio.Task` are classes as ever while worlds run: to make, to recognise and to build upon."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from typing import Any
@@ -37,8 +35,7 @@ def test_in_a_world_they_are_its_loops_and_recognised_by_either_name() -> None:
 
 
 def test_a_task_made_by_hand_is_counted_by_its_loop() -> None:
-    names = [world().run_async(made)[1].get_name() for _ in range(2)]
-    assert names == ["Task-2"] * 2
+    assert [world().run_async(made)[1].get_name() for _ in range(2)] == ["Task-2"] * 2
 
 
 def test_outside_they_are_the_real_ones() -> None:

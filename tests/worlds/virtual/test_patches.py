@@ -1,7 +1,5 @@
 """Nothing of a world is left when it is over, however it ended; what runs beside it never knew of it."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import functools

@@ -1,7 +1,5 @@
 """Plain exchanges are read and spelt as h11 does it, which is the measure of all others."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import h11

@@ -1,7 +1,5 @@
 """Thread pools and their futures, those of the process included."""
 
-from __future__ import annotations
-
 import contextvars
 import queue
 import threading

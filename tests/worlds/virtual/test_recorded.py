@@ -1,7 +1,5 @@
 """The stand-in of a model or a service that is gone gives each attempt the recorded answer."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Iterable
@@ -135,14 +133,12 @@ async def _failed(way: Transport, asked: httpx.Request, within_s: float) -> str:
 
 def test_each_attempt_is_told_what_it_was_told() -> None:
     client = Client(replied(1, 1, "no", status=503), replied(1, 2, "yes"), replied(2, 1, "yes again"))
-    told = [client.ask(*place)[2] for place in ((1, 1), (1, 2), (2, 1))]
-    assert told == ["no", "yes", "yes again"]
+    assert [client.ask(*place)[2] for place in ((1, 1), (1, 2), (2, 1))] == ["no", "yes", "yes again"]
 
 
 def test_an_attempt_whose_reply_was_lost_does_not_use_up_the_next_ones() -> None:
     client = Client(replied(1, 2, "no", status=503), replied(1, 3, "yes"))
-    told = [client.ask(1, attempt)[2] for attempt in (1, 2, 3, 4)]
-    assert told == ["no", "no", "yes", "yes"]
+    assert [client.ask(1, attempt)[2] for attempt in (1, 2, 3, 4)] == ["no", "no", "yes", "yes"]
 
 
 def test_a_service_is_asked_by_the_requests_id() -> None:
@@ -165,8 +161,7 @@ def test_what_was_never_asked_has_no_answer_and_the_next_trial_none_of_this_ones
 def test_a_failure_comes_back_as_the_one_that_was_recorded(failure: str, caplog: pytest.LogCaptureFixture) -> None:
     """Over a poisoned lane, what became of the call comes by the connection: as a silence, a reset or an end."""
     by_bytes = {"timed_out": "timed_out", "reset": "reset"}.get(failure, "closed")
-    client = Client(replied(1, 1, "", status=0, failure=failure))
-    assert client.met(1, 1) == (failure, by_bytes)
+    assert Client(replied(1, 1, "", status=0, failure=failure)).met(1, 1) == (failure, by_bytes)
     assert not caplog.records
 
 

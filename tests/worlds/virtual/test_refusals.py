@@ -1,7 +1,5 @@
 """Virtual time refuses at once what it cannot carry, in one line: what, where, what to do; this ends the trial."""
 
-from __future__ import annotations
-
 import _socket
 import asyncio
 import concurrent.futures.process
@@ -382,8 +380,7 @@ def test_a_foreign_thread_that_wakes_a_thread_of_the_world_ends_the_trial_though
     own = world()
 
     def work() -> str:
-        waiter = Waiter(own.machine)
-        assert isinstance(foreign(waiter.wake), Unsupported)
+        assert isinstance(foreign(Waiter(own.machine).wake), Unsupported)
         return "fine"
 
     with Patches(), pytest.raises(Unsupported, match="a thread of the process that runs no world"):

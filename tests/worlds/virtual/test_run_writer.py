@@ -1,29 +1,18 @@
 """A run's folder is written from its trials as if they had been done one after the other."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
 import pytest
 
-from chaoslab.core.events import Event, PromptAttempt, PromptFinished, PromptStarted, RunFinished, RunStarted
+from chaoslab.core.events import Event, PromptAttempt, PromptFinished, PromptStarted, RunFinished
 from chaoslab.record.history import History
 from chaoslab.record.log import BufferedEvent, LogLost
 from chaoslab.worlds.virtual.run_writer import RunWriter
+from tests.event_parts import run_started
 
 NOW = "2026-06-01T09:00:00Z"
-STARTED = RunStarted(
-    seed=1,
-    settings={},
-    plan={"seed": 1, "injections": []},
-    prompts=2,
-    now=NOW,
-    model="chaoslab-offline",
-    world="virtual",
-    asked=[],
-    code={},
-)
+STARTED = run_started(prompts=2, now=NOW, world="virtual", asked=[], code={})
 ATTEMPT = PromptAttempt(
     prompt_index=1,
     prompt="Hello?",

@@ -3,8 +3,6 @@
 Where something is still to come, it is given that.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import datetime

@@ -1,7 +1,5 @@
 """Threads of a program take turns on the machine, wait in virtual time, and are gone when the world is."""
 
-from __future__ import annotations
-
 import contextvars
 import gc
 import os

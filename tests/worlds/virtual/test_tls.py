@@ -1,7 +1,5 @@
 """TLS in a world: a program finds what it would in life, and nothing is encrypted."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import ssl

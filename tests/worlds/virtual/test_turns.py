@@ -1,7 +1,5 @@
 """Calls that are made at the same moment begin in the order of asking, or in one that named dice draw."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time

@@ -1,7 +1,5 @@
 """The whole lab in one process: any number of trials, each in a world of its own."""
 
-from __future__ import annotations
-
 import gc
 import importlib
 import pickle

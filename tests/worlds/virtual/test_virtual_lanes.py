@@ -1,7 +1,5 @@
 """In a virtual world the wire's faults come over lanes of its own, and are met when arithmetic says."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterable
@@ -245,8 +243,7 @@ def test_a_lane_leaves_nothing_behind(tmp_path: Path) -> None:
         assert list(network._listeners) == [(network.address_of("search"), 80)]
         assert sockets._open == {}
 
-    plan = Plan(1, (always("latency", delay_s=3.0, stream="downstream"),))
-    history = played(tmp_path, plan, story)
+    history = played(tmp_path, Plan(1, (always("latency", delay_s=3.0, stream="downstream"),)), story)
     assert stages(history).count("healed") == 3
 
 

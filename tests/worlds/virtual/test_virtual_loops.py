@@ -1,7 +1,5 @@
 """Several event loops share one thread of the process, and each keeps to its own."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import signal

@@ -1,7 +1,5 @@
 """A blocking socket on the virtual network meets resets, ends and refusals as on loopback: the same stories."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import io
@@ -551,8 +549,7 @@ def test_an_end_is_full_beyond_the_window_and_says_how_much_waits() -> None:
         ours.write(b"abc")
         states.append((ours.full, ours.waiting_bytes))
         world.machine.sleep(2.5 * TRIP_S)
-        taken = [len(theirs.take(2)), len(theirs.take(1))]
-        states.append((taken, ours.full, ours.waiting_bytes))
+        states.append(([len(theirs.take(2)), len(theirs.take(1))], ours.full, ours.waiting_bytes))
         rest = len(theirs.take(2 * WINDOW_BYTES)), theirs.take(), theirs.take()
         states.append((rest, ours.full, ours.waiting_bytes, theirs.available()))
         world.machine.sleep(2.5 * TRIP_S)

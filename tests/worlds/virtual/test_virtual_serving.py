@@ -1,7 +1,5 @@
 """A service on the virtual network answers as under waitress: the same bytes to both, the answers compared."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import re

@@ -1,7 +1,5 @@
 """A protocol is told the same over the virtual network as over loopback: the same stories on either."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import socket
@@ -342,8 +340,7 @@ def test_streams_speak_over_the_virtual_network() -> None:
             address = server.sockets[0].getsockname()
             return await asyncio.gather(*(ask(address, n) for n in range(100)))
 
-    answers = virtually(main)
-    assert answers == [f"ECHO {n}\n".encode() * n * 50 for n in range(100)]
+    assert virtually(main) == [f"ECHO {n}\n".encode() * n * 50 for n in range(100)]
 
 
 def test_a_transport_tells_how_it_is_and_a_server_serves_until_it_is_cancelled() -> None:
