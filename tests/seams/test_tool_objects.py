@@ -1,7 +1,5 @@
 """Tools that are no plain functions, of no framework that the lab knows: led to their function, named, or refused."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial, update_wrapper
@@ -313,23 +311,25 @@ def test_the_arguments_of_a_call_have_their_names_and_hidden_ones_are_passed_alo
     assert tool.given_again(args, kwargs, {"order": 9}) == again
 
 
-def gives_text() -> str: ...  # type: ignore[empty-body]
-def gives_truth() -> bool: ...  # type: ignore[empty-body]
-def gives_nothing() -> None: ...
-def gives_any(): ...  # type: ignore[no-untyped-def]
-
-
 @pytest.mark.parametrize(
-    ("function", "value", "answer"),
+    ("noted", "value", "answer"),
     [
-        (gives_text, {"ä": 1}, '{"ä": 1}'), (gives_text, "x", "x"), (gives_truth, 0, True), (gives_truth, False, False),
-        (gives_nothing, 3, None), (gives_any, 3, 3), (max, 3, 3),
+        (str, {"ä": 1}, '{"ä": 1}'), ("str", {"ä": 1}, '{"ä": 1}'), (str, "x", "x"), (bool, 0, True), ("bool", 0, True),
+        (bool, False, False), (None, 3, None), ("None", 3, None), (type(None), 3, None), (list[int], 3, 3), ("", 3, 3),
     ],
 )  # fmt: skip
 def test_an_answer_of_a_story_has_the_type_that_the_function_is_annotated_with(
-    function: Any, value: Any, answer: Any
+    noted: Any, value: Any, answer: Any
 ) -> None:
-    assert WrappedFunction("pay", function, effect=True).answered_with(value).native == answer
+    def gives() -> Any: ...
+
+    gives.__annotations__["return"] = noted
+    assert WrappedFunction("pay", gives, effect=True).answered_with(value).native == answer
+
+
+@pytest.mark.parametrize("function", [lambda: 1, max])
+def test_an_answer_of_a_story_is_as_it_is_where_no_type_is_stated(function: Any) -> None:
+    assert WrappedFunction("pay", function, effect=True).answered_with(3).native == 3
 
 
 def test_equal_results_are_the_same() -> None:

@@ -96,8 +96,8 @@ class WrappedFunction:
 
     def answered_with(self, value: Any) -> Returned:
         """A result that a story makes, in the type that the function is annotated to return, where that is plain."""
-        noted = self._signature.return_annotation if self._signature is not None else None
-        name = noted if isinstance(noted, str) else getattr(noted, "__name__", "")
+        noted = self._signature.return_annotation if self._signature is not None else inspect.Signature.empty
+        name = noted if isinstance(noted, str) else str(getattr(noted, "__name__", noted))
         match name:
             case "str" if not isinstance(value, str):
                 value = json.dumps(value, ensure_ascii=False, default=str)
