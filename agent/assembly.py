@@ -7,11 +7,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
+from langchain.agents import create_agent
+from langchain_groq import ChatGroq
+from pydantic import SecretStr
 
 from chaoslab.agent.config import Config
 from chaoslab.agent.prompts import Prompt, as_data, check_stated
 from chaoslab.agent.tools import Toolbox, schema
-from chaoslab.base.garbage import no_garbage
 from chaoslab.config.settings import GROQ_URL, Settings
 from chaoslab.config.topology import MODEL, Ports
 from chaoslab.core.events import RunStarted
@@ -67,11 +69,6 @@ def started(chosen: Settings, plan: Plan, asked: Sequence[Prompt], trials: int, 
 
 def graph(chosen: Settings, url: str, client: httpx.AsyncClient, toolbox: Toolbox) -> Any:
     """The agent itself: LangChain's, with Groq's own SDK."""
-    with no_garbage():
-        from langchain.agents import create_agent
-        from langchain_groq import ChatGroq
-        from pydantic import SecretStr
-
     # Replies in another form than Groq's are handled where they are read; pydantic's warnings about them are not for
     # the terminal.
     warnings.filterwarnings("ignore", message="Pydantic serializer warnings", category=UserWarning)

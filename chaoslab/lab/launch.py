@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from chaoslab.base import extras
 from chaoslab.base.commandline import GATE_FAILED, LAB_DOWN, PROVES_NOTHING, code_for, interrupted, refuse
+from chaoslab.base.garbage import no_garbage
 from chaoslab.base.interrupts import heard_outside_imports
 
 if TYPE_CHECKING:
@@ -165,7 +166,8 @@ def _virtual(
     try:
         with heard_outside_imports():
             check_installed("virtual")
-            from chaoslab.lab._virtual_lab import check_stated
+            with no_garbage():
+                from chaoslab.lab._virtual_lab import check_stated
 
             asked = check(chosen)
             check_stated(chosen, asked, _prompts(chosen))
