@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import groq  # noqa: F401 - ChatGroq would load it in every process that is a copy of this one
 import httpx
 from langchain.agents import create_agent
 from langchain_groq import ChatGroq

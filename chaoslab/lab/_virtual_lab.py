@@ -51,6 +51,7 @@ from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.recorded_targets import Hearing, Recording
 from chaoslab.worlds.virtual.world import World
 
+endpoint.load()  # once, before this process is copied for its trials
 HOST = "127.0.0.1"
 _JUDGED = frozenset(JUDGED)
 _PLAIN = _JUDGED - {events.Effect, events.EndState, events.PromptStarted}
