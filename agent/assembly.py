@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import groq  # noqa: F401 - ChatGroq would load it in every process that is a copy of this one
 import httpx
+from langchain.agents import create_agent
+from langchain_groq import ChatGroq
+from pydantic import SecretStr
 
 from chaoslab.agent.config import Config
 from chaoslab.agent.prompts import Prompt, as_data, check_stated
 from chaoslab.agent.tools import Toolbox, schema
-from chaoslab.base.garbage import no_garbage
 from chaoslab.config.settings import GROQ_URL, Settings
 from chaoslab.config.topology import MODEL, Ports
 from chaoslab.core.events import RunStarted
@@ -65,20 +68,8 @@ def started(chosen: Settings, plan: Plan, asked: Sequence[Prompt], trials: int, 
     )  # fmt: skip
 
 
-def load_graph() -> None:
-    """Imports what `graph` is made of: a process that forks others which make one does so first, and once for all."""
-    with no_garbage():
-        import langchain.agents  # noqa: F401
-        import langchain_groq  # noqa: F401
-
-
 def graph(chosen: Settings, url: str, client: httpx.AsyncClient, toolbox: Toolbox) -> Any:
     """The agent itself: LangChain's, with Groq's own SDK."""
-    load_graph()
-    from langchain.agents import create_agent
-    from langchain_groq import ChatGroq
-    from pydantic import SecretStr
-
     # Replies in another form than Groq's are handled where they are read; pydantic's warnings about them are not for
     # the terminal.
     warnings.filterwarnings("ignore", message="Pydantic serializer warnings", category=UserWarning)

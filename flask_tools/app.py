@@ -82,14 +82,6 @@ def app_of(desk: ServiceModule, runs: Runs) -> Flask:
     ledger = Ledger(desk.service, runs)
     app.extensions["ledger"] = ledger
     app.extensions["refuse"] = lambda status, message: _text(desk.wording(status, message))
-    told: set[str] = set()
-
-    def tell(trial: TrialId) -> None:
-        """Logs the defects of the service's data, once per run."""
-        if desk.warnings and trial.run not in told:
-            told.add(trial.run)
-            for message in desk.warnings:
-                ledger.warn(message, trial)
 
     def answer(route: Route, asked: PlainRequest) -> Worked:
         try:
@@ -113,7 +105,7 @@ def app_of(desk: ServiceModule, runs: Runs) -> Flask:
             return _worked(reply, desk.service)
 
         try:
-            tell(trial)
+            ledger.tell(desk.warnings, trial)
             return ledger.work(trial, key, fingerprint, route.tool, do)
         except LookupError as error:
             raise Refusal(400, desk.wording(400, f"X-Trial: {error.args[0]}")) from None

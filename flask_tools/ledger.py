@@ -12,7 +12,7 @@ import io
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -140,7 +140,18 @@ class Ledger:
         self._service, self._known = service, runs
         self._runs: OrderedDict[str, tuple[Run, Log]] = OrderedDict()
         self._books: OrderedDict[tuple[str, str], _Book] = OrderedDict()
+        self._told: set[str] = set()
         self._lock = threading.Lock()
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """A context that begins without any past and leaves none, for a trial that no other is to know of."""
+        kept = self._runs, self._books, self._told
+        self._runs, self._books, self._told = OrderedDict(), OrderedDict(), set()
+        try:
+            yield
+        finally:
+            self._runs, self._books, self._told = kept
 
     def work(
         self, trial: TrialId, key: str | None, fingerprint: str, tool: str,
@@ -178,6 +189,13 @@ class Ledger:
                 if len(book.answers) > ANSWERS_MAX:
                     book.answers.popitem(last=False)
             return worked
+
+    def tell(self, messages: Iterable[str], trial: TrialId) -> None:
+        """Writes warnings into the log of the trial's run, once per run. Raises LookupError, Unwritten: see `work`."""
+        if trial.run not in self._told:
+            self._told.add(trial.run)
+            for message in messages:
+                self.warn(message, trial)
 
     def warn(self, message: str, trial: TrialId) -> None:
         """Writes a warning into the log of the trial's run. Raises LookupError, Unwritten: see `work`."""

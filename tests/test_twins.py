@@ -1,6 +1,5 @@
 """The twins of a run in real time: they are those of virtual time, and a line tells where there is none."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +41,6 @@ def test_each_prompt_has_its_answer_and_one_that_states_nothing_its_effects() ->
     assert [effect["to"] for effect in tells.effects or ()] == ["Ana"]
     assert (same.answer, same.effects) == (tells.answer, None)
     assert told == []
-
-
-def test_what_both_processes_need_is_loaded_before_the_fork(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "langchain_groq", raising=False)
-    made(Prompt.of(OWN[1]))
-    assert "langchain_groq" in sys.modules  # the child's own would not be here
 
 
 @pytest.mark.parametrize(

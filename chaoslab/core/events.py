@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, NotRequired, TypedDict
@@ -66,6 +67,11 @@ class _Answer(TypedDict):
     status: Count
     body: str
     headers: dict[str, str]
+
+
+def faults_of(injection: Mapping[str, Any]) -> set[str]:
+    """The names of the faults that an injection of a plan, as data, chooses from."""
+    return {str(choice["fault"]) for choice in injection.get("choices", ())}
 
 
 Planned = Annotated[dict[str, Any], Like(_Plan, empty=True)]
@@ -171,6 +177,12 @@ class RunStarted(Event):
     """The prompts with everything stated about them."""
     code: dict[str, str] = field(default_factory=dict)
     """Digests and versions of the code that made the run, by name; a run is repeated with the same code."""
+
+    @property
+    def injections(self) -> list[dict[str, Any]]:
+        """Those of the plan, as data; none if it is not known."""
+        known: list[dict[str, Any]] = self.plan.get("injections", [])
+        return known
 
 
 @fixed(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -33,7 +33,7 @@ from chaoslab.core.service_spec import ServiceSpec
 from chaoslab.execution.drawn import Drawn
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.flask_tools.app import ServiceModule, app_of
-from chaoslab.flask_tools.ledger import OneRun
+from chaoslab.flask_tools.ledger import Ledger, OneRun
 from chaoslab.model import endpoint
 from chaoslab.model.prices import cost_usd
 from chaoslab.record.history import History
@@ -51,6 +51,7 @@ from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.recorded_targets import Hearing, Recording
 from chaoslab.worlds.virtual.world import World
 
+endpoint.load()  # once, before this process is copied for its trials
 HOST = "127.0.0.1"
 _JUDGED = frozenset(JUDGED)
 _PLAIN = _JUDGED - {events.Effect, events.EndState, events.PromptStarted}
@@ -122,7 +123,7 @@ class LabSpec:
     def opened(self) -> Iterator[Callable[[TrialSpec], LabResult]]:
         """A context that gives a function which runs one of the trials in this process."""
         lab = Lab(self)
-        twins = Twins(Lab(replace(self, plan=Plan(self.plan.seed)))) if self.twins and not self.foreign else None
+        twins = Twins(lab) if self.twins and not self.foreign else None
         with lab.ready():
             yield partial(lab.trial, twins=twins)
 
@@ -141,14 +142,11 @@ class Lab:
         if run.foreign:
             self._logs["info"] = Hearing(self._recording, self._kept, origin=STARTS_S, events=self._events)
         desks = {name: ServiceModule.load(name, chosen) for name in SERVICES}
-        self._apps: dict[str, serving.Wsgi] = {
-            name: self._recording.app(name)
-            if name in run.foreign
-            else app_of(desk, OneRun(self._run, self._logs[name]))
-            for name, desk in desks.items()
-        }
+        own = {name: app_of(desk, OneRun(self._run, self._logs[name])) for name, desk in desks.items()}
+        self._ledgers: list[Ledger] = [app.extensions["ledger"] for app in own.values()]
+        self._apps: dict[str, serving.Wsgi] = {**own, **{name: self._recording.app(name) for name in run.foreign}}
         offline = endpoint.create_app(token_s=chosen.model_token_ms / 1000)
-        self._apps[MODEL] = self._recording.app(MODEL) if MODEL in run.foreign else offline
+        self._apps.setdefault(MODEL, offline)
         self.session = self._assembled({name: desk.service for name, desk in desks.items()})
         paced = {MODEL} if chosen.streams or chosen.model_token_ms else set()
         self._places = {name: (HOST, self._ports.service(name)) for name in self._apps}
@@ -188,13 +186,23 @@ class Lab:
             SessionProgress(len(self.prompts)),
         )  # fmt: skip
 
+    def calm_trial(self, number: int) -> LabResult:
+        """Runs the trial with that number, from 0, without faults. The services know of no other, and forget it."""
+        with ExitStack() as stack:
+            for ledger in self._ledgers:
+                stack.enter_context(ledger.aside())
+            return self._trial(TrialSpec(number), Plan(self._spec.plan.seed), None)
+
     def trial(self, spec: TrialSpec, *, twins: Twins | None = None) -> LabResult:
         """Runs one prompt in a world of its own. `twins`: the answers to compare with."""
+        prompt = nth(self._spec.name, spec.number, len(self.prompts)).prompt
+        return self._trial(spec, self._spec.plan, None if twins is None else twins.of(prompt))
+
+    def _trial(self, spec: TrialSpec, planned: Plan, twin: Twin | None) -> LabResult:
         run, seam, session = self._spec, self.seam, self.session
         trial = nth(run.name, spec.number, len(self.prompts))
         prompt = self.prompts[trial.prompt - 1]
-        twin = None if twins is None else twins.of(trial.prompt)
-        off, plan = tuple(i.name for i in run.plan.injections if i.name in spec.off), run.plan.without(spec.off)
+        off, plan = tuple(i.name for i in planned.injections if i.name in spec.off), planned.without(spec.off)
         waits_s = talk.waits_s if (talk := prompt.conversation) is not None else 0.0
         deadline_s, calls_max = run.settings.deadline_s + waits_s, run.calls_max
         world = World(run.settings.seed, trial.key, now=self._now, deadline_s=deadline_s, calls_max=calls_max)
@@ -255,8 +263,8 @@ class Twins:
     """The results of the prompts without faults, computed once per process. They depend on the run alone, so every
     process computes the same."""
 
-    def __init__(self, calm: Lab) -> None:
-        self._calm = calm
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
         self._known: dict[int, Twin | None] = {}
 
     def of(self, prompt: int) -> Twin | None:
@@ -264,15 +272,15 @@ class Twins:
         states nothing it has the effects too."""
         if prompt not in self._known:
             twin, effects = self._calm_trial(prompt - 1)
-            if twin is not None and not self._calm.prompts[prompt - 1].stated:
-                _, others = self._calm_trial(prompt - 1 + len(self._calm.prompts))
+            if twin is not None and not self._lab.prompts[prompt - 1].stated:
+                others = self._calm_trial(prompt - 1 + len(self._lab.prompts))[1] if effects else []
                 twin = replace(twin, effects=[wish(effect) for effect in lasting(effects, others)])
             self._known[prompt] = twin
         return self._known[prompt]
 
     def _calm_trial(self, number: int) -> tuple[Twin | None, list[dict[str, Any]]]:
         """The trial with that number, from 0, and its effects."""
-        done = self._calm.trial(TrialSpec(number))
+        done = self._lab.calm_trial(number)
         ended = next((entry for entry in done.kept if entry.is_a(events.PromptFinished)), None)
         calls = sum(entry.is_a(events.CallStarted) for entry in done.kept)
         effects = [entry.fields for entry in done.kept if entry.is_a(events.Effect)]

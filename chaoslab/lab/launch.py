@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from chaoslab.base import extras
 from chaoslab.base.commandline import GATE_FAILED, LAB_DOWN, PROVES_NOTHING, code_for, interrupted, refuse
+from chaoslab.base.garbage import no_garbage
 from chaoslab.base.interrupts import heard_outside_imports
 
 if TYPE_CHECKING:
@@ -172,7 +173,8 @@ def _virtual(
             check_installed("virtual")
             asked = check(chosen)
             _check_ways_out(chosen)
-            from chaoslab.lab._virtual_lab import check_stated  # and LangChain, for which no mistake has to wait
+            with no_garbage():
+                from chaoslab.lab._virtual_lab import check_stated  # and LangChain, for which no mistake has to wait
 
             check_stated(chosen, asked, _prompts(chosen))
             spec = spec_of(chosen, asked)

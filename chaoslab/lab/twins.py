@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from chaoslab.agent.assembly import load_graph
 from chaoslab.agent.config import Config
 from chaoslab.agent.prompts import Prompt, as_data
 from chaoslab.analysis.verdict.twin import Twin
@@ -39,7 +38,6 @@ def twins(
         yield lambda _: None
         return
     check_stated(chosen, asked, file)
-    load_graph()
     calm = LabSpec("calm", chosen.now, replace(chosen, world="virtual"), Plan(chosen.seed), as_data(asked))
     with Child(lambda: _opened(calm)) as child:
         yield _Made(child, len(asked))

@@ -121,7 +121,7 @@ class _Taking:
         self.running = history.running and history.first(events.RunFinished) is None
         if self.started is None and (started := history.first(events.RunStarted)) is not None:
             self.started = started
-            self.plan = self._stated(started.plan.get("injections", ()))
+            self.plan = self._stated(started.injections)
         judged = verdicts(history)
         self.stated = self.stated or any(event.stated for _, event in history.of(events.PromptStarted))
         plans = {

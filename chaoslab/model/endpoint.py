@@ -11,7 +11,7 @@ from chaoslab.base.json_text import speller
 from chaoslab.base.phrases import phrase
 from chaoslab.base.web_pages import refused
 from chaoslab.core.service_spec import ErrorReply
-from chaoslab.model._chat import load
+from chaoslab.model._chat import load as load
 from chaoslab.model._completion import Completion, completed
 from chaoslab.model._errors import ERRORS, INSUFFICIENT_QUOTA, refusal
 from chaoslab.model.app import BODY_BYTES_MAX, LiveModel

@@ -130,7 +130,7 @@ def _chance(asked: RunSteering, name: str, value: str) -> tuple[dict[str, Any], 
 
 def planned(started: RunStarted) -> list[str]:
     """The names of the injections of a run's plan."""
-    return [each["name"] for each in started.plan.get("injections", ())]
+    return [each["name"] for each in started.injections]
 
 
 def of_lab(started: RunStarted) -> bool:

@@ -31,7 +31,7 @@ def others(run: RunStarted | None) -> dict[str, str]:
     found |= {name: value for name, value in (("MODEL", run.model), ("WORLD", run.world)) if value}
     if run.now and "NOW" not in run.settings:  # NOW=now is another time in each run
         found["NOW"] = run.now
-    injections = [] if _follows(run.plan, run.settings) else run.plan.get("injections", [])
+    injections = [] if _follows(run.plan, run.settings) else run.injections
     found |= {f"injection {i.get('name')}": _rest(i) for i in injections if i.get("name") != WIRE}
     found |= {f"version of {name}": value for name, value in run.code.items()}
     return {name: as_text(value) for name, value in found.items()}

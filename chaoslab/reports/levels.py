@@ -36,7 +36,7 @@ def level_in(run: RunStarted | None) -> float | None:
     if run is None or not (run.plan or run.settings):
         return None
     calm: dict[str, float] = defaultdict(lambda: 1.0)
-    for injection in run.plan.get("injections", ()):
+    for injection in run.injections:
         name = str(injection.get("name", ""))
         if name.startswith(NAMED):
             calm[name.partition(" on ")[2]] *= 1 - float(injection.get("chance", 1.0))

@@ -40,7 +40,7 @@ def render(
         )
     of_run = not_met(history)
     run = history.first(events.RunStarted)
-    planned = [str(each.get("name", "")) for each in run.plan.get("injections", ())] if run is not None else []
+    planned = [str(each.get("name", "")) for each in run.injections] if run is not None else []
     planned = [name for name in planned if not any(name in said for said in of_run)]
     stories = (
         "\n".join(

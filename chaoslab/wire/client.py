@@ -179,10 +179,7 @@ class ToxiproxyClient:
 
     def add_toxic(self, proxy: str, toxic: ToxicInfo) -> ToxicInfo:
         """Adds a toxic. Returns it as the server holds it, defaults filled in."""
-        return _toxic(self._ask("POST", _path(proxy, ""), toxic.to_json()))
-
-    def remove_toxic(self, proxy: str, name: str) -> None:
-        self._ask("DELETE", _path(proxy, name))
+        return _toxic(self._ask("POST", f"{_path(proxy)}/toxics", toxic.to_json()))
 
     def arm(
         self, name: str, *, upstream: str, listen: str = "127.0.0.1:0", toxics: Sequence[ToxicInfo] = ()
@@ -285,11 +282,8 @@ def _toxic(data: Any) -> ToxicInfo:
         raise ToxiproxyError(f"no toxic in the answer {str(data)[:80]!r}", status=200) from error
 
 
-def _path(proxy: str, toxic: str | None = None) -> str:
-    path = f"/proxies/{quote(proxy, safe='')}"
-    if toxic is None:
-        return path
-    return f"{path}/toxics/{quote(toxic, safe='')}" if toxic else f"{path}/toxics"
+def _path(proxy: str) -> str:
+    return f"/proxies/{quote(proxy, safe='')}"
 
 
 def _check_name(kind: str, name: str) -> None:

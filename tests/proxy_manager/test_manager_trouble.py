@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from chaoslab.core import events
@@ -389,7 +390,7 @@ async def test_what_somebody_else_does_to_a_proxy_is_said_and_marks_the_calls_th
     eventually(lambda: len(warnings()) == 1)
     assert re.fullmatch(r"not from this lab: latency on weather since \d\d:\d\d:\d\d", warnings()[0])
     await lab.seam.lanes.ask(replace(CALL, request=2), deadline_s=2.0)
-    lab.toxiproxy.remove_toxic("weather", "mine")
+    httpx.delete(f"{lab.toxiproxy.url}/proxies/weather/toxics/mine", trust_env=False).raise_for_status()
     eventually(lambda: any(lab.history().of(events.LabDisturbed)))
     await lab.seam.lanes.ask(replace(CALL, request=3), deadline_s=2.0)
     hit = [(event.request, event.why) for _, event in lab.history().of(events.CallDisturbed)]

@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from chaoslab.analysis.measures.faults import FaultStages
-from chaoslab.core.events import CallStarted, RunStarted
+from chaoslab.core.events import CallStarted, RunStarted, faults_of
 from chaoslab.record.history import History
 
 
@@ -74,10 +74,9 @@ class Reached:
         self.called.update([event.target for _, event in history.of(CallStarted)])
 
     def result(self) -> Coverage | None:
-        run, rolled = self.started, self.delivered.eligible
-        injections: list[Any] = run.plan.get("injections", []) if run else []
+        rolled = self.delivered.eligible
         eligible: Counter[tuple[str, str]] = Counter()
-        for injection in injections:
+        for injection in self.started.injections if self.started else ():
             for target, fault in _planned(injection, self.called):
                 eligible[target, fault] += rolled[injection["name"], target]
         stages: dict[tuple[str, str], Counter[str]] = {}
@@ -103,4 +102,4 @@ def _planned(injection: Mapping[str, Any], called: set[str]) -> set[tuple[str, s
     for pattern in injection.get("targets") or ["*"]:
         fits = {target for target in called if fnmatchcase(target, pattern)}
         targets |= fits if set(pattern) & set("*?[") else {pattern}
-    return {(target, str(choice["fault"])) for target in targets for choice in injection.get("choices", ())}
+    return {(target, fault) for target in targets for fault in faults_of(injection)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain, groupby
@@ -11,7 +11,7 @@ from typing import Any
 
 from chaoslab.analysis.measures.latency import Attempt, every_attempt
 from chaoslab.analysis.verdict import traits
-from chaoslab.core.events import FaultWitnessed, RunStarted
+from chaoslab.core.events import FaultWitnessed, RunStarted, faults_of
 from chaoslab.record.history import History
 
 LASTING = ("for_s", "for_good", "burst")
@@ -43,7 +43,7 @@ class Spells:
 
     def take(self, history: History) -> None:
         if (started := history.first(RunStarted)) is not None:
-            self._lasting = frozenset(_lasting(started.plan))
+            self._lasting = frozenset(_lasting(started.injections))
         names = {event.fault for _, event in history.of(FaultWitnessed)}
         if any(map(self._lasts, names)):
             self.add(every_attempt(history))
@@ -77,13 +77,12 @@ def _on_end(attempts: Sequence[Attempt], fault: str) -> Iterator[tuple[float, fl
             yield began_t, mine[-1].t
 
 
-def _lasting(plan: dict[str, Any]) -> Iterator[str]:
-    """The faults that the plan lets last, and lets come in no other way."""
+def _lasting(injections: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """The faults that a plan lets last, and lets come in no other way."""
     brief: set[str] = set()
     lasting: set[str] = set()
-    for injection in plan.get("injections", ()):
+    for injection in injections:
         triggers = injection.get("triggers") or {}
-        names = {str(choice["fault"]) for choice in injection.get("choices", ())}
         lasts = "window_s" in triggers or str(triggers.get("persistence", "")).startswith(LASTING)
-        (lasting if lasts else brief).update(names)
+        (lasting if lasts else brief).update(faults_of(injection))
     yield from lasting - brief

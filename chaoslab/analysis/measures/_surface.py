@@ -13,10 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from math import prod
-from typing import Any
 
 from chaoslab.analysis.measures.consistency import Consistency
-from chaoslab.core.events import RunStarted
+from chaoslab.core.events import RunStarted, faults_of
 
 PERTURBS = frozenset({"garble_input"})
 """The faults that change the user's words and nothing else."""
@@ -38,13 +37,11 @@ def point(run: RunStarted | None, found: Consistency | None, called: Iterable[st
         return None
     perturbing: list[_Chance] = []
     others: list[_Chance] = []
-    injections: list[Any] = run.plan.get("injections", [])
-    for injection in injections:
+    for injection in run.injections:
         if injection.get("calls") or injection.get("triggers"):
             return None
-        names = {str(choice["fault"]) for choice in injection.get("choices", ())}
         chance = (tuple(injection.get("targets") or ["*"]), float(injection.get("chance", 1.0)))
-        (perturbing if names <= PERTURBS else others).append(chance)
+        (perturbing if faults_of(injection) <= PERTURBS else others).append(chance)
     targets = tuple(called)
     return SurfacePoint(_highest(perturbing, targets), _highest(others, targets), found.all_pass)
 

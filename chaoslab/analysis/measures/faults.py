@@ -23,6 +23,7 @@ from chaoslab.core.events import (
     FaultWitnessed,
     LabDisturbed,
     RunStarted,
+    faults_of,
 )
 from chaoslab.record.history import History, Place, place_in_time
 from chaoslab.record.lines import Record
@@ -99,8 +100,8 @@ class FaultStages:
     chances: Mapping[str, float | None] | None = None
 
     def take(self, history: History) -> None:
-        if self.chances is None and history.first(RunStarted):
-            self.chances = _chances(history)
+        if self.chances is None and (run := history.first(RunStarted)):
+            self.chances = _chances(run.injections)
         rolled = Counter([(event.target, *event.rolled) for _, event in history.of(CallFinished)])
         for (target, *names), count in rolled.items():
             for name in names:
@@ -352,10 +353,8 @@ def _disturbed(history: History) -> set[Place]:
     return {at for _, _, at in history.placed(CallDisturbed)}
 
 
-def _chances(history: History) -> Mapping[str, float | None]:
+def _chances(injections: Sequence[Mapping[str, Any]]) -> Mapping[str, float | None]:
     """The chance of each injection in the plan; None if another trigger says when it hits, or if its story decides."""
-    run = history.first(RunStarted)
-    injections: list[Any] = run.plan.get("injections", []) if run else []
     known = {i["name"]: float(i.get("chance", 1.0)) for i in injections}
     open_ended = {i["name"] for i in injections if i.get("calls") or _other_triggers(i) or _conditional(i)}
     return {name: None if name in open_ended else chance for name, chance in known.items()}
@@ -368,7 +367,7 @@ def _other_triggers(injection: Mapping[str, Any]) -> bool:
 
 def _conditional(injection: Mapping[str, Any]) -> bool:
     """True if its story decides by itself. A fault that is not installed here counts as one of chance."""
-    return any(traits.conditional(choice["fault"]) for choice in injection.get("choices", ()))
+    return any(map(traits.conditional, faults_of(injection)))
 
 
 def _plausible(hits: int, rolled: int, chance: float | None) -> bool | None:

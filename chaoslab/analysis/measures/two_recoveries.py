@@ -25,7 +25,7 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 from chaoslab.analysis.measures.intervals import CONFIDENCE, Interval, Spell, kaplan_meier
-from chaoslab.analysis.measures.mttr import ENOUGH
+from chaoslab.analysis.measures.mttr import ENOUGH, spells
 
 
 class Lasted(NamedTuple):
@@ -55,17 +55,17 @@ def two_recoveries(base: Sequence[Lasted], new: Sequence[Lasted]) -> TwoRecoveri
     """The comparison; None if one side has fewer than 8 incidents."""
     if min(len(base), len(new)) < ENOUGH:
         return None
-    whole_s = max(each.duration_s for each in (*base, *new))
-    sides = [[_spell(each, whole_s) for each in side] for side in (base, new)]
+    every = spells([*base, *new])
+    whole_s, sides = max(map(_length, every)), [every[: len(base)], every[len(base) :]]
     horizon_s = min((last.duration_s for side in sides if not (last := max(side, key=_length)).ended), default=whole_s)
     cut = [[Spell(min(d, horizon_s), ended and d <= horizon_s) for d, ended in side] for side in sides]
     curves = [kaplan_meier(side) for side in cut]
     sums: dict[str, float] = defaultdict(float)
     means = []
-    for sign, side, spells, curve in zip((-1, 1), (base, new), cut, curves, strict=True):
+    for sign, side, ends, curve in zip((-1, 1), (base, new), cut, curves, strict=True):
         assert curve is not None
         means.append(curve.restricted_mean.value)
-        for each, part in zip(side, curve.parts(spells), strict=True):
+        for each, part in zip(side, curve.parts(ends), strict=True):
             sums[each.group] += sign * part
     half = NormalDist().inv_cdf((1 + CONFIDENCE) / 2) * math.sqrt(math.fsum(x * x for x in sums.values()))
     more = means[1] - means[0]
@@ -79,18 +79,14 @@ def _length(spell: Spell) -> float:
     return spell.duration_s
 
 
-def _spell(each: Lasted, whole_s: float) -> Spell:
-    return Spell(each.duration_s if each.recovered or each.cut else whole_s, ended=each.recovered)
-
-
 def _log_rank(base: Sequence[Lasted], new: Sequence[Lasted], sides: Sequence[Sequence[Spell]]) -> float | None:
     pooled = sorted(spell.duration_s for side in sides for spell in side)
     ends = sorted(Counter(spell.duration_s for side in sides for spell in side if spell.ended).items())
     at = [when for when, _ in ends]
     hazard = [0.0, *accumulate(ended / (len(pooled) - bisect_left(pooled, when)) for when, ended in ends)]
     sums: dict[str, float] = defaultdict(float)
-    for sign, side, spells in zip((-1, 1), (base, new), sides, strict=True):
-        for each, spell in zip(side, spells, strict=True):
+    for sign, side, ends_of in zip((-1, 1), (base, new), sides, strict=True):
+        for each, spell in zip(side, ends_of, strict=True):
             sums[each.group] += sign * (spell.ended - hazard[bisect_right(at, spell.duration_s)])
     spread = math.sqrt(math.fsum(x * x for x in sums.values()))
     if spread < 1e-12:

@@ -10,6 +10,7 @@ from chaoslab.analysis.measures.intervals import Rate
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.standing import ENDED_WELL
 from chaoslab.analysis.verdict.table import Outcome
+from chaoslab.core.events import faults_of
 from chaoslab.reports.contents.outcomes import SEVERITY, word
 from chaoslab.reports.page import count, percent, share
 from chaoslab.reports.text import one_line
@@ -83,7 +84,7 @@ def matrix(report: RunReport) -> Matrix:
     for one in () if report.delivered.unknown else report.delivered.value.by_fault:
         scheduled[one.fault, one.target] += one.scheduled
     impacts = report.impacts.value.by_target
-    planned, everywhere = _planned(report.started.plan if report.started else {})
+    planned, everywhere = _planned(report.started.injections if report.started else ())
     places = {*planned, *scheduled, *impacts}
     met = {target for _, target in impacts}
     targets = tuple(sorted({target for _, target in places}, key=lambda target: (target not in met, target)))
@@ -109,13 +110,12 @@ def matrix(report: RunReport) -> Matrix:
     return Matrix(targets, {fault: rows[fault] for fault in most})
 
 
-def _planned(plan: Mapping[str, Any]) -> tuple[set[tuple[str, str]], set[str]]:
+def _planned(injections: Sequence[Mapping[str, Any]]) -> tuple[set[tuple[str, str]], set[str]]:
     """The planned places, and the faults that are planned for every target. A pattern of targets names no place."""
     places: set[tuple[str, str]] = set()
     everywhere: set[str] = set()
-    injections: Sequence[Any] = plan.get("injections", ())
     for injection in injections:
-        faults = [str(choice["fault"]) for choice in injection.get("choices", ())]
+        faults = faults_of(injection)
         named = [target for target in injection.get("targets", ()) if not set(target) & set("*?[")]
         places |= {(fault, target) for fault in faults for target in named}
         if not named:

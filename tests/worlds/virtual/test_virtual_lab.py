@@ -12,7 +12,7 @@ from chaoslab.analysis.verdict.judge import judge
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.clock import system
 from chaoslab.base.garbage import PYTHONS_OWN
-from chaoslab.core.events import CallFinished, PromptStarted
+from chaoslab.core.events import CallFinished, Effect, PromptStarted
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.execution.workers import InProcess
 from chaoslab.lab._virtual_lab import Lab, LabSpec
@@ -144,6 +144,15 @@ def test_a_lie_about_what_nobody_stated_is_found_beside_the_twin() -> None:
     assert one.outcome is Outcome.WRONG
     (calm,) = lab_runs.done(lab_runs.spec(CLEAN, lab_runs.prompts([23])))
     assert next(k for k in calm.kept if k.is_a(PromptStarted)).fields["twin"].endswith("/ 3 = 21.08.")
+
+
+def test_the_services_forget_a_twin() -> None:
+    """A twin has the key of the trial that it is compared with, so its requests look like repeated ones."""
+    lab = Lab(work(['Put "Team lunch" in my calendar for the day after tomorrow, from noon to 1:30 pm.']))
+    with lab.ready():
+        calm, done = lab.calm_trial(0), lab.trial(TrialSpec(0))
+    effects = [[each.fields for each in one.kept if each.is_a(Effect)] for one in (calm, done)]
+    assert effects[0] == effects[1] != []
 
 
 @pytest.mark.parametrize("before", [False, True])
