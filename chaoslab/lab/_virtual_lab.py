@@ -144,9 +144,11 @@ class Lab:
         desks = {name: ServiceModule.load(name, chosen) for name in SERVICES}
         own = {name: app_of(desk, OneRun(self._run, self._logs[name])) for name, desk in desks.items()}
         self._ledgers: list[Ledger] = [app.extensions["ledger"] for app in own.values()]
-        self._apps: dict[str, serving.Wsgi] = {**own, **{name: self._recording.app(name) for name in run.foreign}}
         offline = endpoint.create_app(token_s=chosen.model_token_ms / 1000)
-        self._apps.setdefault(MODEL, offline)
+        self._apps: dict[str, serving.Wsgi] = {
+            name: self._recording.app(name) if name in run.foreign else app
+            for name, app in {**own, MODEL: offline}.items()
+        }
         self.session = self._assembled({name: desk.service for name, desk in desks.items()})
         paced = {MODEL} if chosen.streams or chosen.model_token_ms else set()
         self._places = {name: (HOST, self._ports.service(name)) for name in self._apps}
