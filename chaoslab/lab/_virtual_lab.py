@@ -144,11 +144,8 @@ class Lab:
         desks = {name: ServiceModule.load(name, chosen) for name in SERVICES}
         own = {name: app_of(desk, OneRun(self._run, self._logs[name])) for name, desk in desks.items()}
         self._ledgers: list[Ledger] = [app.extensions["ledger"] for app in own.values()]
-        offline = endpoint.create_app(token_s=chosen.model_token_ms / 1000)
-        self._apps: dict[str, serving.Wsgi] = {
-            name: self._recording.app(name) if name in run.foreign else app
-            for name, app in {**own, MODEL: offline}.items()
-        }
+        served: dict[str, serving.Wsgi] = {**own, MODEL: endpoint.create_app(token_s=chosen.model_token_ms / 1000)}
+        self._apps = {name: self._recording.app(name) if name in run.foreign else app for name, app in served.items()}
         self.session = self._assembled({name: desk.service for name, desk in desks.items()})
         paced = {MODEL} if chosen.streams or chosen.model_token_ms else set()
         self._places = {name: (HOST, self._ports.service(name)) for name in self._apps}
