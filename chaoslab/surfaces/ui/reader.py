@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+# The list's lines need it: a thread of the lowest priority that imports holds up everything else for long.
+from chaoslab.analysis.measures import run_report  # noqa: F401
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.jsonable import line
 from chaoslab.campaigns.journal import FILE as JOURNAL
