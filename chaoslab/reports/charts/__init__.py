@@ -146,32 +146,16 @@ def _png(figure: Figure) -> bytes:
 
 
 def save_one(figure: Figure, path: Path) -> None:
-    """Writes a chart as the kind of file that the path ends in: .png or .svg.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """Writes a chart as the kind of file that the path ends in: .png or .svg. Raises OSError: it cannot be written."""
     if path.suffix == ".png":
         path.write_bytes(_png(figure))
     else:
         figure.savefig(path, metadata={"Date": None})
 
 
-def save(figures: dict[str, Figure], folder: Path) -> list[Path]:
-    """Writes each as a PNG.
-
-    Raises:
-        OSError: see `write`.
-    """
-    return write(rendered(figures), folder)
-
-
 def write(pictures: Mapping[str, bytes], folder: Path) -> list[Path]:
-    """Writes all pictures into the folder.
-
-    Raises:
-        OSError: not all could be written; the earlier ones are then unchanged.
-    """
+    """Writes all pictures into the folder. Raises OSError: not all could be written; the earlier ones are then
+    unchanged."""
     folder.mkdir(parents=True, exist_ok=True)
     # Two labs may draw into one folder at once: each writes its own temporary files, and the later pictures stay.
     paths = {folder / name: picture for name, picture in pictures.items()}
