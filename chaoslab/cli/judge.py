@@ -141,7 +141,7 @@ def _against(wanted: JudgingWanted, history: History, certain_above: float | Non
     """The agreement with the labels, in lines and as data. It is kept if the verdicts may count as certain."""
     from chaoslab.analysis.measures.agreement import agreement
     from chaoslab.record.spoken import OPINIONS, KeptReplies, Trust, keep
-    from chaoslab.reports import agreement as shown
+    from chaoslab.reports import labelling as shown
 
     replies = {key: each for key in wanted.there if (each := wanted.replies.get(key)) is not None}
     models = sorted({each.model for each in replies.values()})

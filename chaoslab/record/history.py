@@ -8,7 +8,7 @@ from math import inf
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from sys import intern
-from typing import TypeVar, cast
+from typing import Protocol, TypeVar, cast
 
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.garbage import no_garbage
@@ -270,3 +270,10 @@ def unread(name: str, numbers: Sequence[int]) -> str:
     named, more = numbers[:NAMED], len(numbers) - NAMED
     told = f"{', '.join(map(str, named))} and {more} more" if more else " and ".join(map(str, named))
     return f"{name}: lines {told} could not be read"
+
+
+class WithHistory(Protocol):
+    """A trial as `lab.run` gives it."""
+
+    @property
+    def history(self) -> History: ...

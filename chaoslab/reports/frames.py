@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from chaoslab.analysis.measures.errors import NOBODY, failures
 from chaoslab.analysis.measures.incidents import incidents
@@ -28,7 +28,7 @@ from chaoslab.core.events import (
     StoryLeftOut,
     Usage,
 )
-from chaoslab.record.history import History, Place
+from chaoslab.record.history import History, Place, WithHistory
 from chaoslab.record.lines import Record
 from chaoslab.reports._columns import COLUMNS
 from chaoslab.reports._inputs import settings_of
@@ -73,11 +73,7 @@ class Frames:
         return self.known or RunReport.of(self.history)
 
     def _table(self, name: str) -> pd.DataFrame:
-        """The table of this name, made anew; a setting's column in `runs` as text.
-
-        Raises:
-            KeyError: there is none.
-        """
+        """The table of this name, made anew; a setting's column in `runs` as text. Raises KeyError: there is none."""
         rows = of(self.measures) if (of := MEASURED.get(name)) else LOGGED[name](self, self.history)
         return _frame(name, ({"run": self.name, "revision": self.revision or None, **row} for row in rows))
 
@@ -124,19 +120,9 @@ class Frames:
     )
 
 
-class WithHistory(Protocol):
-    """A trial as `lab.run` gives it."""
-
-    @property
-    def history(self) -> History: ...
-
-
 def frame(trials: Iterable[WithHistory]) -> pd.DataFrame:
-    """The trials of `run_many` as one DataFrame: the columns of `load(…).trials`, a row a trial.
-
-    Raises:
-        Incomplete: pandas is not installed.
-    """
+    """The trials of `run_many` as one DataFrame: the columns of `load(…).trials`, a row a trial. Raises Incomplete:
+    pandas is not installed."""
     extras.check("lab.frame", "frames")
     rows: list[dict[str, Any]] = []
     usage = False

@@ -58,10 +58,10 @@ def read(name: str, *, logs: Path = LOGS, trials: Collection[str] = ()) -> Histo
     raise LookupError(f"the logs of '{name}' tell of no run: neither this lab nor the first one wrote them")
 
 
-def of_this_lab(name: str, *, logs: Path = LOGS) -> tuple[Path, History]:
+def of_this_lab(name: str) -> tuple[Path, History]:
     """The folder and the history of a run of this lab. Raises LookupError: as `read`, or the first lab wrote it."""
-    folder = find(name, logs=logs)
-    history = read(str(folder), logs=logs)
+    folder = find(name)
+    history = read(str(folder))
     if history.unknown:
         raise LookupError(f"'{name}' is a run of the first lab, which says too little to judge its answers")
     return folder, history

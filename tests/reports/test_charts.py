@@ -55,7 +55,7 @@ from chaoslab.reports.charts.streams import streams
 from chaoslab.reports.charts.success_rate import success_rate
 from chaoslab.reports.charts.tool_latency import tool_latency
 from chaoslab.reports.frames import Frames
-from chaoslab.reports.joined import Joined
+from chaoslab.reports.loaded import Joined
 from chaoslab.reports.places import none_yet
 from chaoslab.reports.svg import latency
 from tests import warm

@@ -16,8 +16,7 @@ from chaoslab.record import provenance
 from chaoslab.record.history import History
 from chaoslab.reports._columns import COLUMNS
 from chaoslab.reports.frames import Frames
-from chaoslab.reports.joined import Joined
-from chaoslab.reports.loaded import Loaded
+from chaoslab.reports.loaded import Joined, Loaded
 from tests.reports.fake_run import FakeRun, stated
 
 FIRST_LAB = Path(__file__).parent / "first_lab"

@@ -32,7 +32,7 @@ from chaoslab.reports.charts._style import blank
 from chaoslab.reports.contents import _of_calls
 from chaoslab.reports.frames import Frames
 from chaoslab.reports.gate import Gate, rule
-from chaoslab.reports.joined import Joined
+from chaoslab.reports.loaded import Joined
 from tests.reports.fake_run import FakeRun, summary
 
 

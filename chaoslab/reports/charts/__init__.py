@@ -68,8 +68,7 @@ def overlay(runs: Frames) -> dict[str, Figure]:
     most values (TOXIC_PROB if they differ in none); over two if they differ in just two; and over their level of chaos
     if that is not the same in all. Runs that differ in nothing else share a line."""
     _load()
-    from chaoslab.reports.charts._sweep import heat_map, mttr_against, success_against, time_against
-    from chaoslab.reports.charts.over_level import pass_rate
+    from chaoslab.reports.charts.sweep import heat_map, mttr_against, pass_rate, success_against, time_against
 
     each = rows(runs.runs)
     pictures: dict[str, Callable[[], Figure]] = {}
@@ -197,7 +196,7 @@ def main(names: Sequence[str] = (), *, out: Path | None = None, logs: Path = LOG
     """Draws the named runs, by default the latest; several are drawn over each other. Returns 0, or with one line
     on the error 2, or 3 if the disk is full."""
     from chaoslab.reports import _kept
-    from chaoslab.reports.joined import Joined
+    from chaoslab.reports.loaded import Joined
 
     names = names or [LATEST]
     notes: list[str] = []

@@ -1,5 +1,5 @@
-"""Charts of several runs against a setting in which they differ. Runs that differ in more than that have a line
-each."""
+"""Charts of several runs against a setting in which they differ, or over their level of chaos. Runs that differ in more
+than that have a line each."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -8,11 +8,12 @@ from typing import Any
 
 from chaoslab.analysis.measures.intervals import Estimate, bootstrap_mean
 from chaoslab.analysis.measures.mttr import Ending, Incident, Recovery, recovery
+from chaoslab.core.levels import chance_of
 from chaoslab.reports._types import Axes, DataFrame, Figure
 from chaoslab.reports.charts._palette import SLATE, series
 from chaoslab.reports.charts._style import canvas, legend, nothing, shares_up, short, with_bars
 from chaoslab.reports.charts.series import Axis, Series, level_in
-from chaoslab.reports.levels import Run, correct_of
+from chaoslab.reports.levels import PassRate, Run, axis, correct_of
 from chaoslab.reports.page import count
 
 NAMED = 5
@@ -248,4 +249,29 @@ def heat_map(runs: Sequence[Run], across: Axis, up: Axis) -> Figure:
     axes.set_yticks(range(len(up.levels)), [short(level) for level in up.levels])
     axes.set_xlabel(short(across.meaning, 100))
     axes.set_ylabel(up.name)
+    return figure
+
+
+def pass_rate(lines: Sequence[PassRate], *, passed: str = "trials that pass") -> Figure:
+    """A line per scenario or group of runs, with a point and its 95 % Wilson interval at each level. `passed`: the name
+    of what is counted."""
+    trials = sum(share.total for line in lines for _, share in line.points)
+    note = f"{trials:,} judged trials; bars: 95 % Wilson interval"
+    if not trials:
+        return nothing("Pass rate over the level of chaos", "no trial could be judged in these runs")
+    figure, axes = canvas("Pass rate over the level of chaos", note, height_in=4.6)
+    levels = axis(lines)
+    for number, line in enumerate(lines):
+        aside = 0.12 * (number - (len(lines) - 1) / 2) / len(lines)
+        points = [
+            (levels.index(level) + aside, share.value, share.interval.low, share.interval.high)
+            for level, share in line.points
+        ]
+        label = f"{line.label or 'all runs together'} ({sum(share.total for _, share in line.points):,})"
+        with_bars(axes, points, series(number), label, clip_on=False)
+    axes.set_xticks(range(len(levels)), [f"{level:g}\n{chance_of(level) * 100:g} %" for level in levels])
+    axes.set_xlim(-0.3, len(levels) - 0.7)
+    axes.set_xlabel("level of chaos (below it: calls that meet a fault)")
+    shares_up(axes, f"{passed}, of the judged")
+    legend(figure, axes)
     return figure
