@@ -14,20 +14,7 @@ from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.judge import verdicts
 from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.base import extras
-from chaoslab.core.events import (
-    CallDisturbed,
-    CallFinished,
-    CallStarted,
-    Effect,
-    Event,
-    FaultInjected,
-    FaultScheduled,
-    FaultWitnessed,
-    PromptFinished,
-    PromptStarted,
-    StoryLeftOut,
-    Usage,
-)
+from chaoslab.core import events
 from chaoslab.record.history import History, Place, WithHistory
 from chaoslab.record.lines import Record
 from chaoslab.reports._columns import COLUMNS
@@ -83,7 +70,7 @@ class Frames:
 
     def tells_usage(self, part: History) -> bool:
         """True if the log can tell the use of models."""
-        return part.has(Usage) if self.known is None else self.known.knows_usage
+        return part.has(events.Usage) if self.known is None else self.known.knows_usage
 
     @cached_property
     def runs(self) -> pd.DataFrame:
@@ -127,7 +114,7 @@ def frame(trials: Iterable[WithHistory]) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     usage = False
     for history in (trial.history for trial in trials):  # they need not be held
-        usage = usage or Usage in history.kinds
+        usage = usage or events.Usage in history.kinds
         rows += [{"run": history.run, **row} for row in _trials(history, verdicts(history), usage=True)]
     unknown = {} if usage else {"tokens": None, "cost_usd": None}  # as in one log of all trials
     return _frame("trials", [row | unknown for row in rows])
@@ -187,8 +174,8 @@ def _whole(value: Any) -> Any:
 def _trials(history: History, judged: Mapping[str, Verdict], *, usage: bool) -> Iterator[dict[str, Any]]:
     """The rows. `usage`: the log can tell the use of models."""
     counted = _Counted(history, usage=usage)
-    ends = {record.trial: event for record, event in history.of(PromptFinished)}
-    for record, started in history.of(PromptStarted):
+    ends = {record.trial: event for record, event in history.of(events.PromptFinished)}
+    for record, started in history.of(events.PromptStarted):
         trial, end = record.trial or "", ends.get(record.trial)
         verdict = judged[trial]
         yield {
@@ -201,7 +188,7 @@ def _trials(history: History, judged: Mapping[str, Verdict], *, usage: bool) -> 
             "said": str(verdict.said),
             "basis": str(verdict.basis),
             "why": verdict.why,
-            "harms": len(verdict.harm) if history.has(Effect) else None,
+            "harms": len(verdict.harm) if history.has(events.Effect) else None,
             "answer": end.answer or None if end is not None and end.status == "ok" else None,
             "began_s": record.t,
             "duration_s": None if end is None else end.duration_s,
@@ -215,20 +202,24 @@ class _Counted:
 
     def __init__(self, history: History, *, usage: bool) -> None:
         self._sums: dict[str | None, dict[str, Any]] = {}
-        fields: Mapping[type[Event], str] = {CallStarted: "calls", FaultWitnessed: "faults", Effect: "effects"}
+        fields: Mapping[type[events.Event], str] = {
+            events.CallStarted: "calls",
+            events.FaultWitnessed: "faults",
+            events.Effect: "effects",
+        }
         self._calm: dict[str, Any] = {name: 0 for kind, name in fields.items() if history.has(kind)}
         if usage:
             self._calm |= {"tokens": 0, "cost_usd": 0.0}
         for record in history.records:
             event = record.event
-            if isinstance(event, StoryLeftOut):
+            if isinstance(event, events.StoryLeftOut):
                 sums = self._sums.setdefault(record.trial, {})
                 sums["calls"] = sum(event.calls.values())
                 sums["faults"] = sum(sum(by.values()) for by in event.met.values())
             elif (name := fields.get(type(event))) is not None:
                 sums = self._sums.setdefault(record.trial, {})
                 sums[name] = sums.get(name, 0) + 1
-            elif isinstance(event, Usage):
+            elif isinstance(event, events.Usage):
                 sums = self._sums.setdefault(record.trial, {})
                 sums["tokens"] = sums.get("tokens", 0) + event.prompt_tokens + event.completion_tokens
                 before = sums.get("cost_usd", 0.0)
@@ -251,13 +242,13 @@ def _key(record: Record, event: Any) -> tuple[Any, ...]:
 
 def _calls(history: History) -> Iterator[dict[str, Any]]:
     """The rows. Of a log that was cut there are ends without a beginning."""
-    begun = {at: (record, event) for record, event, at in history.placed(CallStarted)}
-    ends = {at: (record, event) for record, event, at in history.placed(CallFinished)}
-    gone, disturbed = history.given_up, {at for _, _, at in history.placed(CallDisturbed)}
+    begun = {at: (record, event) for record, event, at in history.placed(events.CallStarted)}
+    ends = {at: (record, event) for record, event, at in history.placed(events.CallFinished)}
+    gone, disturbed = history.given_up, {at for _, _, at in history.placed(events.CallDisturbed)}
     causes = {at: (kind, cause) for at, kind, cause in failures(history)}
     met: dict[Place, list[str]] = {}
-    knows_faults, foreign = history.has(FaultWitnessed), bool(history.unknown)
-    for _, fault, at in history.placed(FaultWitnessed):
+    knows_faults, foreign = history.has(events.FaultWitnessed), bool(history.unknown)
+    for _, fault, at in history.placed(events.FaultWitnessed):
         met.setdefault(at, []).append(fault.fault)
     for at in {**begun, **ends}:
         began, (ended, end) = begun.get(at), ends.get(at, (None, None))
@@ -286,12 +277,14 @@ def _calls(history: History) -> Iterator[dict[str, Any]]:
 
 
 def _faults(history: History) -> Iterator[dict[str, Any]]:
-    injected = {(_key(record, event), event.injection, event.fault) for record, event in history.of(FaultInjected)}
+    injected = {
+        (_key(record, event), event.injection, event.fault) for record, event in history.of(events.FaultInjected)
+    }
     evidence = {
         (_key(record, event), event.injection, event.fault): event.evidence
-        for record, event in history.of(FaultWitnessed)
+        for record, event in history.of(events.FaultWitnessed)
     }
-    for record, event in history.of(FaultScheduled):
+    for record, event in history.of(events.FaultScheduled):
         key = (_key(record, event), event.injection, event.fault)
         yield {
             **_place(record, event),
@@ -306,7 +299,7 @@ def _faults(history: History) -> Iterator[dict[str, Any]]:
 
 
 def _effects(history: History) -> Iterator[dict[str, Any]]:
-    for record, event in history.of(Effect):
+    for record, event in history.of(events.Effect):
         yield {
             "trial": record.trial, "t_s": record.t, "target": event.target, "tool": event.tool, "effect": event.effect,
             "request_id": event.request_id or None,
@@ -315,7 +308,7 @@ def _effects(history: History) -> Iterator[dict[str, Any]]:
 
 
 def _usage(history: History) -> Iterator[dict[str, Any]]:
-    for record, event in history.of(Usage):
+    for record, event in history.of(events.Usage):
         yield {
             "trial": record.trial, "t_s": record.t, "model": event.model or None, "request": event.request,
             "prompt_tokens": event.prompt_tokens, "completion_tokens": event.completion_tokens,

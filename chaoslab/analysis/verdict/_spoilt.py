@@ -9,18 +9,7 @@ from typing import Any
 from chaoslab.analysis.verdict import traits
 from chaoslab.analysis.verdict.ledger import Finding, FindingKind
 from chaoslab.analysis.verdict.seen import TrialEvents, line
-from chaoslab.core.events import (
-    OPEN,
-    AttemptRef,
-    CallDisturbed,
-    CallFinished,
-    FaultArmed,
-    FaultHealed,
-    FaultHeldBack,
-    FaultInjected,
-    FaultUnreached,
-    FaultWitnessed,
-)
+from chaoslab.core import events
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 
@@ -32,37 +21,37 @@ _whose = attrgetter("injection", "turn", "target", "request", "attempt", "reques
 
 def disturbed(seen: TrialEvents) -> Finding | None:
     """A call that was hit by something that nobody injected."""
-    for record, event in seen.of(CallDisturbed):
+    for record, event in seen.of(events.CallDisturbed):
         text = f"{event.target} {event.request}.{event.attempt} was hit by what nobody injected: {event.why}"
         return Finding(FindingKind.DISTURBED, text, (line(record),))
     return None
 
 
-def failed_in_outages(history: History, trial: str) -> set[AttemptRef]:
+def failed_in_outages(history: History, trial: str) -> set[events.AttemptRef]:
     """The attempts that failed since the process of their service was stopped: no fault of a lane can show on them."""
-    return _in_outages(history.of(FaultWitnessed, trial=trial), history.of(CallFinished, trial=trial))
+    return _in_outages(history.of(events.FaultWitnessed, trial=trial), history.of(events.CallFinished, trial=trial))
 
 
 def _in_outages(
-    met: Iterable[tuple[Record, FaultWitnessed]], calls: Iterable[tuple[Record, CallFinished]]
-) -> set[AttemptRef]:
+    met: Iterable[tuple[Record, events.FaultWitnessed]], calls: Iterable[tuple[Record, events.CallFinished]]
+) -> set[events.AttemptRef]:
     struck = {event.at for _, event in met if traits.of_process(event.fault)}
     return {event.at for _, event in calls if not event.ok and event.at in struck} if struck else struck
 
 
 def armed_in_vain(seen: TrialEvents) -> Finding | None:
     """A fault that was armed, and that no caller met."""
-    if not seen.of(FaultArmed):
+    if not seen.of(events.FaultArmed):
         return None
 
-    def where(event: FaultArmed | FaultWitnessed | FaultHealed) -> tuple[str, str, str, int, int]:
+    def where(event: events.FaultArmed | events.FaultWitnessed | events.FaultHealed) -> tuple[str, str, str, int, int]:
         return event.fault, event.injection, event.target, event.request, event.attempt
 
-    met = {where(event) for _, event in seen.of(FaultWitnessed)}
-    met |= {where(event) for _, event in seen.of(FaultHealed) if event.masked_by or event.idle}
+    met = {where(event) for _, event in seen.of(events.FaultWitnessed)}
+    met |= {where(event) for _, event in seen.of(events.FaultHealed) if event.masked_by or event.idle}
     ended = None
-    for record, event in seen.of(FaultArmed):
-        if where(event) in met or event.at in _in_outages(seen.of(FaultWitnessed), seen.of(CallFinished)):
+    for record, event in seen.of(events.FaultArmed):
+        if where(event) in met or event.at in _in_outages(seen.of(events.FaultWitnessed), seen.of(events.CallFinished)):
             continue
         ended = ended or {_at(end): end for _, end in seen.calls()}
         if _goes_on(event, ended):
@@ -76,14 +65,14 @@ def unseen(seen: TrialEvents) -> Finding | None:
     """A fault that was injected into a call, and that its caller did not meet: it was gone before, or saw nothing of
     it. A call that met another fault shows no more than that one, if it ended, or if that one held it to its end. A
     call that goes on has not missed its fault."""
-    if not seen.of(FaultInjected):
+    if not seen.of(events.FaultInjected):
         return None
-    owners = [_whose(event) for _, event in seen.of(FaultWitnessed)]
-    if owners == [_whose(event) for _, event in seen.of(FaultInjected)]:
+    owners = [_whose(event) for _, event in seen.of(events.FaultWitnessed)]
+    if owners == [_whose(event) for _, event in seen.of(events.FaultInjected)]:
         return None  # most trials: each was witnessed, one after the other
     own = set(owners)
-    explained = own | {_whose(event) for _, event in seen.of(FaultHealed) if event.masked_by}
-    missed = [pair for pair in seen.of(FaultInjected) if _whose(pair[1]) not in explained]
+    explained = own | {_whose(event) for _, event in seen.of(events.FaultHealed) if event.masked_by}
+    missed = [pair for pair in seen.of(events.FaultInjected) if _whose(pair[1]) not in explained]
     if not missed:
         return None
     ended = {_at(event): event for _, event in seen.calls()}
@@ -100,12 +89,14 @@ def unseen(seen: TrialEvents) -> Finding | None:
     return None
 
 
-def _goes_on(fault: FaultInjected | FaultArmed, ended: Mapping[tuple[Any, ...], CallFinished]) -> bool:
+def _goes_on(
+    fault: events.FaultInjected | events.FaultArmed, ended: Mapping[tuple[Any, ...], events.CallFinished]
+) -> bool:
     """True if the call was open at the trial's end, or if its caller gave up a call that the fault held back and asked
     again: then the fault has acted, whatever the first call would have shown."""
     at = _at(fault)
     end = ended.get(at)
-    if end is not None and end.error == OPEN:
+    if end is not None and end.error == events.OPEN:
         return True
     if end is not None and end.cancelled and traits.delays(fault.fault):
         return any(each[:3] == at[:3] and each[3] > at[3] for each in ended)
@@ -114,8 +105,8 @@ def _goes_on(fault: FaultInjected | FaultArmed, ended: Mapping[tuple[Any, ...], 
 
 def unreached(seen: TrialEvents) -> Finding | None:
     """A fault for a numbered request that never came up, or was held back."""
-    held = {(event.injection, event.target, event.request): event.limit for _, event in seen.of(FaultHeldBack)}
-    for record, event in seen.of(FaultUnreached):
+    held = {(event.injection, event.target, event.request): event.limit for _, event in seen.of(events.FaultHeldBack)}
+    for record, event in seen.of(events.FaultUnreached):
         never = event.request > event.made
         why = f"and there were {event.made}" if never else "which another fault took first"
         if limit := held.get((event.injection, event.target, event.request)):
