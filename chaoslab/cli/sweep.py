@@ -1,7 +1,5 @@
 """`chaoslab sweep`: the lab at each value of one or two settings, with charts and a table over them."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

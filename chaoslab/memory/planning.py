@@ -1,7 +1,5 @@
 """`lab.plan` and `chaoslab plan`: the next experiments of a scenario or of a subject of the memory, and doing them."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence

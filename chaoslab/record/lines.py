@@ -1,7 +1,5 @@
 """Reads a line of a log: checks it and makes its event."""
 
-from __future__ import annotations
-
 import json
 from collections import deque
 from collections.abc import Callable, Collection, Iterator

@@ -5,8 +5,6 @@ It names the code that made it and has a digest of the pack. With other code, or
 the pack is read. The sums themselves are bytes here (`analysis/measures/sums.py`).
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

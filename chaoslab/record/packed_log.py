@@ -1,7 +1,5 @@
 """Writes the lines of trials into packs (`packs.py`)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from datetime import datetime

@@ -5,8 +5,6 @@ the index too. A reader puts the lines of the pack in its place (`lines.lines_of
 packs.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -1,7 +1,5 @@
 """A report from Python: the figures of trials as values, and the report's files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property

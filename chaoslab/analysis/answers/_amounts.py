@@ -1,7 +1,5 @@
 """Amounts with a unit: 20 °C is 68 °F, and 12 miles are no 12 km."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Times of the day in 24 hours: "4:45 PM", "a quarter to five in the afternoon" and "16:45" are one time."""
 
-from __future__ import annotations
-
 import re
 
 from chaoslab.analysis.answers._notation import SMALL

@@ -1,7 +1,5 @@
 """The facts that an answer shows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from chaoslab.analysis.answers import _amounts, _notation

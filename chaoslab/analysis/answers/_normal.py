@@ -3,8 +3,6 @@
 Nothing is dropped that may mean something: only punctuation and markdown go, and every other sign becomes a word.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Numbers and dates in other notations: groups of digits, words, and multipliers."""
 
-from __future__ import annotations
-
 import re
 from datetime import date
 from decimal import Decimal

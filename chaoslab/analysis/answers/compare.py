@@ -4,8 +4,6 @@ The first two are certain: they rest on equal texts in one notation, and on text
 The third is a guess from words, and everything else is the last: no word outweighs another.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The words and values of a text in one spelling, so that two texts can be compared token by token."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from datetime import date

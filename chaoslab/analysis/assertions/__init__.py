@@ -293,7 +293,8 @@ def plain(given: Assertion) -> Any:
 
 def _takes_a_mapping(found: type[Assertion]) -> bool:
     (only,) = fields(found)
-    return str(only.type).startswith(("Mapping", "Any"))
+    hint = get_type_hints(found)[only.name]
+    return hint is Any or get_origin(hint) is Mapping
 
 
 class Expect:

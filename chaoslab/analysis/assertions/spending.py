@@ -1,7 +1,5 @@
 """Assertions on tokens and dollars."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """The measures of a run, as they take its events: in the order of time, in batches of whole trials."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from sys import intern

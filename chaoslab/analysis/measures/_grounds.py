@@ -1,7 +1,5 @@
 """The evidence that the verdicts of a run rest on."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 """The number and share of trials per outcome. The share is of all trials; for `correct` it is of those that could be
 judged."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass

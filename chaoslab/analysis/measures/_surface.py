@@ -7,8 +7,6 @@ they are highest: a plan may have other faults for a model than for services, an
 other than a chance there is no such rate, and so no point.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase

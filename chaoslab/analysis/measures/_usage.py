@@ -1,7 +1,5 @@
 """The cost of the model's answers, and the limits that were exceeded, with the effect of each."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 

@@ -5,8 +5,6 @@ C(c, k)/C(n, k) of τ-bench (Yao et al. 2024, arXiv 2406.12045), each as the mea
 (2p − 1)², which is 1 where all trials of a prompt end alike and 0 where half of them pass.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import comb

@@ -1,8 +1,6 @@
 """The injections of a plan that could have hit and hit nothing, such as one whose `tool=` fits no call, and those that
 found nothing to change in the calls that they hit."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress

@@ -41,8 +41,6 @@ known only by the number of attempts opens none, since its time is unknown. At t
 prompt's first failed attempt and closes at the end of the first success. The fault's name marks it as inferred.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

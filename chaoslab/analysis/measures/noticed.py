@@ -1,7 +1,5 @@
 """The facts of each trial that advice on its agent rests on: its calls after a fault, its effects and its answer."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ that reads the stories, to the last bit. Their moments are in seconds since thei
 counted from its first, so sums do not depend on what ran before; `add` moves them to their place in the run.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace

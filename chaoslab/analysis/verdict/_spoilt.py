@@ -1,7 +1,5 @@
 """Reasons why a trial allows no conclusion: a fault that nobody met, or the lab itself in the way."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from operator import attrgetter
 from typing import Any

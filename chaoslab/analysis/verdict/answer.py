@@ -1,7 +1,5 @@
 """The answer of a trial beside the right one: what is certain first, then a person, then a model, and words last."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

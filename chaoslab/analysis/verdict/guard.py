@@ -1,7 +1,5 @@
 """A guard around each measure: a measure that raises is unknown, with the reason, and the others go on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeVar
 

@@ -3,8 +3,6 @@
 Effects are judged by the services' ledgers, never by the agent's words.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 

@@ -1,7 +1,5 @@
 """The events of a trial that a verdict depends on."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from sys import intern
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """The same trial without faults, which a trial is held against."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Faults whose replies only a script was given, which says the same whatever it is sent."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence, Set
 from itertools import takewhile
 

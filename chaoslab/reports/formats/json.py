@@ -1,7 +1,5 @@
 """A run's report as JSON. `SCHEMA` describes it; a change that is no addition gets a new number."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The timelines of a run's trials as compact data, which the page draws when a trial is asked for."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator, Sequence, Set
