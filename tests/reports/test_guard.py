@@ -13,8 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from chaoslab.analysis.measures import faults, run_report
-from chaoslab.analysis.measures._calls import CallCount, Ends
-from chaoslab.analysis.measures._usage import Bill, LimitsPassed
+from chaoslab.analysis.measures._calls import Bill, CallCount, Ends, LimitsPassed
 from chaoslab.analysis.measures.mttr import IncidentTimes
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict import judge as judging

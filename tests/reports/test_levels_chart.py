@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from chaoslab.analysis.measures._success import success
+from chaoslab.analysis.measures._grounds import success
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.analysis.measures.section import Section
+from chaoslab.analysis.verdict.guard import Section
 from chaoslab.core.events import RunStarted
 from chaoslab.core.levels import FAMILIES, LEVELS, level
 from chaoslab.record.history import History

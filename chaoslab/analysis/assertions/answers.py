@@ -5,10 +5,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from chaoslab.analysis.answers._facts import shows
 from chaoslab.analysis.answers.admit import admits
 from chaoslab.analysis.answers.compare import Likeness, compare
-from chaoslab.analysis.answers.values import READ_MAX
+from chaoslab.analysis.answers.values import READ_MAX, shows
 from chaoslab.analysis.assertions import Assertion, FinishedTrial, Miss
 from chaoslab.analysis.opinion import opinion
 from chaoslab.base.identity import canonical

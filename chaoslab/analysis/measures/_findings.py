@@ -5,19 +5,17 @@ from dataclasses import dataclass, field, replace
 from sys import intern
 from typing import Any, Generic, Protocol, TypeVar
 
-from chaoslab.analysis.measures._calls import CallCount, Ends
+from chaoslab.analysis.measures._calls import Bill, CallCount, Ends, LimitsPassed
 from chaoslab.analysis.measures._coverage import Reached
 from chaoslab.analysis.measures._spells import Spells
-from chaoslab.analysis.measures._usage import Bill, LimitsPassed
 from chaoslab.analysis.measures.amplification import RequestCounts
 from chaoslab.analysis.measures.errors import Failed
 from chaoslab.analysis.measures.faults import Disturbances, FaultStages, NotWitnessed, Uninjected
 from chaoslab.analysis.measures.latency import Attempts
 from chaoslab.analysis.measures.mttr import IncidentTimes
 from chaoslab.analysis.measures.recovery_quality import Recovered
-from chaoslab.analysis.measures.section import Section
 from chaoslab.analysis.measures.trials import TrialTable
-from chaoslab.analysis.verdict.guard import guarded
+from chaoslab.analysis.verdict.guard import Section, guarded
 from chaoslab.analysis.verdict.judge import verdicts
 from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.core import events

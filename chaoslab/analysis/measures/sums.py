@@ -15,9 +15,8 @@ from typing import Any, Generic, TypeVar, get_args
 
 import msgspec
 
-from chaoslab.analysis.measures._calls import CallCount
+from chaoslab.analysis.measures._calls import Bill, CallCount
 from chaoslab.analysis.measures._findings import Findings, Taking
-from chaoslab.analysis.measures._usage import Bill
 from chaoslab.analysis.measures.amplification import RequestCounts
 from chaoslab.analysis.measures.errors import Failed
 from chaoslab.analysis.measures.faults import FaultStages, NotWitnessed, Uninjected

@@ -6,13 +6,13 @@ Effects are judged by the services' ledgers, never by the agent's words.
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from chaoslab.analysis.verdict import _end_state, _spoilt, ledger
+from chaoslab.analysis.verdict import _end_state, ledger, spoilt
 from chaoslab.analysis.verdict.answer import AnsweredTrial, AnswerSense, sense_of
 from chaoslab.analysis.verdict.guard import guarded
 from chaoslab.analysis.verdict.ledger import Finding, FindingKind
 from chaoslab.analysis.verdict.seen import JUDGED, TrialEvents, line
+from chaoslab.analysis.verdict.spoilt import unread
 from chaoslab.analysis.verdict.table import TABLE, Basis, Outcome, Said, Verdict, WorldState
-from chaoslab.analysis.verdict.unread import unread
 from chaoslab.core import events
 from chaoslab.record.history import History, place_in_time
 from chaoslab.record.lines import Record
@@ -85,12 +85,12 @@ def _judge(seen: TrialEvents, history: History) -> Verdict:
         # An unfinished trial failed at nothing, and a fault that it did not reach is no error of the lab.
         why = "it is still running" if history.running else "the run ended before it did"
         return _ended(Outcome.UNFINISHED, world, harm, lost, Finding(FindingKind.NO_ANSWER, why))
-    if vain := _spoilt.disturbed(seen):
+    if vain := spoilt.disturbed(seen):
         return _ended(Outcome.INVALID, world, harm, lost, vain)
     ended = finished[1]
     # A trial that hangs on an armed lane has met its fault, though no end of the call could witness it.
     hung = ended.error_type == HUNG
-    if vain := None if hung else _spoilt.armed_in_vain(seen) or _spoilt.unreached(seen):
+    if vain := None if hung else spoilt.armed_in_vain(seen) or spoilt.unreached(seen):
         return _ended(Outcome.INVALID, world, harm, lost, vain)
     if ended.status == events.UNTOLD and not harm:
         return Verdict(Outcome.UNKNOWN, "the log does not tell how it ended", world=world)
@@ -102,7 +102,7 @@ def _judge(seen: TrialEvents, history: History) -> Verdict:
         elif ended.status != "ok":
             why = f"no answer: {_ended_by(seen, ended.error_type)}"
         return _ended(outcome, world, harm, lost, Finding(FindingKind.NO_ANSWER, why, (line(finished[0]),)))
-    if unseen := _spoilt.unseen(seen):
+    if unseen := spoilt.unseen(seen):
         return _ended(Outcome.INVALID, world, harm, lost, unseen)
     labelled = finished[0].trial in history.spoken.labels
     if not started.stated and not harm and not labelled:
