@@ -133,11 +133,8 @@ class Memory:
             yield db
 
     def add(self, folders: Iterable[Path], *, again: bool = False) -> AddedRuns:
-        """Adds the runs in these folders. `again`: also those that were forgotten or archived.
-
-        Raises:
-            sqlite3.Error: the memory cannot be written. BrokenPlugin: an outcome or a kind of experiment raised.
-        """
+        """Adds the runs in these folders. `again`: also those that were forgotten or archived. Raises sqlite3.Error:
+        the memory cannot be written. BrokenPlugin: an outcome or a kind of experiment raised."""
         found = AddedRuns()
         with self._open() as db:
             states = dict(db.execute("SELECT key, state FROM runs"))

@@ -65,11 +65,7 @@ def has_sums(folder: Path) -> bool:
 
 
 def write(pack: Path, data: bytes, blocks: Sequence[Block]) -> None:
-    """Writes the sums of a pack. `data`: its bytes.
-
-    Raises:
-        OSError: they cannot be written.
-    """
+    """Writes the sums of a pack. `data`: its bytes. Raises OSError: they cannot be written."""
     import zstandard
 
     head = msgspec.json.encode(_Head(_code(), _digest(data)))
@@ -85,11 +81,7 @@ class SummedPacks(Packs):
     there: list[Path] = field(default_factory=list)
 
     def take(self, folder: Path, pack: Pack) -> BinaryIO | None:
-        """Notes the sums of a pack.
-
-        Raises:
-            NoSums: none stand for it.
-        """
+        """Notes the sums of a pack. Raises NoSums: none stand for it."""
         path = folder / pack.pack
         try:
             data, head = files.read(path), files.read(path_of(path)).partition(b"\n")[0]
@@ -102,11 +94,7 @@ class SummedPacks(Packs):
         return None
 
     def blocks(self) -> Iterator[Block]:
-        """The sums of all packs, in their order.
-
-        Raises:
-            NoSums: some cannot be read.
-        """
+        """The sums of all packs, in their order. Raises NoSums: some cannot be read."""
         import zstandard
 
         for path in self.there:

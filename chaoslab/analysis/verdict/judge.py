@@ -28,11 +28,7 @@ RAISED = 200
 
 
 def judge(history: History, trial: str) -> Verdict:
-    """The verdict on one trial; unknown if it cannot be judged.
-
-    Raises:
-        LookupError: the history has no such trial.
-    """
+    """The verdict on one trial; unknown if it cannot be judged. Raises LookupError: the history has no such trial."""
     seen = TrialEvents(trial)
     kinds = history.kinds
     for kind in JUDGED:
