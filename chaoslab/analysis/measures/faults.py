@@ -12,6 +12,7 @@ from typing import Any
 
 from chaoslab.analysis.measures.intervals import plausible
 from chaoslab.analysis.verdict import traits
+from chaoslab.base.jsonable import listed
 from chaoslab.core import events
 from chaoslab.record.history import History, Place, place_in_time
 from chaoslab.record.lines import Record
@@ -72,8 +73,7 @@ class UnexplainedFailure:
             return ""
         every = "its trial" if self.count == 1 else "their trials"
         whose = every if self.late == self.count else f"the trials of {self.late} of them"
-        more = f" and {len(self.met) - NAMED} more" if len(self.met) > NAMED else ""
-        return f"{whose} had met {', '.join(self.met[:NAMED])}{more} before"
+        return f"{whose} had met {listed(self.met, NAMED)} before"
 
 
 @dataclass

@@ -2,11 +2,11 @@
 found nothing to change in the calls that they hit."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from chaoslab.analysis.verdict.traits import needs
-from chaoslab.base.jsonable import line
+from chaoslab.base.jsonable import line, listed
 from chaoslab.core import events
 from chaoslab.core.plan import Injection, Plan
 from chaoslab.record.history import History
@@ -115,15 +115,9 @@ def _told(injection: Injection, tools: Mapping[str, None], hits: int) -> str:
         return f"'{injection.name}' hit nothing: nothing called {where}"
     named = [line(tool, NAME) for tool in tools]
     alone = named == [where] and "tool" not in injection.triggers  # a function is the only tool of its target
-    were = f"no call to {where} was such" if alone else f"the calls to {where} were {_listed(named)}"
+    were = f"no call to {where} was such" if alone else f"the calls to {where} were {listed(named, SHOWN)}"
     asks = conditions(injection)
     if not asks:
         return f"'{injection.name}' hit nothing{f' in the calls to {where}' if alone else f': {were}'}"
     counts = f"; calls= counts all requests to {where}" if injection.calls and injection.triggers else ""
     return f"'{injection.name}' hit nothing: it asks for {asks}, and {were}{counts}"
-
-
-def _listed(names: Iterable[str]) -> str:
-    shown = list(names)
-    more = f" and {len(shown) - SHOWN} more" if len(shown) > SHOWN else ""
-    return ", ".join(shown[:SHOWN]) + more
