@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import Steering, as_json, filled, path, print_json, refuse, seed, whole
-from chaoslab.cli._clusters import add_cluster, clustered
-from chaoslab.cli._ended import check_place, matching, with_code
-from chaoslab.cli._runs_written import add_logs, start_logs
+from chaoslab.cli._ended import check_place, given_in, matching, with_code
+from chaoslab.cli._runs_written import add_cluster, add_logs, clustered, start_logs
 
 if TYPE_CHECKING:
     from chaoslab.execution.explore import SearchProgress
@@ -130,15 +129,9 @@ def _explored(wanted: Sequence[Scenario], options: argparse.Namespace) -> int:
 
 def _again(options: argparse.Namespace, name: str) -> list[str]:
     """The words that choose the scenario again."""
-    own = [] if options.seed is None else ["--seed", str(options.seed)]
-    several = (("--set", options.set), ("--tries", options.tries), ("--by", options.by))
-    return [
-        options.what,
-        "-k",
-        name,
-        *own,
-        *(word for key, given in several for each in given or () for word in (key, each)),
-    ]
+    several = (("--tries", options.tries), ("--by", options.by))
+    more = [word for key, given in several for each in given or () for word in (key, each)]
+    return [options.what, "-k", name, *given_in(options), *more]
 
 
 class Teller:

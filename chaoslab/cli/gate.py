@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import as_json, path, print_json, refuse, seed, whole
-from chaoslab.cli._ended import check_place, matching, with_code
+from chaoslab.cli._ended import check_place, given_in, matching, with_code
 from chaoslab.cli.compare import alpha
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
 
     budget = TRIALS * len(wanted) if options.budget is None else options.budget
     of_time = isinstance(budget, float)
-    scenarios = under(suites, options.alpha, jobs=options.jobs, given=_given(options))
+    scenarios = under(suites, options.alpha, jobs=options.jobs, given=given_in(options))
     made = ScenarioGate(options.harm_budget, scenarios, [*baseline.notes, *_short(suites, baseline.in_words)])
     trials = TRIALS_MAX * len(wanted) if of_time else int(budget)
     try:
@@ -105,12 +105,6 @@ def _wanted(options: argparse.Namespace) -> list[Scenario]:
 def _seed(scenario: Scenario, options: argparse.Namespace) -> int:
     seed: int = scenario.spec.seed if options.seed is None else options.seed
     return seed
-
-
-def _given(options: argparse.Namespace) -> list[str]:
-    """The options on which a trial depends."""
-    words = ["--seed", str(options.seed)] if options.seed is not None else []
-    return words + [word for each in options.set for word in ("--set", each)]
 
 
 def _short(suites: list[tuple[Scenario, Suite]], told: str) -> list[str]:

@@ -10,9 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from chaoslab.base.commandline import as_json, filled, path, print_json, refuse, seed, whole
 from chaoslab.cli import otlp
-from chaoslab.cli._clusters import add_cluster, clustered
-from chaoslab.cli._ended import check_place, code_of, matching
-from chaoslab.cli._runs_written import add_form, add_logs, form_of, say_report, start_logs
+from chaoslab.cli._ended import check_place, code_of, given_in, matching
+from chaoslab.cli._runs_written import (
+    add_cluster,
+    add_form,
+    add_logs,
+    clustered,
+    form_of,
+    say_estimates,
+    say_report,
+    start_logs,
+)
 
 if TYPE_CHECKING:
     from chaoslab.scenarios.running import Result
@@ -59,12 +67,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    try:
-        sent = otlp.live(options, options.logs)
-    except ValueError as error:
-        return refuse(error)
-    with sent:
-        return code_of(lambda: _run(options))
+    return otlp.sending(options, options.logs, lambda: code_of(lambda: _run(options)))
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -106,7 +109,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.junit:
         from chaoslab.scenarios.junit import write
 
-        write(results, options.junit, _given(options))
+        write(results, options.junit, given_in(options))
     if options.json:
         print_json(scenarios=[_plain(result, options) for result in results])
     elif len(results) > 1:
@@ -124,7 +127,7 @@ def _try(result: Result, options: argparse.Namespace) -> None:
 
     scenario = result.scenario
     given = {"trials": options.trials, "seed": options.seed, "jobs": options.jobs, "only": options.trial}
-    command = partial(again, scenario, given=_given(options))
+    command = partial(again, scenario, given=given_in(options))
     trials = options.trials or scenario.spec.trials
     if options.trial and options.trial > trials:
         print(f"note: {scenario.name} has {trials} trials; {options.trial} is none of them", file=sys.stderr)
@@ -150,19 +153,13 @@ def _try(result: Result, options: argparse.Namespace) -> None:
 def _told(result: Result, options: argparse.Namespace) -> str:
     from chaoslab.scenarios.tell import result_text
 
-    return result_text(result, trial=options.trial, given=_given(options))
+    return result_text(result, trial=options.trial, given=given_in(options))
 
 
 def _plain(result: Result, options: argparse.Namespace) -> dict[str, Any]:
     from chaoslab.scenarios.tell import plain
 
-    return plain(result, _given(options))
-
-
-def _given(options: argparse.Namespace) -> list[str]:
-    """The options that a trial depends on."""
-    seed = ["--seed", str(options.seed)] if options.seed is not None else []
-    return [*seed, *(word for each in options.set for word in ("--set", each))]
+    return plain(result, given_in(options))
 
 
 def _sum(results: list[Result]) -> str:
@@ -183,8 +180,7 @@ def _dry(scenarios: list[Scenario], options: argparse.Namespace) -> int:
 
 
 def _estimate(scenarios: list[Scenario], options: argparse.Namespace) -> int:
-    from chaoslab.cli._estimates import say
     from chaoslab.scenarios.estimate import estimated
 
     given = {"trials": options.trials, "seed": options.seed, "jobs": options.jobs, "only": options.trial}
-    return say((estimated(scenario, logs=options.logs, **given) for scenario in scenarios), options)
+    return say_estimates((estimated(scenario, logs=options.logs, **given) for scenario in scenarios), options)
