@@ -33,37 +33,34 @@ FAILED, INVALID = 1, 4
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "files",
         type=filled,
         nargs="*",
         metavar="SCENARIO",
         help="scenario files, folders of them, or FILE.py or module:name in Python",
     )
-    parser.add_argument(
-        "-n", "--trials", type=whole(1, 1_000_000), help="trials of each scenario, in place of its own number"
-    )
-    parser.add_argument("--seed", type=seed, help="seed of the faults' dice, in place of its own")
-    parser.add_argument("--jobs", type=whole(1, 1024), default=1, help="processes, 1 by default")
+    add("-n", "--trials", type=whole(1, 1_000_000), help="trials of each scenario, in place of its own number")
+    add("--seed", type=seed, help="seed of the faults' dice, in place of its own")
+    add("--jobs", type=whole(1, 1024), default=1, help="processes, 1 by default")
     add_cluster(parser)
-    parser.add_argument("--trial", type=whole(1, 1_000_000), help="this trial alone, from 1, with its story")
-    parser.add_argument("--fail-fast", action="store_true", help="stop at the first trial that fails")
+    add("--trial", type=whole(1, 1_000_000), help="this trial alone, from 1, with its story")
+    add("--fail-fast", action="store_true", help="stop at the first trial that fails")
     before = parser.add_mutually_exclusive_group()
     before.add_argument("--dry-run", action="store_true", help="run nothing: list the calls that would be hit")
     before.add_argument("--estimate", action="store_true", help="only tell what the trials would cost")
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", help="a value in place of the file's"
-    )
-    parser.add_argument("--chaos-level", metavar="LEVEL", help="from 0 to 10, in place of the file's")
-    parser.add_argument("--anyway", action="store_true", help="run though the trial without faults is no baseline")
-    parser.add_argument("--count-words", action="store_true", help="count verdicts that rest on words")
-    parser.add_argument("-k", dest="only", default="", metavar="TEXT", help="scenarios with this text in their name")
+    add("--set", action="append", default=[], metavar="NAME=VALUE", help="a value in place of the file's")
+    add("--chaos-level", metavar="LEVEL", help="from 0 to 10, in place of the file's")
+    add("--anyway", action="store_true", help="run though the trial without faults is no baseline")
+    add("--count-words", action="store_true", help="count verdicts that rest on words")
+    add("-k", dest="only", default="", metavar="TEXT", help="scenarios with this text in their name")
     otlp.add_live(parser)
     add_logs(parser, "where a run for each scenario is written, with a report.html")
     add_form(parser)
-    parser.add_argument("--junit", type=path, metavar="FILE", help="write the results as JUnit XML, a case a variant")
+    add("--junit", type=path, metavar="FILE", help="write the results as JUnit XML, a case a variant")
     as_json(parser)
-    parser.add_argument("-q", "--quiet", action="store_true", help="print only what does not hold")
+    add("-q", "--quiet", action="store_true", help="print only what does not hold")
 
 
 def run(options: argparse.Namespace) -> int:
