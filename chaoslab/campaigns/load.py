@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -279,6 +279,23 @@ def _serves(scenario: Scenario) -> bool:
 def moment(text: str) -> datetime:
     """The moment of a text that `parsers.moment` takes."""
     return datetime.fromisoformat(parsers.moment(text)).astimezone(UTC)
+
+
+def following(spec: CampaignSpec, number: int, last: datetime | None, now: datetime) -> datetime | None:
+    """The moment of the round with this number, from 1; None if there is none. `last`: the beginning of the one before
+    it. A moment that has passed meanwhile is not made up for."""
+    if spec.rounds is not None and number > spec.rounds:
+        return None
+    if spec.at:
+        return next((each for each in sorted(map(moment, spec.at)) if each >= now), None)
+    if spec.cron:
+        from croniter import croniter
+
+        found: datetime = croniter(spec.cron, now).get_next(datetime)
+        return found
+    if last is None:
+        return now
+    return None if spec.every is None else max(now, last + timedelta(seconds=spec.every))
 
 
 def plain(campaign: Campaign) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """`chaoslab bisect`: at which commit did a scenario become worse?"""
 
+from __future__ import annotations
+
 import argparse
 import sys
 from typing import TYPE_CHECKING

@@ -1,5 +1,7 @@
 """`chaoslab from-mcp`: a stand-in for an MCP server, and scenarios with it, from the list of its tools."""
 
+from __future__ import annotations
+
 import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING

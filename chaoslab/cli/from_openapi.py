@@ -1,5 +1,7 @@
 """`chaoslab from-openapi`: a stand-in for a service, and scenarios with it, from its OpenAPI document."""
 
+from __future__ import annotations
+
 import argparse
 from typing import TYPE_CHECKING
 

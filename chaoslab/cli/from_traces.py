@@ -1,5 +1,7 @@
 """`chaoslab from-traces`: scenarios from the traces of an agent in production."""
 
+from __future__ import annotations
+
 import argparse
 from typing import TYPE_CHECKING
 

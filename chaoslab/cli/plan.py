@@ -1,5 +1,7 @@
 """`chaoslab plan`: the next experiments, by what past runs taught."""
 
+from __future__ import annotations
+
 import argparse
 import sys
 from pathlib import Path

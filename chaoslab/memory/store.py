@@ -296,18 +296,15 @@ class Memory:
             found = db.execute(f"SELECT * FROM {table}")
             return [name for name, *_ in found.description], found.fetchall()
 
-    def _frame(self, table: str) -> pd.DataFrame:
+    def __getattr__(self, table: str) -> pd.DataFrame:
+        """A table as a pandas frame."""
+        if table not in TABLES:
+            raise AttributeError(f"a memory has no {table}: its tables are {', '.join(TABLES)}")
         extras.check("a frame of the memory", "frames")
         import pandas as pd
 
         columns, rows = self.rows(table)
         return pd.DataFrame(rows, columns=columns)
-
-    def __getattr__(self, table: str) -> pd.DataFrame:
-        """A table as a pandas frame."""
-        if table not in TABLES:
-            raise AttributeError(f"a memory has no {table}: its tables are {', '.join(TABLES)}")
-        return self._frame(table)
 
     def __repr__(self) -> str:
         with self._open() as db:
