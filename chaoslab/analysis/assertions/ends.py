@@ -45,11 +45,9 @@ class ErrorType(Assertion):
         if seen.end is None:
             return Miss("the trial did not end")
         record, end = seen.end
-        return (
-            None
-            if end.error_type == self.kind
-            else Miss.at(f"it ended with {end.error_type} instead of {self.kind}", record)
-        )
+        if end.error_type == self.kind:
+            return None
+        return Miss.at(f"it ended with {end.error_type} instead of {self.kind}", record)
 
 
 @dataclass(frozen=True)
