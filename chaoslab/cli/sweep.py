@@ -10,7 +10,7 @@ from chaoslab.base.commandline import as_json, filled, path, print_json, refuse
 from chaoslab.cli import _output
 
 if TYPE_CHECKING:
-    from chaoslab.lab.sweep import DoneCell
+    from chaoslab.reports.sweeps import DoneCell
 
 HELP = "run the lab at each value of one or two settings, with charts and a table over them"
 EXAMPLE = "chaoslab sweep TOXIC_PROB=0,0.1,0.2,0.4 AGENT=naive --world virtual"

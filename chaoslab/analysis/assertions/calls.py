@@ -164,10 +164,9 @@ class BackedOff(Assertion):
             wait_s, place = record.t - before.t, (event.target, event.request)
             least_s = max(self.least_s, self.factor * waits.get(place, 0.0))
             if wait_s < least_s - SLACK_S:
-                came = (
-                    f"came {duration(wait_s)} after the failure before it, at least {duration(least_s)} were asked for"
-                )
-                return Miss.at(f"{event.target} {event.request}.{event.attempt} {came}", before, record)
+                where, least = f"{event.target} {event.request}.{event.attempt}", duration(least_s)
+                said = f"{where} came {duration(wait_s)} after the failure before it, at least {least} were asked for"
+                return Miss.at(said, before, record)
             waits[place] = wait_s
         return None
 

@@ -164,7 +164,7 @@ def with_bars(
     (color, marker), style = look
     xs, ys = [x for x, *_ in points], [y for _, y, *_ in points]
     ends = [[y - low for _, y, low, _ in points], [high - y for _, y, _, high in points]]
-    usual = {"color": color, "marker": marker, "linestyle": style, "capsize": 4, "label": label}
+    usual: dict[str, Any] = {"color": color, "marker": marker, "linestyle": style, "capsize": 4, "label": label}
     axes.errorbar(xs, ys, yerr=ends, **usual | given)
 
 

@@ -150,7 +150,7 @@ def _tell_few(axes: Axes, known: Mapping[float, Recovery], span: float) -> None:
             if not notes or prob - notes[-1][0] > NEAR * span:
                 notes.append((prob, []))
             notes[-1][1].append(f"{count(one.n, 'fault')}: too few" if one.n else "no data")
-    style = {"rotation": 90, "ha": "center", "va": "bottom", "fontsize": 9, "color": "#444444"}
+    style: dict[str, Any] = {"rotation": 90, "ha": "center", "va": "bottom", "fontsize": 9, "color": "#444444"}
     for prob, said in notes:
         text = said[0] if len(said) == 1 else f"{len(said)} places: too few"
         axes.text(prob, 0.05, text, transform=axes.get_xaxis_transform(), **style)

@@ -152,7 +152,9 @@ SCHEMA: dict[str, Any] = {
         figures=_object(
             recovery={"type": "object"},
             amplification=_list({"type": "object"}),
-            **dict.fromkeys(("reliability", "usage", "cost_of_chaos"), _maybe({"type": "object"})),
+            reliability=_maybe({"type": "object"}),
+            usage=_maybe({"type": "object"}),
+            cost_of_chaos=_maybe({"type": "object"}),
         ),
         parts=_list(
             _object(
