@@ -1,4 +1,4 @@
-"""What the commands that run scenarios share: the folder of runs, a report beside their logs, the cluster, the cost."""
+"""The folder of runs, the reports beside their logs, the cluster and the cost: of the commands that run scenarios."""
 
 from __future__ import annotations
 

@@ -38,8 +38,7 @@ def run(options: argparse.Namespace) -> int:
     from chaoslab.lab.sweep import CellStopped, grid, sweep
     from chaoslab.record.history import History
     from chaoslab.reports import charts, sweeps
-    from chaoslab.reports.frames import Frames
-    from chaoslab.reports.loaded import Joined
+    from chaoslab.reports.frames import Frames, Joined
 
     named = {"WORLD": options.world, "TRIALS": options.trials, "SEED": options.seed}
     own = [f"{name}={value}" for name, value in named.items() if value is not None]

@@ -1,5 +1,7 @@
 """`lab.plan` and `chaoslab plan`: the next experiments of a scenario or of a subject of the memory, and doing them."""
 
+from __future__ import annotations
+
 import json
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -101,8 +103,11 @@ def plan(
     `risk`: the most that is allowed, from 0 to 1. `share`: of the traffic that a fault may hit. `critical`: how
     critical a target is, from 0 to 1, by name. `run`: the experiments are run in virtual time, each once, until the
     budget is spent; the run is written into `logs` and added to the memory. `changed`: values in place of the file's,
-    as in "fresh=shop:naive". `tell` is called with each. Raises ValueError, LookupError: something in it is wrong, or
-    the memory cannot be used; one line. ScenarioError: something of the scenario's is wrong.
+    as in "fresh=shop:naive". `tell` is called with each.
+
+    Raises:
+        ValueError, LookupError: something in it is wrong, or the memory cannot be used; one line.
+        ScenarioError: something of the scenario's is wrong.
     """
     store = memory if isinstance(memory, Memory) else opened_memory(memory)
     part = Limits.of({"share": share}).share

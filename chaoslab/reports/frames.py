@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from chaoslab.analysis.measures.errors import NOBODY, failures
 from chaoslab.analysis.measures.incidents import incidents
 from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.analysis.verdict.guard import Section
 from chaoslab.analysis.verdict.judge import verdicts
 from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.base import extras
@@ -107,9 +109,39 @@ class Frames:
     )
 
 
+class Joined(Frames):
+    """Several runs in one table each. Of runs with one name, the column `run` counts the later ones, as in "paid (2)".
+    `only`: the names of the tables to keep of each run, of which nothing else is held then."""
+
+    def __init__(self, runs: Iterable[Frames], *, only: Sequence[str] = ()) -> None:
+        named: Counter[str] = Counter()
+        each: list[tuple[str, Callable[[str], pd.DataFrame]]] = []
+        for run in runs:
+            named[run.name] += 1
+            again = f" ({named[run.name]})" if named[run.name] > 1 else ""
+            kept = {table: Section.of(partial(run._table, table)) for table in only}
+            each.append((again, partial(_value, kept) if only else run._table))
+        vars(self).update(_each=each)
+
+    def _table(self, name: str) -> pd.DataFrame:
+        """The tables of the runs, one below the other. Raises Unknown: a measure raised. KeyError: `only` lacks it."""
+        import pandas as pd
+
+        found = [(again, of(name)) for again, of in vars(self)["_each"]]
+        tables = [table.assign(run=table["run"] + again) if again else table for again, table in found]
+        return pd.concat(tables, ignore_index=True)
+
+
+def _value(kept: Mapping[str, Section[pd.DataFrame]], name: str) -> pd.DataFrame:
+    return kept[name].value
+
+
 def frame(trials: Iterable[WithHistory]) -> pd.DataFrame:
-    """The trials of `run_many` as one DataFrame: the columns of `load(…).trials`, a row a trial. Raises Incomplete:
-    pandas is not installed."""
+    """The trials of `run_many` as one DataFrame: the columns of `load(…).trials`, a row a trial.
+
+    Raises:
+        Incomplete: pandas is not installed.
+    """
     extras.check("lab.frame", "frames")
     rows: list[dict[str, Any]] = []
     usage = False

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaoslab.analysis.verdict.guard import Section
 from chaoslab.base import extras
 from chaoslab.base.registry import did_you_mean
 from chaoslab.record.history import History
 from chaoslab.reports._kept import Kept
-from chaoslab.reports._types import DataFrame
-from chaoslab.reports.frames import Frames
+from chaoslab.reports.frames import Frames, Joined
 from chaoslab.reports.places import LATEST, LOGS, matching, reported
 
 if TYPE_CHECKING:
@@ -54,33 +50,6 @@ class Loaded(Frames):
         return self.history
 
 
-class Joined(Frames):
-    """Several runs in one table each. Of runs with one name, the column `run` counts the later ones, as in "paid (2)".
-    `only`: the names of the tables to keep of each run, of which nothing else is held then."""
-
-    def __init__(self, runs: Iterable[Frames], *, only: Sequence[str] = ()) -> None:
-        named: Counter[str] = Counter()
-        each: list[tuple[str, Callable[[str], DataFrame]]] = []
-        for run in runs:
-            named[run.name] += 1
-            again = f" ({named[run.name]})" if named[run.name] > 1 else ""
-            kept = {table: Section.of(partial(run._table, table)) for table in only}
-            each.append((again, partial(_value, kept) if only else run._table))
-        vars(self).update(_each=each)
-
-    def _table(self, name: str) -> DataFrame:
-        """The tables of the runs, one below the other. Raises Unknown: a measure raised. KeyError: `only` lacks it."""
-        import pandas as pd
-
-        found = [(again, of(name)) for again, of in vars(self)["_each"]]
-        tables = [table.assign(run=table["run"] + again) if again else table for again, table in found]
-        return pd.concat(tables, ignore_index=True)
-
-
-def _value(kept: Mapping[str, Section[DataFrame]], name: str) -> DataFrame:
-    return kept[name].value
-
-
 class SeveralRuns(Joined, Loaded):
     """Several runs from their logs."""
 
@@ -101,8 +70,11 @@ class LoadedKept(Kept, Loaded):
 def load(*runs: str | Path) -> Loaded:
     """Logs as pandas DataFrames, as in `lab.load("latest").trials`, and as charts. A missing value is `pd.NA`. `runs`:
     folders, names of runs in logs/, or patterns of either, as in `lab.load("logs/2026*")`; by default the latest. The
-    column `run` tells several apart. Raises LookupError, FileNotFoundError: there is no such run. Incomplete: pandas is
-    not installed."""
+    column `run` tells several apart.
+
+    Raises:
+        LookupError, FileNotFoundError: there is no such run. Incomplete: pandas is not installed.
+    """
     extras.check("lab.load", "frames")
     found = [opened(name) for run in runs or (LATEST,) for name in matching(str(run))]
     return found[0] if len(found) == 1 else SeveralRuns(found)

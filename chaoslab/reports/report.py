@@ -1,5 +1,7 @@
 """A report from Python: the figures of trials as values, and the report's files."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
@@ -61,8 +63,12 @@ class Report:
 
     def save(self, path: str | Path) -> Path:
         """Writes the report as the kind of file that the name ends in: .html, .json, .md or .xml (JUnit). What is there
-        is replaced if it is a report of that kind. Raises ValueError: the name ends otherwise, or a package that
-        the format needs is not installed. OSError: the file cannot be written."""
+        is replaced if it is a report of that kind.
+
+        Raises:
+            ValueError: the name ends otherwise, or a package that the format needs is not installed.
+            OSError: the file cannot be written.
+        """
         path = Path(path)
         if (kind := KINDS.get(path.suffix)) is None:
             raise ValueError(f"{path} should end in {', '.join(KINDS)}")

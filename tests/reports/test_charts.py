@@ -54,8 +54,7 @@ from chaoslab.reports.charts.response_time import response_time
 from chaoslab.reports.charts.streams import streams
 from chaoslab.reports.charts.success_rate import success_rate
 from chaoslab.reports.charts.tool_latency import tool_latency
-from chaoslab.reports.frames import Frames
-from chaoslab.reports.loaded import Joined
+from chaoslab.reports.frames import Frames, Joined
 from chaoslab.reports.places import none_yet
 from chaoslab.reports.svg import latency
 from tests import warm

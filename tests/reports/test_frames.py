@@ -15,8 +15,8 @@ from chaoslab.execution.trials import Trials
 from chaoslab.record import provenance
 from chaoslab.record.history import History
 from chaoslab.reports._columns import COLUMNS
-from chaoslab.reports.frames import Frames
-from chaoslab.reports.loaded import Joined, Loaded
+from chaoslab.reports.frames import Frames, Joined
+from chaoslab.reports.loaded import Loaded
 from tests.reports.fake_run import FakeRun, stated
 
 FIRST_LAB = Path(__file__).parent / "first_lab"

@@ -20,9 +20,8 @@ from chaoslab.reports._points import of_run
 from chaoslab.reports.changes import Changes
 from chaoslab.reports.changes.formats import FORMATS
 from chaoslab.reports.contents import Contents
-from chaoslab.reports.frames import Frames
+from chaoslab.reports.frames import Frames, Joined
 from chaoslab.reports.levels import level_in, pooled
-from chaoslab.reports.loaded import Joined
 from tests.event_parts import run_started
 
 

@@ -1,5 +1,7 @@
 """Assertions on the agent's answer, and the answers of its model."""
 
+from __future__ import annotations
+
 import re
 from collections import Counter
 from collections.abc import Sequence

@@ -1,5 +1,7 @@
 """Assertions on the agent's calls."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -1,5 +1,7 @@
 """Assertions on a trial's end, its time, and the faults it met."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase

@@ -1,5 +1,7 @@
 """Assertions on tokens and dollars."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""What the repeated trials of a prompt say about the next ones.
+"""The next trials of a prompt, by those that repeated it.
 
 pass^k, pass@k and consistency: pass@k is the unbiased estimator 1 − C(n−c, k)/C(n, k) of Chen et al. (2021, arXiv
 2107.03374); pass^k is C(c, k)/C(n, k) of τ-bench (Yao et al. 2024, arXiv 2406.12045), each as the mean over prompts;

@@ -196,7 +196,7 @@ def main(names: Sequence[str] = (), *, out: Path | None = None, logs: Path = LOG
     """Draws the named runs, by default the latest; several are drawn over each other. Returns 0, or with one line
     on the error 2, or 3 if the disk is full."""
     from chaoslab.reports import _kept
-    from chaoslab.reports.loaded import Joined
+    from chaoslab.reports.frames import Joined
 
     names = names or [LATEST]
     notes: list[str] = []
