@@ -29,9 +29,8 @@ from chaoslab.reports.charts import errors as errors_chart
 from chaoslab.reports.charts import mttr as mttr_chart
 from chaoslab.reports.charts._style import blank
 from chaoslab.reports.contents import _of_calls
-from chaoslab.reports.frames import Frames
+from chaoslab.reports.frames import Frames, Joined
 from chaoslab.reports.gate import Gate, rule
-from chaoslab.reports.loaded import Joined
 from tests.reports.fake_run import FakeRun, summary
 
 
