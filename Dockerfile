@@ -8,7 +8,7 @@ COPY pyproject.toml containers/install.py containers/lock.txt ./
 
 # In no image, but lent to the steps that install. It takes a quarter of pip's time, and where it cannot, pip is asked.
 FROM python AS uv
-RUN python -m pip install --quiet --no-cache-dir --no-compile --target /uv uv || mkdir -p /uv
+RUN python -m pip install --quiet --no-cache-dir --no-compile --target /uv 'uv>=0.5,<1' || mkdir -p /uv
 
 FROM python AS base
 RUN --mount=type=bind,from=uv,source=/uv,target=/tmp/uv python install.py
