@@ -9,7 +9,7 @@ from pathlib import Path
 from chaoslab.base.commandline import Steering
 from chaoslab.base.terminal import clean
 from chaoslab.record.follow import Follower
-from chaoslab.reports.live import LiveRun
+from chaoslab.reports.progress import LiveRun
 
 
 class Plain:

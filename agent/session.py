@@ -12,7 +12,7 @@ from chaoslab.agent.config import Config
 from chaoslab.agent.prompts import Lookup, Prompt, at, dated
 from chaoslab.agent.tools import Toolbox
 from chaoslab.analysis.verdict.judge import BUDGET, HUNG
-from chaoslab.analysis.verdict.twin import Twin
+from chaoslab.analysis.verdict.seen import Twin
 from chaoslab.base.clock import Clock, iso
 from chaoslab.base.identity import TrialId, nth
 from chaoslab.config.scenario import from_settings

@@ -13,10 +13,9 @@ import sys
 import time
 from collections.abc import Callable
 
-from chaoslab.analysis.answers._facts import shows
 from chaoslab.analysis.answers.admit import read
 from chaoslab.analysis.answers.compare import compare
-from chaoslab.analysis.answers.values import READ_MAX
+from chaoslab.analysis.answers.values import READ_MAX, shows
 
 TWIN = (
     "Refunded order 17 with 30 EUR at 16:45. The test passed with 80 points. It is 1.08 dollars per euro; total: 500."

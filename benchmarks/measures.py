@@ -96,7 +96,7 @@ def read(folder: Path) -> str:
 def report(folder: Path) -> str:
     """Makes every section of the report."""
     from chaoslab.analysis.measures.run_report import RunReport
-    from chaoslab.analysis.measures.section import Section
+    from chaoslab.analysis.verdict.guard import Section
 
     found = RunReport.read(folder)
     if found.notes:

@@ -2,9 +2,8 @@
 
 from typing import Any, TypeVar
 
-from chaoslab.analysis.measures._calls import CallCount, Ends, Throughput
+from chaoslab.analysis.measures._calls import Bill, CallCount, Ends, Spent, Throughput
 from chaoslab.analysis.measures._findings import Takes
-from chaoslab.analysis.measures._usage import Bill, Spent
 from chaoslab.analysis.measures.amplification import Amplification, RequestCounts
 from chaoslab.analysis.measures.errors import ErrorCounts, Failed
 from chaoslab.analysis.measures.faults import (

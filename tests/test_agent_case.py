@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.verdict.twin import Twin
+from chaoslab.analysis.verdict.seen import Twin
 from chaoslab.core.conversation import Conversation, turn
 from chaoslab.core.inject import inject
 from chaoslab.core.plan import Plan

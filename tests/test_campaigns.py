@@ -17,10 +17,9 @@ from chaoslab.base import levers
 from chaoslab.base.clock import iso
 from chaoslab.campaigns._child import Process, words_of
 from chaoslab.campaigns._gauge import Gauge
-from chaoslab.campaigns._schedule import following
 from chaoslab.campaigns.bounds import Bound, StopBound, number
 from chaoslab.campaigns.journal import Journal, read
-from chaoslab.campaigns.load import Campaign, RoundUnit, load
+from chaoslab.campaigns.load import Campaign, RoundUnit, following, load
 from chaoslab.campaigns.report import text, trend
 from chaoslab.campaigns.running import AlreadyRunning, Runner, act
 from chaoslab.cli import _parser, main

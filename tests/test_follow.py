@@ -25,7 +25,7 @@ from chaoslab.record.follow import SILENCE_S, Follower
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.record.runs import Run
-from chaoslab.reports.live import LiveRun
+from chaoslab.reports.progress import LiveRun
 
 NOW = "2026-06-01T09:00:00Z"
 AT = AttemptRef(trial="p1.r1", target="search", request=1, attempt=1, request_id="id")

@@ -167,7 +167,7 @@ def test_what_is_left_of_such_lines_can_be_drawn(logs: dict[str, list[bytes]], t
         (tmp_path / f"{kind}.log").write_bytes(
             b"".join(spoilt(line, field, value) for field in held for value in VALUES)
         )
-    charts.save(charts.draw(Frames(History.read(write(tmp_path, logs)))), tmp_path)
+    charts.write(charts.rendered(charts.draw(Frames(History.read(write(tmp_path, logs))))), tmp_path)
 
 
 def test_any_line_may_be_lost(logs: dict[str, list[bytes]], tmp_path: Path) -> None:

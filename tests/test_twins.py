@@ -9,7 +9,7 @@ from chaoslab.agent import prompts
 from chaoslab.agent.config import Config, RealService
 from chaoslab.agent.prompts import Prompt
 from chaoslab.analysis.verdict.judge import verdicts
-from chaoslab.analysis.verdict.twin import Twin
+from chaoslab.analysis.verdict.seen import Twin
 from chaoslab.config.settings import SettingError, Settings
 from chaoslab.core.events import PromptStarted
 from chaoslab.lab.twins import twins

@@ -1,7 +1,5 @@
 """A metric of another library as an assertion: any object with `measure(test_case)`, such as those of DeepEval."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field

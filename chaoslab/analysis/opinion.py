@@ -1,7 +1,5 @@
 """The question to a model if a statement about an answer is true, and the form of its reply. `judged_by` has it put."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import dataclass

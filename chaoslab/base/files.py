@@ -102,11 +102,8 @@ def _check_kind(path: Path, mode: int, done: str = "read") -> None:
 
 
 def text_of(path: Path) -> str:
-    """The text of a file in UTF-8, with `\\n` at the end of each line, and without a byte order mark.
-
-    Raises:
-        Unreadable: as `read`, or it is not UTF-8.
-    """
+    """The text of a file in UTF-8, with `\\n` at the end of each line, and without a byte order mark. Raises
+    Unreadable: as `read`, or it is not UTF-8."""
     data = read(path)
     if data.startswith(_UTF_16) or b"\0" in (data[:1], data[1:2]):
         raise Unreadable("is UTF-16 text: save it as UTF-8")
@@ -117,12 +114,8 @@ def text_of(path: Path) -> str:
 
 
 def json_of(path: Path) -> Any:
-    """The value of a JSON file.
-
-    Raises:
-        Unreadable: as `text_of`, or it is no JSON, or has a name twice in an object, NaN or Infinity, a number beyond
-            1.8e308, half a surrogate pair, or more than `DEPTH_MAX` levels.
-    """
+    """The value of a JSON file. Raises Unreadable: as `text_of`, or it is no JSON, or has a name twice in an object,
+    NaN or Infinity, a number beyond 1.8e308, half a surrogate pair, or more than `DEPTH_MAX` levels."""
     return json_in(text_of(path))
 
 

@@ -17,10 +17,8 @@ def value_of(text: str | bytes) -> Any:
     """The value of a JSON text, as `json.loads` gives it.
 
     msgspec takes a part of what json takes, and gives the same values for it. It refuses NaN, lone surrogates, numbers
-    beyond a float's range and other encodings than UTF-8: json has the last word on these.
-
-    Raises:
-        ValueError: it is no JSON. RecursionError: it is nested too deeply.
+    beyond a float's range and other encodings than UTF-8: json has the last word on these. Raises ValueError: it is no
+    JSON. RecursionError: it is nested too deeply.
     """
     if isinstance(text, bytes) and text and text[0] not in _BEGINS:
         raise json.JSONDecodeError("Expecting value", "", 0)  # of a large body in no time

@@ -3,7 +3,7 @@
 import dataclasses
 import hashlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -119,6 +119,12 @@ def line(text: str, most: int) -> str:
     head = text[: LOOKED_AT * most]
     flat = _printable(" ".join(head.split()))
     return flat if len(flat) <= most and len(head) == len(text) else flat[: most - 1] + "…"
+
+
+def listed(names: Sequence[str], most: int, between: str = ", ") -> str:
+    """The first `most` names, and how many more there are: "a, b and 3 more"."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return between.join(names[:most]) + more
 
 
 def line_of(data: bytes, most: int) -> str:

@@ -2,8 +2,6 @@
 field through `object.__setattr__`, which takes three times as long. So mypy alone sees that these are frozen. What a
 story gets of an exchange (`Call`, `Reply`) is frozen in earnest."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -89,18 +89,19 @@ class _Checks:
         self.wrong.append(str(self._located.error(where, text, of_key=of_key)))
 
     def campaign(self) -> Campaign:
-        spec = self._typed()
-        units, scenarios = self._units(spec)
-        self._schedule(spec)
-        bounds = tuple(self._probe(n, each, scenarios, spec) for n, each in enumerate(spec.steady))
+        spec = self.spec = self._typed()
+        self.scenarios: list[Scenario] = []
+        units = self._units()
+        self._schedule()
+        bounds = tuple(self._probe(n, each) for n, each in enumerate(spec.steady))
         conditions = []
         for n, text in enumerate(spec.stop):
             try:
                 conditions.append(made := StopBound.of(text))
-                self._given(("stop", n), made.measure, scenarios, spec)
+                self._given(("stop", n), made.measure)
             except ValueError as error:
                 self.say(("stop", n), f"{text[:80]!r} should be {error}")
-        limits = self._limits(spec, scenarios)
+        limits = self._limits()
         if spec.notify is not None and (spec.notify.command is None) == (spec.notify.webhook is None):
             self.say(("notify",), "notify should be one of command and webhook")
         if spec.toxiproxy is not None:
@@ -134,10 +135,10 @@ class _Checks:
                 self.say(where, f"'{where[-1]}' is not known here: {did_you_mean(str(where[-1]), known)}", of_key=True)
             raise ScenarioErrors(self.wrong) from None
 
-    def _units(self, spec: CampaignSpec) -> tuple[tuple[RoundUnit, ...], list[Scenario]]:
-        """The units of a round, and all their scenarios."""
-        units, scenarios = list[RoundUnit](), list[Scenario]()
-        for n, step in enumerate(spec.steps):
+    def _units(self) -> tuple[RoundUnit, ...]:
+        """The units of a round. Notes all their scenarios."""
+        units = list[RoundUnit]()
+        for n, step in enumerate(self.spec.steps):
             where = ("steps", n)
             if (step.scenario is None) == (step.command is None):
                 self.say(where, "a step is one of scenario (a file or a folder) and command (a list of words)")
@@ -153,16 +154,12 @@ class _Checks:
                 units.append(RoundUnit(n, " ".join(step.command)[:80], step))
                 continue
             found_ = self._scenarios((*where, "scenario"), step)
-            scenarios += found_
+            self.scenarios += found_
             trials = step.trials or min((each.spec.trials for each in found_), default=1)
-            name = str(step.scenario)
-            units += [
-                RoundUnit(
-                    n, f"{name}, level {level:g}" if level is not None else name, step, level, len(found_), trials
-                )
-                for level in (step.levels or (None,))
-            ]
-        return tuple(units), scenarios
+            for level in step.levels or (None,):
+                name = f"{step.scenario}, level {level:g}" if level is not None else str(step.scenario)
+                units.append(RoundUnit(n, name, step, level, len(found_), trials))
+        return tuple(units)
 
     def _scenarios(self, where: Sequence[str | int], step: StepSpec) -> list[Scenario]:
         level = [f"chaos_level={step.levels[0]}"] if step.levels else []
@@ -175,7 +172,8 @@ class _Checks:
             self.say(where, str(error.args[0]))
         return []
 
-    def _schedule(self, spec: CampaignSpec) -> None:
+    def _schedule(self) -> None:
+        spec = self.spec
         given = [key for key in ("every", "cron", "at") if getattr(spec, key)]
         if len(given) > 1:
             self.say((given[1],), f"both {given[0]} and {given[1]} are given: give one of them", of_key=True)
@@ -199,7 +197,7 @@ class _Checks:
         except ValueError as error:
             self.say(where, f"{text!r:.60} should be {str(error).removesuffix(', or now')}")
 
-    def _probe(self, n: int, probe: ProbeSpec, scenarios: Sequence[Scenario], spec: CampaignSpec) -> Bound:
+    def _probe(self, n: int, probe: ProbeSpec) -> Bound:
         where: tuple[str | int, ...] = ("steady", n)
         kinds = [kind for kind in KINDS if getattr(probe, kind) is not None]
         if len(kinds) != 1:
@@ -212,17 +210,14 @@ class _Checks:
         if (kind == "sql") != (probe.query is not None):
             self.say(where, f"the probe {probe.name}: sql (a file of SQLite) and query go together")
         if kind == "http" and urlsplit(str(probe.http)).scheme not in ("http", "https"):
-            self.say(
-                (*where, "http"), f"http is {probe.http!r:.60}: it should be an address like http://127.0.0.1:8080"
-            )
-        if probe.within >= spec.lease:
-            self.say(
-                (*where, "within"), f"within is {probe.within:g} s: it should be less than lease, {spec.lease:g} s"
-            )
+            said = f"http is {probe.http!r:.60}: it should be an address like http://127.0.0.1:8080"
+            self.say((*where, "http"), said)
+        if probe.within >= (lease := self.spec.lease):
+            self.say((*where, "within"), f"within is {probe.within:g} s: it should be less than lease, {lease:g} s")
         if kind == "measure":
             try:
                 check_measure(str(probe.measure))
-                self._given((*where, "measure"), str(probe.measure), scenarios, spec)
+                self._given((*where, "measure"), str(probe.measure))
             except ValueError as error:
                 self.say((*where, "measure"), f"measure is {probe.measure!r:.60}: it should be {error}")
         of = probe.of or DEFAULTS.get(kind, "")
@@ -237,22 +232,21 @@ class _Checks:
             self.say((*where, "expect"), f"{said}: it should be {error}")
             return Bound("=", 0.0)
 
-    def _given(
-        self, where: Sequence[str | int], measure: str, scenarios: Sequence[Scenario], spec: CampaignSpec
-    ) -> None:
+    def _given(self, where: Sequence[str | int], measure: str) -> None:
         """Tells a measure that no step of the campaign can give."""
-        commands = any(step.command is not None for step in spec.steps)
-        if measure in ("harm", "failed") and not any(step.scenario for step in spec.steps):
-            self.say(
-                where, f"{measure} is judged by a scenario, and no step is one: take error_rate, or add a scenario"
-            )
-        if measure == "slo_burn" and spec.slo is None:
+        steps, scenarios = self.spec.steps, self.scenarios
+        commands = any(step.command is not None for step in steps)
+        if measure in ("harm", "failed") and not any(step.scenario for step in steps):
+            said = "is judged by a scenario, and no step is one: take error_rate, or add a scenario"
+            self.say(where, f"{measure} {said}")
+        if measure == "slo_burn" and self.spec.slo is None:
             self.say(where, "slo_burn needs an objective: add slo, as in {share: 99%, within: 2s}")
         models = any(each.spec.models or each.spec.agent == "lab" for each in scenarios)
         if measure == "cost" and scenarios and not commands and not models:
             self.say(where, "cost is that of models, and no scenario names one (models), so the world cannot give it")
 
-    def _limits(self, spec: CampaignSpec, scenarios: Sequence[Scenario]) -> Limits:
+    def _limits(self) -> Limits:
+        spec, scenarios = self.spec, self.scenarios
         own = next((key for key in OWN if key in spec.limits), None)
         if own is not None:
             self.say(("limits", own), f"{own} is the campaign's own: it has a lease and a lever of itself", of_key=True)
@@ -279,6 +273,23 @@ def _serves(scenario: Scenario) -> bool:
 def moment(text: str) -> datetime:
     """The moment of a text that `parsers.moment` takes."""
     return datetime.fromisoformat(parsers.moment(text)).astimezone(UTC)
+
+
+def following(spec: CampaignSpec, number: int, last: datetime | None, now: datetime) -> datetime | None:
+    """The moment of the round with this number, from 1; None if there is none. `last`: the beginning of the one before
+    it. A moment that has passed meanwhile is not made up for."""
+    if spec.rounds is not None and number > spec.rounds:
+        return None
+    if spec.at:
+        return next((each for each in sorted(map(moment, spec.at)) if each >= now), None)
+    if spec.cron:
+        from croniter import croniter
+
+        found: datetime = croniter(spec.cron, now).get_next(datetime)
+        return found
+    if last is None:
+        return now
+    return None if spec.every is None else max(now, last + timedelta(seconds=spec.every))
 
 
 def plain(campaign: Campaign) -> dict[str, Any]:

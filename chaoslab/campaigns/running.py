@@ -16,9 +16,8 @@ from chaoslab.base.jsonable import line
 from chaoslab.campaigns import _probes
 from chaoslab.campaigns._child import Process, StepUnderWay, words_of
 from chaoslab.campaigns._gauge import Gauge
-from chaoslab.campaigns._schedule import following
 from chaoslab.campaigns.journal import PAUSED, Journal, JournalStory, read
-from chaoslab.campaigns.load import Campaign, RoundUnit, moment
+from chaoslab.campaigns.load import Campaign, RoundUnit, following, moment
 from chaoslab.config.limits import variables
 from chaoslab.core.limits import Guard
 from chaoslab.record.held import is_written

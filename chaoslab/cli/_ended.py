@@ -63,6 +63,12 @@ def check_place(option: str, path: Path | None) -> None:
         raise ScenarioError(f"{option} {path}: nothing can be written there: make it writable, or name another place")
 
 
+def given_in(options: argparse.Namespace) -> list[str]:
+    """The options on which a trial depends."""
+    seed = ["--seed", str(options.seed)] if options.seed is not None else []
+    return [*seed, *(word for each in options.set for word in ("--set", each))]
+
+
 def matching(scenarios: Sequence[Scenario], only: str, of: str = "") -> list[Scenario]:
     """The scenarios with this text in their names. `of`: the file that has them. Raises ScenarioError: there is
     none."""

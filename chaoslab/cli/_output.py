@@ -36,15 +36,9 @@ def is_apart(options: argparse.Namespace) -> bool:
 
 def run(given: Sequence[str], options: argparse.Namespace, *, ruled: Gate) -> int:
     """Runs the lab with these settings, and prints what the options ask for; returns the exit code."""
-    from chaoslab.base.commandline import refuse
     from chaoslab.lab.launch import LOGS
 
-    try:
-        sent = otlp.live(options, LOGS)
-    except ValueError as error:
-        return refuse(error)
-    with sent:
-        return _run(given, options, ruled=ruled)
+    return otlp.sending(options, LOGS, lambda: _run(given, options, ruled=ruled))
 
 
 def _run(given: Sequence[str], options: argparse.Namespace, *, ruled: Gate) -> int:

@@ -17,19 +17,16 @@ SHARE = typed(lambda text: bounded(text, 0.0, 1.0, "a share from 0 to 1, as in 0
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options."""
-    parser.add_argument(
-        "--min-correct", type=SHARE, metavar="SHARE", help="exit code 1 below this share of correct trials, as in 0.9"
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add("--min-correct", type=SHARE, metavar="SHARE", help="exit code 1 below this share of correct trials, as in 0.9")
+    add(
         "--fail-on",
         type=_outcomes,
         default=(),
         metavar="OUTCOMES",
         help="exit code 1 if a trial ends so: harm,wrong,failed,hung …",
     )
-    parser.add_argument(
-        "--count-words", action="store_true", help="count verdicts that rest on words in both, not only certain ones"
-    )
+    add("--count-words", action="store_true", help="count verdicts that rest on words in both, not only certain ones")
 
 
 def of(options: argparse.Namespace) -> Gate:

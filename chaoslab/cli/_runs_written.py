@@ -1,11 +1,18 @@
-"""The runs that `chaoslab test` and `chaoslab stress` write: the folder, and a report beside each run's logs."""
+"""The folder of runs, the reports beside their logs, the cluster and the cost: of the commands that run scenarios."""
+
+from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from chaoslab.base.commandline import path
+from chaoslab.base.commandline import filled, path, print_json
+
+if TYPE_CHECKING:
+    from chaoslab.execution.estimate import CostEstimate
 
 
 def add_logs(parser: argparse.ArgumentParser, what: str) -> None:
@@ -58,3 +65,53 @@ def say_report(folder: Path | None, *, quiet: bool = False, failed: bool = False
         said, quiet = f"report none: {error}", quiet and isinstance(error, Incomplete)
     if not quiet:
         print(said, file=sys.stderr, flush=True)
+
+
+LEAST = 2
+"""One process would be this one."""
+
+
+def add_cluster(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--cluster", type=filled, metavar="ADDRESS", help="local, or a Dask scheduler's address: its workers do it"
+    )
+
+
+@contextmanager
+def clustered(options: argparse.Namespace, folders: Iterable[Path | None]) -> Iterator[None]:
+    """A context in which the trials go to the cluster, if one is named. `folders`: those of the agents' modules. Raises
+    ScenarioError: the cluster cannot be used."""
+    if options.cluster is None:
+        yield
+        return
+    from chaoslab.base.extras import Incomplete
+    from chaoslab.execution.cluster import NoCluster, cluster
+    from chaoslab.scenarios.located import ScenarioError
+
+    def tell(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    own = list(dict.fromkeys(each for each in folders if each is not None))
+    try:
+        workers = options.jobs if options.jobs > 1 else None
+        with cluster(options.cluster, workers=workers, folders=own, tell=tell) as width:
+            options.jobs = max(LEAST, width)
+            yield
+    except (NoCluster, Incomplete) as error:
+        raise ScenarioError(str(error)) from None
+
+
+def say_estimates(estimates: Iterable[CostEstimate], options: argparse.Namespace) -> int:
+    """Prints each estimate as it is made, and the sum of several; returns the exit code."""
+    from chaoslab.execution.estimate import summed
+
+    found: list[CostEstimate] = []
+    for each in estimates:
+        found.append(each)
+        if not options.json:
+            print("\n".join(each.lines()), flush=True)
+    if options.json:
+        print_json(estimates=[each.plain() for each in found], sum=summed(found).plain())
+    elif len(found) > 1:
+        print("\n".join(summed(found).lines()))
+    return 0

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import Steering, as_json, filled, path, print_json, refuse, seed, whole
-from chaoslab.cli._clusters import add_cluster, clustered
-from chaoslab.cli._ended import check_place, matching, with_code
-from chaoslab.cli._runs_written import add_logs, start_logs
+from chaoslab.cli._ended import check_place, given_in, matching, with_code
+from chaoslab.cli._runs_written import add_cluster, add_logs, clustered, start_logs
 
 if TYPE_CHECKING:
     from chaoslab.execution.explore import SearchProgress
@@ -26,31 +25,26 @@ EVERY_S = 2.0
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "what", metavar="SCENARIO|AGENT", type=filled, help="a scenario file, or module:name of an agent"
-    )
-    parser.add_argument("--prompt", help="what the agent is asked, if no scenario says so")
-    parser.add_argument("-n", "--trials", type=whole(1, 1_000_000), help="the most trials (2000)")
-    parser.add_argument("--seconds", type=whole(1, 1_000_000), help="the most seconds of real time")
-    parser.add_argument("--tries", action="append", metavar="FAULT", help="try this fault; may be given several times")
-    parser.add_argument(
-        "--by", action="append", metavar="STRATEGY", help="singles, lasting, born, pairs, orders or random_plans"
-    )
-    parser.add_argument("--estimate", action="store_true", help="run the trial without faults alone, and tell the cost")
-    parser.add_argument("--save", type=path, metavar="DIR", help="write each failure there as a scenario of its own")
-    parser.add_argument("--map", type=path, metavar="FILE", help="write the map as a page (.html) or as data (.json)")
-    parser.add_argument("--resume", type=path, metavar="RUN", help="go on with an exploration that was broken off")
-    parser.add_argument("--seed", type=seed, help="seed of all dice, in place of the scenario's own")
-    parser.add_argument("--jobs", type=whole(1, 1024), default=1, help="processes (%(default)s)")
+    add = parser.add_argument
+    add("what", metavar="SCENARIO|AGENT", type=filled, help="a scenario file, or module:name of an agent")
+    add("--prompt", help="what the agent is asked, if no scenario says so")
+    add("-n", "--trials", type=whole(1, 1_000_000), help="the most trials (2000)")
+    add("--seconds", type=whole(1, 1_000_000), help="the most seconds of real time")
+    add("--tries", action="append", metavar="FAULT", help="try this fault; may be given several times")
+    add("--by", action="append", metavar="STRATEGY", help="singles, lasting, born, pairs, orders or random_plans")
+    add("--estimate", action="store_true", help="run the trial without faults alone, and tell the cost")
+    add("--save", type=path, metavar="DIR", help="write each failure there as a scenario of its own")
+    add("--map", type=path, metavar="FILE", help="write the map as a page (.html) or as data (.json)")
+    add("--resume", type=path, metavar="RUN", help="go on with an exploration that was broken off")
+    add("--seed", type=seed, help="seed of all dice, in place of the scenario's own")
+    add("--jobs", type=whole(1, 1024), default=1, help="processes (%(default)s)")
     add_cluster(parser)
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", help="a value in place of the file's"
-    )
-    parser.add_argument("--anyway", action="store_true", help="run though the trial without faults is no baseline")
-    parser.add_argument("--count-words", action="store_true", help="count verdicts that rest on words")
-    parser.add_argument("-k", dest="only", default="", metavar="TEXT", help="scenarios with this text in their name")
+    add("--set", action="append", default=[], metavar="NAME=VALUE", help="a value in place of the file's")
+    add("--anyway", action="store_true", help="run though the trial without faults is no baseline")
+    add("--count-words", action="store_true", help="count verdicts that rest on words")
+    add("-k", dest="only", default="", metavar="TEXT", help="scenarios with this text in their name")
     add_logs(parser, "where a run with all its trials is written")
-    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
+    add("-q", "--quiet", action="store_true", help="print no progress")
     as_json(parser)
 
 
@@ -130,15 +124,9 @@ def _explored(wanted: Sequence[Scenario], options: argparse.Namespace) -> int:
 
 def _again(options: argparse.Namespace, name: str) -> list[str]:
     """The words that choose the scenario again."""
-    own = [] if options.seed is None else ["--seed", str(options.seed)]
-    several = (("--set", options.set), ("--tries", options.tries), ("--by", options.by))
-    return [
-        options.what,
-        "-k",
-        name,
-        *own,
-        *(word for key, given in several for each in given or () for word in (key, each)),
-    ]
+    several = (("--tries", options.tries), ("--by", options.by))
+    more = [word for key, given in several for each in given or () for word in (key, each)]
+    return [options.what, "-k", name, *given_in(options), *more]
 
 
 class Teller:

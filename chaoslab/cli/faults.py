@@ -12,15 +12,12 @@ EXAMPLE = "chaoslab faults latency lost_reply"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", nargs="*", metavar="NAME", help="a fault, or check and the faults to check (all)")
-    parser.add_argument(
-        "--calls", type=whole(3, 10**9), help="check: so many calls of each fault through each seam (20000)"
-    )
-    parser.add_argument(
-        "--jobs", type=whole(1, 1024), default=os.cpu_count() or 1, help="check: processes (%(default)s)"
-    )
-    parser.add_argument("--seed", type=seed, default=1, help="check: of all dice (%(default)s)")
-    parser.add_argument("-q", "--quiet", action="store_true", help="check: print only the result")
+    add = parser.add_argument
+    add("what", nargs="*", metavar="NAME", help="a fault, or check and the faults to check (all)")
+    add("--calls", type=whole(3, 10**9), help="check: so many calls of each fault through each seam (20000)")
+    add("--jobs", type=whole(1, 1024), default=os.cpu_count() or 1, help="check: processes (%(default)s)")
+    add("--seed", type=seed, default=1, help="check: of all dice (%(default)s)")
+    add("-q", "--quiet", action="store_true", help="check: print only the result")
     as_json(parser)
 
 

@@ -17,8 +17,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from chaoslab.core.events import RunFinished
     from chaoslab.record.history import History
-    from chaoslab.reports.live import LiveRun
     from chaoslab.reports.places import find
+    from chaoslab.reports.progress import LiveRun
 
     try:
         folder = find(options.run).resolve()

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import as_json, path, print_json, refuse, seed, whole
-from chaoslab.cli._ended import check_place, matching, with_code
+from chaoslab.cli._ended import check_place, given_in, matching, with_code
 from chaoslab.cli.compare import alpha
 
 if TYPE_CHECKING:
@@ -23,23 +23,20 @@ TRIALS_MAX = 20_000
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", type=path, nargs="+", metavar="SCENARIO", help="scenario files, or folders of them")
-    parser.add_argument("--baseline", type=path, required=True, metavar="FILE", help="the trials as they were, as JSON")
-    parser.add_argument("--write", action="store_true", help="write the baseline from the code as it is now")
-    parser.add_argument("--alpha", type=alpha, default=0.05, help="the chance of a false alarm (%(default)s)")
-    parser.add_argument(
-        "--harm-budget", type=whole(0, 10**6), default=0, metavar="N", help="new trials with harm to let pass (0)"
-    )
-    parser.add_argument(
-        "--budget", type=_budget, metavar="AMOUNT", help="most trials of all scenarios, or a time as 3m (200 each)"
-    )
-    parser.add_argument("--seed", type=seed, help="seed of the faults' dice, in place of the scenarios' own")
-    parser.add_argument("--jobs", type=whole(1, 1024), default=1, help="processes (%(default)s)")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a value of all scenarios")
-    parser.add_argument("-k", dest="only", default="", metavar="TEXT", help="the scenarios with this text in the name")
-    parser.add_argument("--markdown", type=path, metavar="FILE", help="write the result for a pull request")
-    parser.add_argument("--junit", type=path, metavar="FILE", help="write the result as JUnit XML")
-    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
+    add = parser.add_argument
+    add("files", type=path, nargs="+", metavar="SCENARIO", help="scenario files, or folders of them")
+    add("--baseline", type=path, required=True, metavar="FILE", help="the trials as they were, as JSON")
+    add("--write", action="store_true", help="write the baseline from the code as it is now")
+    add("--alpha", type=alpha, default=0.05, help="the chance of a false alarm (%(default)s)")
+    add("--harm-budget", type=whole(0, 10**6), default=0, metavar="N", help="new trials with harm to let pass (0)")
+    add("--budget", type=_budget, metavar="AMOUNT", help="most trials of all scenarios, or a time as 3m (200 each)")
+    add("--seed", type=seed, help="seed of the faults' dice, in place of the scenarios' own")
+    add("--jobs", type=whole(1, 1024), default=1, help="processes (%(default)s)")
+    add("--set", action="append", default=[], metavar="NAME=VALUE", help="a value of all scenarios")
+    add("-k", dest="only", default="", metavar="TEXT", help="the scenarios with this text in the name")
+    add("--markdown", type=path, metavar="FILE", help="write the result for a pull request")
+    add("--junit", type=path, metavar="FILE", help="write the result as JUnit XML")
+    add("-q", "--quiet", action="store_true", help="print no progress")
     as_json(parser)
 
 
@@ -78,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
 
     budget = TRIALS * len(wanted) if options.budget is None else options.budget
     of_time = isinstance(budget, float)
-    scenarios = under(suites, options.alpha, jobs=options.jobs, given=_given(options))
+    scenarios = under(suites, options.alpha, jobs=options.jobs, given=given_in(options))
     made = ScenarioGate(options.harm_budget, scenarios, [*baseline.notes, *_short(suites, baseline.in_words)])
     trials = TRIALS_MAX * len(wanted) if of_time else int(budget)
     try:
@@ -105,12 +102,6 @@ def _wanted(options: argparse.Namespace) -> list[Scenario]:
 def _seed(scenario: Scenario, options: argparse.Namespace) -> int:
     seed: int = scenario.spec.seed if options.seed is None else options.seed
     return seed
-
-
-def _given(options: argparse.Namespace) -> list[str]:
-    """The options on which a trial depends."""
-    words = ["--seed", str(options.seed)] if options.seed is not None else []
-    return words + [word for each in options.set for word in ("--set", each)]
 
 
 def _short(suites: list[tuple[Scenario, Suite]], told: str) -> list[str]:

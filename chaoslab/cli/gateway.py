@@ -86,11 +86,7 @@ def bounds(parser: argparse.ArgumentParser) -> None:
 
 def limits_of(options: argparse.Namespace, plan: Plan) -> Plan:
     """The plan with the limits that the options describe. With any of them, and with an audit, faults hit loopback
-    alone unless hosts are named.
-
-    Raises:
-        ValueError: a file is wrong.
-    """
+    alone unless hosts are named. Raises ValueError: a file is wrong."""
     from dataclasses import replace
 
     from chaoslab.base import files
@@ -113,11 +109,8 @@ def limits_of(options: argparse.Namespace, plan: Plan) -> Plan:
 
 def stop_if(text: str) -> tuple[float, float]:
     """The share of failed requests (0–1) above which no more faults are made, and the time over which it is taken, in
-    seconds, from a text such as "error_rate > 0.2 over 60s".
-
-    Raises:
-        ValueError: it is none; the message says what it should be.
-    """
+    seconds, from a text such as "error_rate > 0.2 over 60s". Raises ValueError: it is none; the message says what it
+    should be."""
     from chaoslab.campaigns.bounds import LIKE, StopBound
 
     try:
@@ -133,11 +126,7 @@ def serving(
     options: argparse.Namespace, proxy_port: int | None, named: str
 ) -> tuple[dict[str, GatewayRoute], Plan, Callable[..., AbstractContextManager[RunningGateway]]]:
     """The routes, the plan, and a function that makes the gateway which the options describe. `named`: the option for a
-    proxy.
-
-    Raises:
-        ValueError, TypeError, LookupError, OSError: one is wrong.
-    """
+    proxy. Raises ValueError, TypeError, LookupError, OSError: one is wrong."""
     from chaoslab.base import extras
     from chaoslab.config.settings import inherited
     from chaoslab.record.audit import Audit

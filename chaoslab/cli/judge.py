@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from chaoslab.base.commandline import LAB_DOWN, RUN_HELP, as_json, filled, print_json, refuse, typed
+from chaoslab.base.jsonable import listed
 from chaoslab.base.parsers import bounded
 
 if TYPE_CHECKING:
@@ -131,8 +132,7 @@ def _told(said: dict[str, Any], on_words: int, trials: int) -> list[str]:
         spent += f", {'dollars unknown' if cost is None else f'${cost:.4f}'}"
     lines.append(f"{said['kept']} replies were kept; {spent}")
     for error, named in said["no_opinion"].items():
-        more = f" and {len(named) - NAMED} more" if len(named) > NAMED else ""
-        lines.append(f"no opinion of {', '.join(named[:NAMED])}{more}, unknown: {error}")
+        lines.append(f"no opinion of {listed(named, NAMED)}, unknown: {error}")
     lines.append("now: " + ", ".join(f"{count} {name}" for name, count in said["outcomes"].items()))
     return lines
 
@@ -141,7 +141,7 @@ def _against(wanted: JudgingWanted, history: History, certain_above: float | Non
     """The agreement with the labels, in lines and as data. It is kept if the verdicts may count as certain."""
     from chaoslab.analysis.measures.agreement import agreement
     from chaoslab.record.spoken import OPINIONS, KeptReplies, Trust, keep
-    from chaoslab.reports import agreement as shown
+    from chaoslab.reports import labelling as shown
 
     replies = {key: each for key in wanted.there if (each := wanted.replies.get(key)) is not None}
     models = sorted({each.model for each in replies.values()})

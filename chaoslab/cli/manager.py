@@ -10,21 +10,14 @@ EXAMPLE = "chaoslab manager --verbose"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--host", type=host, default="127.0.0.1", help="where /status and /health are served (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--bind-host", type=host, default="127.0.0.1", help="where Toxiproxy listens (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--dial-host", type=host, default="127.0.0.1", help="where the agent finds Toxiproxy (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--state", type=path, default=Path("state/state.db"), help="shared state (default: %(default)s)"
-    )
-    parser.add_argument("--logs", type=path, default=Path("logs"), help="where runs are (default: %(default)s)")
-    parser.add_argument("--verbose", action="store_true", help="print a line for each fault")
-    parser.add_argument("--lifeline", action="store_true", help="end when stdin closes")
+    add = parser.add_argument
+    add("--host", type=host, default="127.0.0.1", help="where /status and /health are served (default: %(default)s)")
+    add("--bind-host", type=host, default="127.0.0.1", help="where Toxiproxy listens (default: %(default)s)")
+    add("--dial-host", type=host, default="127.0.0.1", help="where the agent finds Toxiproxy (default: %(default)s)")
+    add("--state", type=path, default=Path("state/state.db"), help="shared state (default: %(default)s)")
+    add("--logs", type=path, default=Path("logs"), help="where runs are (default: %(default)s)")
+    add("--verbose", action="store_true", help="print a line for each fault")
+    add("--lifeline", action="store_true", help="end when stdin closes")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -44,7 +45,17 @@ def add_live(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def live(options: argparse.Namespace, logs: Path | None) -> AbstractContextManager[None]:
+def sending(options: argparse.Namespace, logs: Path | None, work: Callable[[], int]) -> int:
+    """The exit code of work whose trials are sent while it runs, as `_live` says."""
+    try:
+        sent = _live(options, logs)
+    except ValueError as error:
+        return refuse(error)
+    with sent:
+        return work()
+
+
+def _live(options: argparse.Namespace, logs: Path | None) -> AbstractContextManager[None]:
     """A context in which the trials are sent to the collector that the options or the environment name, if any. Raises
     ValueError: the environment's variables cannot be read."""
     from contextlib import nullcontext

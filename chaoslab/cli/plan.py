@@ -20,38 +20,30 @@ FAILED = 1
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "what", metavar="SCENARIO|AGENT", nargs="?", type=filled,
+    add = parser.add_argument
+    add(
+        "what",
+        metavar="SCENARIO|AGENT",
+        nargs="?",
+        type=filled,
         help="a scenario file, module:name of an agent, or the name of one that the memory knows",
-    )  # fmt: skip
-    parser.add_argument("--prompt", help="what the agent is asked, if no scenario says so")
-    parser.add_argument(
-        "--target", action="append", default=[], metavar="NAME", help="only at this target; may be given several times"
     )
-    parser.add_argument(
-        "--tries", action="append", default=[], metavar="FAULT", help="only this fault; may be given several times"
-    )
-    parser.add_argument("--budget", metavar="200|10m", help="of --run: trials, or a time (200)")
-    parser.add_argument("--run", action="store_true", help="run the best one, learn from it, and again")
-    parser.add_argument("-n", dest="n", type=whole(1, 1000), default=5, help="the proposals (%(default)s)")
-    parser.add_argument(
-        "--risk", type=_share, default=1.0, metavar="0–1", help="the most risk that is allowed (%(default)s)"
-    )
-    parser.add_argument(
-        "--share", type=_share, default=1.0, metavar="10%%", help="the share of the traffic that a fault may hit (all)"
-    )
-    parser.add_argument(
+    add("--prompt", help="what the agent is asked, if no scenario says so")
+    add("--target", action="append", default=[], metavar="NAME", help="only at this target; may be given several times")
+    add("--tries", action="append", default=[], metavar="FAULT", help="only this fault; may be given several times")
+    add("--budget", metavar="200|10m", help="of --run: trials, or a time (200)")
+    add("--run", action="store_true", help="run the best one, learn from it, and again")
+    add("-n", dest="n", type=whole(1, 1000), default=5, help="the proposals (%(default)s)")
+    add("--risk", type=_share, default=1.0, metavar="0–1", help="the most risk that is allowed (%(default)s)")
+    add("--share", type=_share, default=1.0, metavar="10%%", help="the share of the traffic that a fault may hit (all)")
+    add(
         "--critical", action="append", type=_critical, default=[], metavar="TARGET=0–1", help="how critical a target is"
     )
-    parser.add_argument("--seed", type=seed, default=0, help="seed of the planner's dice (%(default)s)")
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", help="a value in place of the file's"
-    )
-    parser.add_argument("-k", dest="only", default="", metavar="TEXT", help="the scenario with this text in its name")
-    parser.add_argument(
-        "--logs", type=path, default=Path("logs"), help="where the memory is and runs are written (%(default)s)"
-    )
-    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
+    add("--seed", type=seed, default=0, help="seed of the planner's dice (%(default)s)")
+    add("--set", action="append", default=[], metavar="NAME=VALUE", help="a value in place of the file's")
+    add("-k", dest="only", default="", metavar="TEXT", help="the scenario with this text in its name")
+    add("--logs", type=path, default=Path("logs"), help="where the memory is and runs are written (%(default)s)")
+    add("-q", "--quiet", action="store_true", help="print no progress")
     as_json(parser)
 
 

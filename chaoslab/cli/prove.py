@@ -14,21 +14,18 @@ OPENED = 1
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "what", metavar="RUN|SCENARIO", type=filled, help="a run of chaoslab explore, or a scenario's file"
-    )
-    parser.add_argument("--agent", type=filled, metavar="NAME", help="the changed agent, as module:name")
-    parser.add_argument("--fresh", type=filled, metavar="NAME", help="what makes the changed agent, as module:name")
-    parser.add_argument(
-        "--try", dest="tries", type=filled, metavar="LIST", help="key,no-retry,read-first,backoff,deadline"
-    )
-    parser.add_argument("-n", "--trials", type=whole(1, 1_000_000), help="the most trials of the exploration (2000)")
-    parser.add_argument("--resume", type=path, metavar="RUN", help="an exploration of the agent as it was")
-    parser.add_argument("--seed", type=seed, help="seed of all dice, in place of the scenario's own")
-    parser.add_argument("--jobs", type=whole(1, 1024), default=1, help="processes (%(default)s)")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a value in place of its own")
-    parser.add_argument("-k", dest="only", default="", metavar="TEXT", help="the scenario with this text in its name")
-    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
+    add = parser.add_argument
+    add("what", metavar="RUN|SCENARIO", type=filled, help="a run of chaoslab explore, or a scenario's file")
+    add("--agent", type=filled, metavar="NAME", help="the changed agent, as module:name")
+    add("--fresh", type=filled, metavar="NAME", help="what makes the changed agent, as module:name")
+    add("--try", dest="tries", type=filled, metavar="LIST", help="key,no-retry,read-first,backoff,deadline")
+    add("-n", "--trials", type=whole(1, 1_000_000), help="the most trials of the exploration (2000)")
+    add("--resume", type=path, metavar="RUN", help="an exploration of the agent as it was")
+    add("--seed", type=seed, help="seed of all dice, in place of the scenario's own")
+    add("--jobs", type=whole(1, 1024), default=1, help="processes (%(default)s)")
+    add("--set", action="append", default=[], metavar="NAME=VALUE", help="a value in place of its own")
+    add("-k", dest="only", default="", metavar="TEXT", help="the scenario with this text in its name")
+    add("-q", "--quiet", action="store_true", help="print no progress")
     as_json(parser)
 
 

@@ -142,13 +142,13 @@ def _write(name: str, options: argparse.Namespace, *, alone: bool) -> int:
 def _tables(name: str, options: argparse.Namespace, *, alone: bool) -> int:
     """Writes the tables of one run as Parquet and prints the paths; returns the exit code."""
     from chaoslab.record.runs import revision_of
-    from chaoslab.reports import parquet, places
+    from chaoslab.reports import places, tables
     from chaoslab.reports.frames import Frames
 
     own = places.charts_of(name).parent
     folder = own if not options.out else Path(options.out) if alone else Path(options.out) / own.resolve().name
     try:
-        print(*parquet.write(Frames(places.read(name), revision=revision_of(own)), folder), sep="\n")
+        print(*tables.write(Frames(places.read(name), revision=revision_of(own)), folder), sep="\n")
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else error  # pyarrow's own text has its words around the reason
         said = f"cannot write {error.filename or folder}: {why}"

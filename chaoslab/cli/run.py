@@ -34,11 +34,11 @@ def run(options: argparse.Namespace) -> int:
 
 def _estimate(given: Sequence[str], options: argparse.Namespace) -> int:
     from chaoslab.base.commandline import refuse
-    from chaoslab.cli._estimates import say
+    from chaoslab.cli._runs_written import say_estimates
     from chaoslab.config.settings import SettingError
     from chaoslab.lab.estimate import estimated
 
     try:
-        return say([estimated(given)], options)
+        return say_estimates([estimated(given)], options)
     except (SettingError, OSError) as error:
         return refuse(error)

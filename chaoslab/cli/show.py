@@ -10,16 +10,13 @@ EXAMPLE = "chaoslab show latest --failed"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", nargs="?", default="latest", help=RUN_HELP)
-    parser.add_argument("--prompt", type=whole(1, 1_000_000), help="only the prompt of this number, counted from 1")
-    parser.add_argument(
-        "--trial", action="append", default=[], metavar="K", help="only p3.r2, p3, 7 or 1-6; may be given again"
-    )
-    parser.add_argument("--failed", action="store_true", help="only trials that are neither correct nor unknown")
-    parser.add_argument(
-        "--outcome", action="append", default=[], metavar="NAME", help="only harm, wrong, failed …; may be given again"
-    )
-    parser.add_argument("--stages", action="store_true", help="each stage of a fault in a line of its own")
+    add = parser.add_argument
+    add("run", nargs="?", default="latest", help=RUN_HELP)
+    add("--prompt", type=whole(1, 1_000_000), help="only the prompt of this number, counted from 1")
+    add("--trial", action="append", default=[], metavar="K", help="only p3.r2, p3, 7 or 1-6; may be given again")
+    add("--failed", action="store_true", help="only trials that are neither correct nor unknown")
+    add("--outcome", action="append", default=[], metavar="NAME", help="only harm, wrong, failed …; may be given again")
+    add("--stages", action="store_true", help="each stage of a fault in a line of its own")
     as_json(parser)
 
 

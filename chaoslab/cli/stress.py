@@ -7,9 +7,17 @@ import sys
 from chaoslab.base.commandline import as_json, path, refuse, seed, whole
 from chaoslab.base.parsers import chaos_level
 from chaoslab.cli import otlp
-from chaoslab.cli._clusters import add_cluster, clustered
 from chaoslab.cli._ended import check_place, code_of
-from chaoslab.cli._runs_written import add_form, add_logs, form_of, say_report, start_logs
+from chaoslab.cli._runs_written import (
+    add_cluster,
+    add_form,
+    add_logs,
+    clustered,
+    form_of,
+    say_estimates,
+    say_report,
+    start_logs,
+)
 
 HELP = "run a scenario at rising levels of chaos and tell where it breaks"
 EXAMPLE = "chaoslab stress refund.chaos.yml --iterations 200"
@@ -48,12 +56,7 @@ def run(options: argparse.Namespace) -> int:
     extras.check("chaoslab stress", "scenarios", "virtual", *(["charts"] if options.chart else []))
     if options.chart and not options.chart.is_dir() and options.chart.suffix not in (".png", ".svg", ".html"):
         return refuse(ValueError(f"--chart {options.chart} should end in .png, .svg or .html"))
-    try:
-        sent = otlp.live(options, options.logs)
-    except ValueError as error:
-        return refuse(error)
-    with sent:
-        return code_of(lambda: _run(options))
+    return otlp.sending(options, options.logs, lambda: code_of(lambda: _run(options)))
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -63,11 +66,10 @@ def _run(options: argparse.Namespace) -> int:
     check_place("--chart", options.chart)
     load(options.file)
     if options.estimate:
-        from chaoslab.cli._estimates import say
         from chaoslab.scenarios.estimate import of_levels
 
         given = {"seed": options.seed, "jobs": options.jobs, "logs": options.logs}
-        return say(of_levels(options.file, options.levels, options.iterations, **given), options)
+        return say_estimates(of_levels(options.file, options.levels, options.iterations, **given), options)
     start_logs(options.logs)
     found = []
     try:

@@ -1,7 +1,5 @@
 """`chaoslab sweep`: the lab at each value of one or two settings, with charts and a table over them."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence
@@ -12,7 +10,7 @@ from chaoslab.base.commandline import as_json, filled, path, print_json, refuse
 from chaoslab.cli import _output
 
 if TYPE_CHECKING:
-    from chaoslab.lab.sweep import DoneCell
+    from chaoslab.reports.sweeps import DoneCell
 
 HELP = "run the lab at each value of one or two settings, with charts and a table over them"
 EXAMPLE = "chaoslab sweep TOXIC_PROB=0,0.1,0.2,0.4 AGENT=naive --world virtual"
@@ -40,8 +38,7 @@ def run(options: argparse.Namespace) -> int:
     from chaoslab.lab.sweep import CellStopped, grid, sweep
     from chaoslab.record.history import History
     from chaoslab.reports import charts, sweeps
-    from chaoslab.reports.frames import Frames
-    from chaoslab.reports.joined import Joined
+    from chaoslab.reports.frames import Frames, Joined
 
     named = {"WORLD": options.world, "TRIALS": options.trials, "SEED": options.seed}
     own = [f"{name}={value}" for name, value in named.items() if value is not None]

@@ -10,9 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from chaoslab.base.commandline import as_json, filled, path, print_json, refuse, seed, whole
 from chaoslab.cli import otlp
-from chaoslab.cli._clusters import add_cluster, clustered
-from chaoslab.cli._ended import check_place, code_of, matching
-from chaoslab.cli._runs_written import add_form, add_logs, form_of, say_report, start_logs
+from chaoslab.cli._ended import check_place, code_of, given_in, matching
+from chaoslab.cli._runs_written import (
+    add_cluster,
+    add_form,
+    add_logs,
+    clustered,
+    form_of,
+    say_estimates,
+    say_report,
+    start_logs,
+)
 
 if TYPE_CHECKING:
     from chaoslab.scenarios.running import Result
@@ -25,46 +33,38 @@ FAILED, INVALID = 1, 4
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "files",
         type=filled,
         nargs="*",
         metavar="SCENARIO",
         help="scenario files, folders of them, or FILE.py or module:name in Python",
     )
-    parser.add_argument(
-        "-n", "--trials", type=whole(1, 1_000_000), help="trials of each scenario, in place of its own number"
-    )
-    parser.add_argument("--seed", type=seed, help="seed of the faults' dice, in place of its own")
-    parser.add_argument("--jobs", type=whole(1, 1024), default=1, help="processes, 1 by default")
+    add("-n", "--trials", type=whole(1, 1_000_000), help="trials of each scenario, in place of its own number")
+    add("--seed", type=seed, help="seed of the faults' dice, in place of its own")
+    add("--jobs", type=whole(1, 1024), default=1, help="processes, 1 by default")
     add_cluster(parser)
-    parser.add_argument("--trial", type=whole(1, 1_000_000), help="this trial alone, from 1, with its story")
-    parser.add_argument("--fail-fast", action="store_true", help="stop at the first trial that fails")
+    add("--trial", type=whole(1, 1_000_000), help="this trial alone, from 1, with its story")
+    add("--fail-fast", action="store_true", help="stop at the first trial that fails")
     before = parser.add_mutually_exclusive_group()
     before.add_argument("--dry-run", action="store_true", help="run nothing: list the calls that would be hit")
     before.add_argument("--estimate", action="store_true", help="only tell what the trials would cost")
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", help="a value in place of the file's"
-    )
-    parser.add_argument("--chaos-level", metavar="LEVEL", help="from 0 to 10, in place of the file's")
-    parser.add_argument("--anyway", action="store_true", help="run though the trial without faults is no baseline")
-    parser.add_argument("--count-words", action="store_true", help="count verdicts that rest on words")
-    parser.add_argument("-k", dest="only", default="", metavar="TEXT", help="scenarios with this text in their name")
+    add("--set", action="append", default=[], metavar="NAME=VALUE", help="a value in place of the file's")
+    add("--chaos-level", metavar="LEVEL", help="from 0 to 10, in place of the file's")
+    add("--anyway", action="store_true", help="run though the trial without faults is no baseline")
+    add("--count-words", action="store_true", help="count verdicts that rest on words")
+    add("-k", dest="only", default="", metavar="TEXT", help="scenarios with this text in their name")
     otlp.add_live(parser)
     add_logs(parser, "where a run for each scenario is written, with a report.html")
     add_form(parser)
-    parser.add_argument("--junit", type=path, metavar="FILE", help="write the results as JUnit XML, a case a variant")
+    add("--junit", type=path, metavar="FILE", help="write the results as JUnit XML, a case a variant")
     as_json(parser)
-    parser.add_argument("-q", "--quiet", action="store_true", help="print only what does not hold")
+    add("-q", "--quiet", action="store_true", help="print only what does not hold")
 
 
 def run(options: argparse.Namespace) -> int:
-    try:
-        sent = otlp.live(options, options.logs)
-    except ValueError as error:
-        return refuse(error)
-    with sent:
-        return code_of(lambda: _run(options))
+    return otlp.sending(options, options.logs, lambda: code_of(lambda: _run(options)))
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -106,7 +106,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.junit:
         from chaoslab.scenarios.junit import write
 
-        write(results, options.junit, _given(options))
+        write(results, options.junit, given_in(options))
     if options.json:
         print_json(scenarios=[_plain(result, options) for result in results])
     elif len(results) > 1:
@@ -124,7 +124,7 @@ def _try(result: Result, options: argparse.Namespace) -> None:
 
     scenario = result.scenario
     given = {"trials": options.trials, "seed": options.seed, "jobs": options.jobs, "only": options.trial}
-    command = partial(again, scenario, given=_given(options))
+    command = partial(again, scenario, given=given_in(options))
     trials = options.trials or scenario.spec.trials
     if options.trial and options.trial > trials:
         print(f"note: {scenario.name} has {trials} trials; {options.trial} is none of them", file=sys.stderr)
@@ -150,19 +150,13 @@ def _try(result: Result, options: argparse.Namespace) -> None:
 def _told(result: Result, options: argparse.Namespace) -> str:
     from chaoslab.scenarios.tell import result_text
 
-    return result_text(result, trial=options.trial, given=_given(options))
+    return result_text(result, trial=options.trial, given=given_in(options))
 
 
 def _plain(result: Result, options: argparse.Namespace) -> dict[str, Any]:
     from chaoslab.scenarios.tell import plain
 
-    return plain(result, _given(options))
-
-
-def _given(options: argparse.Namespace) -> list[str]:
-    """The options that a trial depends on."""
-    seed = ["--seed", str(options.seed)] if options.seed is not None else []
-    return [*seed, *(word for each in options.set for word in ("--set", each))]
+    return plain(result, given_in(options))
 
 
 def _sum(results: list[Result]) -> str:
@@ -183,8 +177,7 @@ def _dry(scenarios: list[Scenario], options: argparse.Namespace) -> int:
 
 
 def _estimate(scenarios: list[Scenario], options: argparse.Namespace) -> int:
-    from chaoslab.cli._estimates import say
     from chaoslab.scenarios.estimate import estimated
 
     given = {"trials": options.trials, "seed": options.seed, "jobs": options.jobs, "only": options.trial}
-    return say((estimated(scenario, logs=options.logs, **given) for scenario in scenarios), options)
+    return say_estimates((estimated(scenario, logs=options.logs, **given) for scenario in scenarios), options)

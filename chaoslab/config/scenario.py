@@ -73,9 +73,6 @@ def from_settings(settings: Settings) -> Plan:
         _check(injection)
     try:
         check_cascades(wanted)
-    except ValueError as error:
-        raise SettingError(error.args[0]) from None
-    try:
         return limited(Plan(settings.seed, wanted))
     except ValueError as error:
         raise SettingError(error.args[0]) from None

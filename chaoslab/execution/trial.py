@@ -19,9 +19,9 @@ from chaoslab.analysis.measures.idle import Idle, idle
 from chaoslab.analysis.measures.incidents import Incident, how_bad, incidents
 from chaoslab.analysis.verdict.judge import judge
 from chaoslab.analysis.verdict.ledger import done_in, effects_of, told_of, wish
+from chaoslab.analysis.verdict.seen import Twin
+from chaoslab.analysis.verdict.spoilt import unread
 from chaoslab.analysis.verdict.table import Outcome, Verdict
-from chaoslab.analysis.verdict.twin import Twin
-from chaoslab.analysis.verdict.unread import unread
 from chaoslab.base.durations import duration
 from chaoslab.base.identity import canonical
 from chaoslab.base.jsonable import describe_error, line

@@ -19,9 +19,8 @@ from chaoslab.agent.session import Session, SessionProgress
 from chaoslab.agent.tools import Toolbox
 from chaoslab.analysis.verdict.judge import judge
 from chaoslab.analysis.verdict.ledger import wish
-from chaoslab.analysis.verdict.seen import JUDGED
+from chaoslab.analysis.verdict.seen import JUDGED, Twin
 from chaoslab.analysis.verdict.table import Outcome
-from chaoslab.analysis.verdict.twin import Twin
 from chaoslab.base.clock import system
 from chaoslab.base.garbage import put_aside
 from chaoslab.base.identity import TrialId, nth

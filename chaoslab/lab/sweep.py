@@ -2,12 +2,9 @@
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.files import opened
 from chaoslab.base.identity import canonical
@@ -18,37 +15,10 @@ from chaoslab.record import provenance, runs
 from chaoslab.record.gaps import last_of
 from chaoslab.record.lines import Record, parse_line
 from chaoslab.reports.charts.series import FREE
+from chaoslab.reports.sweeps import DoneCell, GridCell
 
 KNOBS_MAX = 2
 CELLS_MAX = 400
-
-
-@dataclass(frozen=True)
-class GridCell:
-    """One run of the grid. `levels`: (setting, value as given) of each knob. `given`: all settings of its command
-    line."""
-
-    levels: tuple[tuple[str, str], ...]
-    given: tuple[str, ...]
-    chosen: Settings
-
-    def __str__(self) -> str:
-        return " ".join(f"{name}={level}" for name, level in self.levels)
-
-
-@dataclass(frozen=True)
-class DoneCell:
-    """A cell with its run. `kept`: it was there before. `left_s`: the seconds that the rest will take, if known."""
-
-    cell: GridCell
-    folder: Path
-    kept: bool
-    number: int
-    left_s: float | None
-
-    @cached_property
-    def report(self) -> RunReport:
-        return RunReport.read(self.folder)
 
 
 class CellStopped(Exception):

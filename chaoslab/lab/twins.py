@@ -9,7 +9,7 @@ from pathlib import Path
 
 from chaoslab.agent.config import Config
 from chaoslab.agent.prompts import Prompt, as_data
-from chaoslab.analysis.verdict.twin import Twin
+from chaoslab.analysis.verdict.seen import Twin
 from chaoslab.config.settings import Settings
 from chaoslab.core.plan import Plan
 from chaoslab.execution.forked import Child, Died, TooLong, can_fork

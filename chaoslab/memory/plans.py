@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Any
 
 from chaoslab.base.durations import span
-from chaoslab.base.jsonable import brief
+from chaoslab.base.jsonable import brief, listed
 from chaoslab.reports.page import count
 from chaoslab.search.planning.cells import Cell
 from chaoslab.search.planning.design import Design, Enhanced, enhance
@@ -128,8 +128,7 @@ class ProposedPlan:
         if not self.entries:
             lines.append("nothing is left to try" + (" under this risk" if self.left_out else ""))
         if self.left_out:
-            lines.append(f"left out, above the risk allowed: {', '.join(self.left_out[:3])}" + (
-                f" and {len(self.left_out) - 3} more" if len(self.left_out) > 3 else ""))  # fmt: skip
+            lines.append(f"left out, above the risk allowed: {listed(self.left_out, 3)}")
         return "\n".join(lines)
 
     __repr__ = __str__

@@ -9,7 +9,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -133,11 +133,8 @@ class Memory:
             yield db
 
     def add(self, folders: Iterable[Path], *, again: bool = False) -> AddedRuns:
-        """Adds the runs in these folders. `again`: also those that were forgotten or archived.
-
-        Raises:
-            sqlite3.Error: the memory cannot be written. BrokenPlugin: an outcome or a kind of experiment raised.
-        """
+        """Adds the runs in these folders. `again`: also those that were forgotten or archived. Raises sqlite3.Error:
+        the memory cannot be written. BrokenPlugin: an outcome or a kind of experiment raised."""
         found = AddedRuns()
         with self._open() as db:
             states = dict(db.execute("SELECT key, state FROM runs"))
@@ -174,14 +171,10 @@ class Memory:
             sum(each.harm for each in facts), sum(timed), sum(each.tokens for each in facts),
             sum(each.usd for each in facts), KNOWN,
         )  # fmt: skip
-        db.execute(f"INSERT INTO runs VALUES ({_marks(row)})", row)
-        rows = [(run.key, *_columns(each)) for each in run.experiments]
-        if rows:
-            db.executemany(f"INSERT INTO experiments VALUES ({_marks(rows[0])})", rows)
-        db.executemany(
-            "INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?)",
-            [(run.key, name, t.trials, t.called, t.effects, t.undoable) for name, t in sorted(run.targets.items())],
-        )
+        _insert(db, "runs", [row])
+        _insert(db, "experiments", [(run.key, *_columns(each)) for each in run.experiments])
+        calls = [(run.key, name, t.trials, t.called, t.effects, t.undoable) for name, t in sorted(run.targets.items())]
+        _insert(db, "calls", calls)
 
     # What is left out.
 
@@ -239,11 +232,9 @@ class Memory:
         for place, own in sorted(by_place.items()):
             subject, target, fault, _ = place
             row = _component(own)
-            db.execute(f"INSERT INTO components VALUES ({_marks((*place, *row))})", (*place, *row))
+            _insert(db, "components", [(*place, *row)])
             ranges = [*_ranges(own)]
-            for name, found in ranges:
-                values = (*place, name, found.safe, found.unsafe, found.safe_n, found.unsafe_n, found.mixed)
-                db.execute(f"INSERT INTO ranges VALUES ({_marks(values)})", values)
+            _insert(db, "ranges", [(*place, name, *astuple(found)) for name, found in ranges])
             lessons += [(subject, target, text) for text in _lessons(place, row, ranges)]
             for each in own:
                 for other, (failed, all_) in each.affected.items():
@@ -254,10 +245,10 @@ class Memory:
             if not failed or interval is None:
                 continue
             pair = (subject, target, fault, other, failed, all_, failed / all_, interval.low, interval.high)
-            db.execute(f"INSERT INTO relations VALUES ({_marks(pair)})", pair)
+            _insert(db, "relations", [pair])
             share = f"{failed} of {all_} trials ({interval.low:.0%}–{interval.high:.0%})"
             lessons.append((subject, target, f"with {fault} at {target}, calls of {other} failed in {share}"))
-        db.executemany("INSERT INTO lessons VALUES (?, ?, ?)", sorted(lessons))
+        _insert(db, "lessons", sorted(lessons))
 
     def evidence(self, subject: str = "", *, agent: str = "", without: Sequence[str] = ()) -> Evidence:
         """The sums that planning asks for. `subject`: runs of its `agent` that no scenario made count as its own.
@@ -299,18 +290,15 @@ class Memory:
             found = db.execute(f"SELECT * FROM {table}")
             return [name for name, *_ in found.description], found.fetchall()
 
-    def _frame(self, table: str) -> pd.DataFrame:
+    def __getattr__(self, table: str) -> pd.DataFrame:
+        """A table as a pandas frame."""
+        if table not in TABLES:
+            raise AttributeError(f"a memory has no {table}: its tables are {', '.join(TABLES)}")
         extras.check("a frame of the memory", "frames")
         import pandas as pd
 
         columns, rows = self.rows(table)
         return pd.DataFrame(rows, columns=columns)
-
-    def __getattr__(self, table: str) -> pd.DataFrame:
-        """A table as a pandas frame."""
-        if table not in TABLES:
-            raise AttributeError(f"a memory has no {table}: its tables are {', '.join(TABLES)}")
-        return self._frame(table)
 
     def __repr__(self) -> str:
         with self._open() as db:
@@ -332,8 +320,9 @@ def _absolute(folder: Path) -> str:
     return str(folder.resolve())
 
 
-def _marks(values: Sequence[Any]) -> str:
-    return ", ".join("?" * len(values))
+def _insert(db: sqlite3.Connection, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    if rows:
+        db.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
 
 
 def _columns(each: Experiment) -> tuple[Any, ...]:

@@ -8,8 +8,6 @@ A struct has the attributes of the record and of its event. Where a line is look
 both: to make them of it takes five times as long as to parse it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from functools import reduce
 from operator import or_

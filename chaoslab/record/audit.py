@@ -1,8 +1,6 @@
 """The audit file of faults: who made which, where, when and why, a line of JSON each, over all runs that name the file.
 A line is on the disk before its fault acts. If it cannot be written, the fault is not made and the run ends."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

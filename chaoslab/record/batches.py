@@ -117,11 +117,7 @@ class Batches:
 
     @cached_property
     def rulings(self) -> Rulings | None:
-        """The rulings of the scenario that ran it.
-
-        Raises:
-            OSError: they cannot be read.
-        """
+        """The rulings of the scenario that ran it. Raises OSError: they cannot be read."""
         return Rulings.read(self._folder)
 
     @property
@@ -142,12 +138,8 @@ class Batches:
         return (*self._packs.damaged, *notes_of(found, self._lost), *self._kept.notes_on(self._run, self._trials))
 
     def __iter__(self) -> Iterator[Batch]:
-        """The batches.
-
-        Raises:
-            FileNotFoundError: no such folder, or no log in it. OSError: a log cannot be read. Unordered: the rest does
-                not follow what was given. Incomplete: as `History.read`.
-        """
+        """The batches. Raises FileNotFoundError: no such folder, or no log in it. OSError: a log cannot be read.
+        Unordered: the rest does not follow what was given. Incomplete: as `History.read`."""
         paths = log_files(self._folder)
         if not paths:
             raise FileNotFoundError(f"no logs in {self._folder}")
@@ -236,11 +228,8 @@ def _ordered(records: Sequence[Record]) -> bool:
 
 
 def stories(folder: Path, trials: Collection[str]) -> History:
-    """The history of these trials of a run alone, by key; the others are not held.
-
-    Raises:
-        FileNotFoundError, OSError, Incomplete: as `Batches`.
-    """
+    """The history of these trials of a run alone, by key; the others are not held. Raises FileNotFoundError, OSError,
+    Incomplete: as `Batches`."""
     batches, found, spoken = Batches(folder, packs=lambda: Packs(trials)), list[Record](), SILENT
     try:
         for batch in batches:

@@ -5,8 +5,6 @@ Each writer numbers its lines from 1 (`seq`). A number that is missing or stands
 around it, so any trial whose time covers that may have had it.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 """A run's main log is locked while its writer lives, which tells a run that goes on from one that was killed. The
 system ends the lock with the process, however that ends. The logs of services have locks of their own."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO

@@ -8,24 +8,12 @@ from math import inf
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from sys import intern
-from typing import TypeVar, cast
+from typing import Protocol, TypeVar, cast
 
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.garbage import no_garbage
 from chaoslab.base.values import once
-from chaoslab.core.events import (
-    AttemptEvent,
-    CallFinished,
-    CallStarted,
-    Event,
-    Fallback,
-    FaultWitnessed,
-    PromptFinished,
-    PromptStarted,
-    Retry,
-    RunStarted,
-    Usage,
-)
+from chaoslab.core import events
 from chaoslab.record.follow import follow
 from chaoslab.record.gaps import Gap, notes, of_logs, torn
 from chaoslab.record.held import is_written
@@ -35,11 +23,11 @@ from chaoslab.record.rulings import FILE as RULINGS
 from chaoslab.record.rulings import Rulings
 from chaoslab.record.spoken import SILENT, KeptReplies, Spoken
 
-E_ = TypeVar("E_", bound=Event)
-A_ = TypeVar("A_", bound=AttemptEvent)
+E_ = TypeVar("E_", bound=events.Event)
+A_ = TypeVar("A_", bound=events.AttemptEvent)
 Place = tuple[str | None, str, int, int]
 """An attempt: (trial, target, request, attempt)."""
-UNSEEN: frozenset[type[Event]] = frozenset({Retry, Fallback, Usage})
+UNSEEN: frozenset[type[events.Event]] = frozenset({events.Retry, events.Fallback, events.Usage})
 """Kinds that a run of Python functions need not log: the lab does not see the agent's waits and fallbacks, and its
 model only if that is one of the services."""
 IN_PROCESS = ("function", "service")
@@ -65,7 +53,7 @@ class History:
 
     def __init__(
         self, records: Iterable[Record], *, cut: Mapping[str, Sequence[int]] | None = None,
-        unknown: Iterable[type[Event]] = (), notes: Iterable[str] = (), ordered: bool = False,
+        unknown: Iterable[type[events.Event]] = (), notes: Iterable[str] = (), ordered: bool = False,
         rulings: Rulings | None = None, running: bool = False, spoken: Spoken = SILENT, gaps: Sequence[Gap] = (),
     ) -> None:  # fmt: skip
         """Merges the records. `ordered`: they are in order already."""
@@ -154,7 +142,7 @@ class History:
             ]
         return cast(Sequence[tuple[Record, A_, Place]], found)
 
-    def has(self, kind: type[Event]) -> bool:
+    def has(self, kind: type[events.Event]) -> bool:
         """Tells if an event of this kind would have been logged."""
         if kind in self.unknown:
             return False
@@ -169,14 +157,14 @@ class History:
         return next((event for _, event in self.of(kind)), None)
 
     @property
-    def kinds(self) -> Set[type[Event]]:
+    def kinds(self) -> Set[type[events.Event]]:
         """The kinds of events that there are."""
         return self._of_kind.keys()
 
     @once
-    def _of_kind(self) -> dict[type[Event], list[Record]]:
+    def _of_kind(self) -> dict[type[events.Event], list[Record]]:
         """The records by kind, in one pass: a report asks for thirty kinds, and a verdict of each trial for ten."""
-        found: dict[type[Event], list[Record]] = {}
+        found: dict[type[events.Event], list[Record]] = {}
         for record in self.records:
             kind = type(record.event)
             if kind in found:
@@ -188,19 +176,19 @@ class History:
     @once
     def made(self) -> set[Place]:
         """The attempts at calls."""
-        return {*map(_place, self.placed(CallStarted)), *map(_place, self.placed(CallFinished))}
+        return {*map(_place, self.placed(events.CallStarted)), *map(_place, self.placed(events.CallFinished))}
 
     @once
-    def failed(self) -> Sequence[tuple[Record, CallFinished, Place]]:
+    def failed(self) -> Sequence[tuple[Record, events.CallFinished, Place]]:
         """The ends of the attempts that failed or tell an error, as in `placed`. Most do neither."""
-        return [end for end in self.placed(CallFinished) if end[1].error or not end[1].ok]
+        return [end for end in self.placed(events.CallFinished) if end[1].error or not end[1].ok]
 
     @once
     def torn(self) -> Mapping[str, str]:
         """The trials that may have lost lines, each with a gap in words. What happened in them is not known."""
         if not self.gaps:
             return {}
-        ended = {record.trial for record, _ in self.of(PromptFinished)}
+        ended = {record.trial for record, _ in self.of(events.PromptFinished)}
         spans: dict[str, tuple[float, float]] = {}
         for record in self._lines:
             if record.trial is not None:
@@ -219,10 +207,10 @@ class History:
         the loser of two hedged requests, or what was under way in a group of tasks that ended. They neither failed nor
         succeeded. A call that was cancelled because a fault held it back has failed."""
         gone = [at for _, event, at in self.failed if event.cancelled]
-        return frozenset(gone).difference(map(_place, self.placed(FaultWitnessed))) if gone else frozenset()
+        return frozenset(gone).difference(map(_place, self.placed(events.FaultWitnessed))) if gone else frozenset()
 
     @once
-    def _placed(self) -> dict[type[Event], Sequence[tuple[Record, Event, Place]]]:
+    def _placed(self) -> dict[type[events.Event], Sequence[tuple[Record, events.Event, Place]]]:
         """The results of `placed`: ten measures ask for the attempts of one kind."""
         return {}
 
@@ -230,16 +218,16 @@ class History:
     def of_functions(self) -> bool:
         """True if the run is of a user's own agent and functions (`lab.run`). A run of the lab's agent logs its prompts
         in `asked`."""
-        run = self.first(RunStarted)
-        return any(e.via in IN_PROCESS for _, e in self.of(CallFinished)) if run is None else of_functions(run)
+        run = self.first(events.RunStarted)
+        return any(e.via in IN_PROCESS for _, e in self.of(events.CallFinished)) if run is None else of_functions(run)
 
     @once
     def trials(self) -> Sequence[str]:
         """The trials in the order in which they began."""
-        return [intern(record.trial) for record, _ in self.of(PromptStarted) if record.trial is not None]
+        return [intern(record.trial) for record, _ in self.of(events.PromptStarted) if record.trial is not None]
 
 
-def of_functions(run: RunStarted) -> bool:
+def of_functions(run: events.RunStarted) -> bool:
     """True if the run is of a user's own agent and functions."""
     return bool(run.world) and not run.asked
 
@@ -270,3 +258,10 @@ def unread(name: str, numbers: Sequence[int]) -> str:
     named, more = numbers[:NAMED], len(numbers) - NAMED
     told = f"{', '.join(map(str, named))} and {more} more" if more else " and ".join(map(str, named))
     return f"{name}: lines {told} could not be read"
+
+
+class WithHistory(Protocol):
+    """A trial as `lab.run` gives it."""
+
+    @property
+    def history(self) -> History: ...

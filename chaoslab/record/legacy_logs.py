@@ -1,8 +1,6 @@
 """Reads the logs of the first lab of this kind as a history of our own events. What they lack stays unknown. `scan`
 finds the records in the text, `apart` separates the runs of one file, `tell` turns a run into events."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

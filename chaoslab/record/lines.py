@@ -1,7 +1,5 @@
 """Reads a line of a log: checks it and makes its event."""
 
-from __future__ import annotations
-
 import json
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
@@ -99,10 +97,7 @@ def records_of(path: Path, packs: Packs, *, cut: Callable[[int], None]) -> Itera
     `lines_of`.
 
     Most stand for a record and are none: structs with the attributes of the record and of its event. Their `event` is
-    the struct itself. `whole` makes the record.
-
-    Raises:
-        OSError: the file cannot be read. Incomplete: as `lines_of`.
+    the struct itself. `whole` makes the record. Raises OSError: the file cannot be read. Incomplete: as `lines_of`.
     """
     with opened(path) as file:
         yield from _records_in(file, partial(packs.open, path.parent), cut, count(1))

@@ -5,8 +5,6 @@ It names the code that made it and has a digest of the pack. With other code, or
 the pack is read. The sums themselves are bytes here (`analysis/measures/sums.py`).
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -67,11 +65,7 @@ def has_sums(folder: Path) -> bool:
 
 
 def write(pack: Path, data: bytes, blocks: Sequence[Block]) -> None:
-    """Writes the sums of a pack. `data`: its bytes.
-
-    Raises:
-        OSError: they cannot be written.
-    """
+    """Writes the sums of a pack. `data`: its bytes. Raises OSError: they cannot be written."""
     import zstandard
 
     head = msgspec.json.encode(_Head(_code(), _digest(data)))
@@ -87,11 +81,7 @@ class SummedPacks(Packs):
     there: list[Path] = field(default_factory=list)
 
     def take(self, folder: Path, pack: Pack) -> BinaryIO | None:
-        """Notes the sums of a pack.
-
-        Raises:
-            NoSums: none stand for it.
-        """
+        """Notes the sums of a pack. Raises NoSums: none stand for it."""
         path = folder / pack.pack
         try:
             data, head = files.read(path), files.read(path_of(path)).partition(b"\n")[0]
@@ -104,11 +94,7 @@ class SummedPacks(Packs):
         return None
 
     def blocks(self) -> Iterator[Block]:
-        """The sums of all packs, in their order.
-
-        Raises:
-            NoSums: some cannot be read.
-        """
+        """The sums of all packs, in their order. Raises NoSums: some cannot be read."""
         import zstandard
 
         for path in self.there:

@@ -1,7 +1,5 @@
 """Writes the lines of trials into packs (`packs.py`)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from datetime import datetime
@@ -23,11 +21,8 @@ class PackedLog(Log):
     """A log whose trials wait until there are enough for a pack. A killed process loses what waits."""
 
     def __init__(self, folder: Path, writer: str, *, run: str) -> None:
-        """Opens the log.
-
-        Raises:
-            OSError: the file cannot be opened. Incomplete: the package that compresses is not installed.
-        """
+        """Opens the log. Raises OSError: the file cannot be opened. Incomplete: the package that compresses is not
+        installed."""
         extras.check("a packed log", "zstd")
         super().__init__(folder, writer, run=run, origin=0.0)
         self._names = names(writer)
@@ -51,11 +46,8 @@ class PackedLog(Log):
                 self._trials[prompt] = [min(least, number), max(most, number)]
 
     def pack(self) -> bytes:
-        """Writes what waits as a pack; returns its lines.
-
-        Raises:
-            LogLost: it cannot be written. Nothing of it stands in the log then.
-        """
+        """Writes what waits as a pack; returns its lines. Raises LogLost: it cannot be written. Nothing of it stands in
+        the log then."""
         import zstandard
 
         if not self._held:

@@ -5,8 +5,6 @@ the index too. A reader puts the lines of the pack in its place (`lines.lines_of
 packs.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import re
@@ -67,11 +65,8 @@ class Packs:
     left_out: list[tuple[int, int]] = field(default_factory=list)
 
     def open(self, folder: Path, line: bytes) -> BinaryIO:
-        """The lines of the pack for which a line stands, as a file; as far as they can be read.
-
-        Raises:
-            Incomplete: the package that reads them is not installed. OSError: the file cannot be read.
-        """
+        """The lines of the pack for which a line stands, as a file; as far as they can be read. Raises Incomplete: the
+        package that reads them is not installed. OSError: the file cannot be read."""
         try:
             pack: Pack = _PACK.made(json.loads(line))
             if not _FILE.fullmatch(pack.pack) or not 0 < pack.first <= pack.last:
@@ -85,11 +80,8 @@ class Packs:
         return lines or io.BytesIO()
 
     def take(self, folder: Path, pack: Pack) -> BinaryIO | None:
-        """The lines of a pack, as far as they can be read; None if they are to be left out.
-
-        Raises:
-            Incomplete, OSError: as `open`.
-        """
+        """The lines of a pack, as far as they can be read; None if they are to be left out. Raises Incomplete, OSError:
+        as `open`."""
         if self.wanted is not None and not any(map(pack.has, self.wanted)):
             return None
         found, why = _lines_of(folder / pack.pack, pack)
@@ -98,11 +90,8 @@ class Packs:
         return io.BytesIO(found)
 
     def expanded(self, folder: Path, lines: Iterable[bytes]) -> Iterator[bytes]:
-        """The lines, and those of packs in the place of the lines that stand for them.
-
-        Raises:
-            Incomplete, OSError: as `open`.
-        """
+        """The lines, and those of packs in the place of the lines that stand for them. Raises Incomplete, OSError: as
+        `open`."""
         for line in lines:
             if line.startswith(PACK):
                 yield from self.open(folder, line)

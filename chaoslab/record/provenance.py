@@ -1,8 +1,6 @@
 """The provenance of a run: digests of the lab's own code, and versions of the packages it runs on. Two runs can only be
 equal if these are."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import platform

@@ -97,10 +97,8 @@ class Run:
     def open(cls, logs: Path, name: str, *, now: str = "", clock: Clock = system) -> Run:
         """The run of that name as its maker described it. The run `alone`, which has no maker, begins now.
 
-        Only `alone` is made on demand: a stranger's X-Trial header must not make folders.
-
-        Raises:
-            LookupError: no such run.
+        Only `alone` is made on demand: a stranger's X-Trial header must not make folders. Raises LookupError: no such
+        run.
         """
         folder = logs / name
         try:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Protocol
 
 from chaoslab.base import files
 from chaoslab.base.identity import digest
-from chaoslab.base.jsonable import line
+from chaoslab.base.jsonable import line, listed
 from chaoslab.base.shapes import Shape, Within
 from chaoslab.record.lines import lines_of
 
@@ -184,9 +184,8 @@ class KeptReplies:
             if trial in trials and len({each.said for each in labels}) > 1
         }
         if apart:
-            first = "; ".join(f"{line(trial, TEXT)}: {apart[trial]}" for trial in sorted(apart)[:NAMED])
-            more = f" and {len(apart) - NAMED} more" if len(apart) > NAMED else ""
-            notes.append(f"{LABELS}: labels disagree ({first}{more}): 'chaoslab label' settles it")
+            told = [f"{line(trial, TEXT)}: {apart[trial]}" for trial in sorted(apart)]
+            notes.append(f"{LABELS}: labels disagree ({listed(told, NAMED, '; ')}): 'chaoslab label' settles it")
         return tuple(notes)
 
 
@@ -219,6 +218,4 @@ def _taken(path: Path, take: Callable[[dict[str, Any]], None]) -> list[int]:
 
 
 def _trials(trials: Collection[str]) -> str:
-    named = sorted(trials)[:NAMED]
-    more = f" and {len(trials) - NAMED} more" if len(trials) > NAMED else ""
-    return f"{', '.join(line(trial, TEXT) for trial in named)}{more}"
+    return listed([line(trial, TEXT) for trial in sorted(trials)], NAMED)

@@ -86,8 +86,5 @@ class MetFault:
             return f"the caller got {self.ended.status} {after}"
         if self.ended.error == events.OPEN:
             return f"the call was {events.OPEN}, {after}"
-        return (
-            f"the call ended with {self.ended.error} {after}"
-            if self.ended.error
-            else f"the caller got an answer {after}"
-        )
+        ended = f"the call ended with {self.ended.error}" if self.ended.error else "the caller got an answer"
+        return f"{ended} {after}"

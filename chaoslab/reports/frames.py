@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 from chaoslab.analysis.measures.errors import NOBODY, failures
 from chaoslab.analysis.measures.incidents import incidents
 from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.analysis.verdict.guard import Section
 from chaoslab.analysis.verdict.judge import verdicts
 from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.base import extras
-from chaoslab.core.events import (
-    CallDisturbed,
-    CallFinished,
-    CallStarted,
-    Effect,
-    Event,
-    FaultInjected,
-    FaultScheduled,
-    FaultWitnessed,
-    PromptFinished,
-    PromptStarted,
-    StoryLeftOut,
-    Usage,
-)
-from chaoslab.record.history import History, Place
+from chaoslab.core import events
+from chaoslab.record.history import History, Place, WithHistory
 from chaoslab.record.lines import Record
 from chaoslab.reports._columns import COLUMNS
 from chaoslab.reports._inputs import settings_of
@@ -73,11 +62,7 @@ class Frames:
         return self.known or RunReport.of(self.history)
 
     def _table(self, name: str) -> pd.DataFrame:
-        """The table of this name, made anew; a setting's column in `runs` as text.
-
-        Raises:
-            KeyError: there is none.
-        """
+        """The table of this name, made anew; a setting's column in `runs` as text. Raises KeyError: there is none."""
         rows = of(self.measures) if (of := MEASURED.get(name)) else LOGGED[name](self, self.history)
         return _frame(name, ({"run": self.name, "revision": self.revision or None, **row} for row in rows))
 
@@ -87,7 +72,7 @@ class Frames:
 
     def tells_usage(self, part: History) -> bool:
         """True if the log can tell the use of models."""
-        return part.has(Usage) if self.known is None else self.known.knows_usage
+        return part.has(events.Usage) if self.known is None else self.known.knows_usage
 
     @cached_property
     def runs(self) -> pd.DataFrame:
@@ -124,11 +109,31 @@ class Frames:
     )
 
 
-class WithHistory(Protocol):
-    """A trial as `lab.run` gives it."""
+class Joined(Frames):
+    """Several runs in one table each. Of runs with one name, the column `run` counts the later ones, as in "paid (2)".
+    `only`: the names of the tables to keep of each run, of which nothing else is held then."""
 
-    @property
-    def history(self) -> History: ...
+    def __init__(self, runs: Iterable[Frames], *, only: Sequence[str] = ()) -> None:
+        named: Counter[str] = Counter()
+        each: list[tuple[str, Callable[[str], pd.DataFrame]]] = []
+        for run in runs:
+            named[run.name] += 1
+            again = f" ({named[run.name]})" if named[run.name] > 1 else ""
+            kept = {table: Section.of(partial(run._table, table)) for table in only}
+            each.append((again, partial(_value, kept) if only else run._table))
+        vars(self).update(_each=each)
+
+    def _table(self, name: str) -> pd.DataFrame:
+        """The tables of the runs, one below the other. Raises Unknown: a measure raised. KeyError: `only` lacks it."""
+        import pandas as pd
+
+        found = [(again, of(name)) for again, of in vars(self)["_each"]]
+        tables = [table.assign(run=table["run"] + again) if again else table for again, table in found]
+        return pd.concat(tables, ignore_index=True)
+
+
+def _value(kept: Mapping[str, Section[pd.DataFrame]], name: str) -> pd.DataFrame:
+    return kept[name].value
 
 
 def frame(trials: Iterable[WithHistory]) -> pd.DataFrame:
@@ -141,7 +146,7 @@ def frame(trials: Iterable[WithHistory]) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     usage = False
     for history in (trial.history for trial in trials):  # they need not be held
-        usage = usage or Usage in history.kinds
+        usage = usage or events.Usage in history.kinds
         rows += [{"run": history.run, **row} for row in _trials(history, verdicts(history), usage=True)]
     unknown = {} if usage else {"tokens": None, "cost_usd": None}  # as in one log of all trials
     return _frame("trials", [row | unknown for row in rows])
@@ -201,8 +206,8 @@ def _whole(value: Any) -> Any:
 def _trials(history: History, judged: Mapping[str, Verdict], *, usage: bool) -> Iterator[dict[str, Any]]:
     """The rows. `usage`: the log can tell the use of models."""
     counted = _Counted(history, usage=usage)
-    ends = {record.trial: event for record, event in history.of(PromptFinished)}
-    for record, started in history.of(PromptStarted):
+    ends = {record.trial: event for record, event in history.of(events.PromptFinished)}
+    for record, started in history.of(events.PromptStarted):
         trial, end = record.trial or "", ends.get(record.trial)
         verdict = judged[trial]
         yield {
@@ -215,7 +220,7 @@ def _trials(history: History, judged: Mapping[str, Verdict], *, usage: bool) -> 
             "said": str(verdict.said),
             "basis": str(verdict.basis),
             "why": verdict.why,
-            "harms": len(verdict.harm) if history.has(Effect) else None,
+            "harms": len(verdict.harm) if history.has(events.Effect) else None,
             "answer": end.answer or None if end is not None and end.status == "ok" else None,
             "began_s": record.t,
             "duration_s": None if end is None else end.duration_s,
@@ -229,20 +234,24 @@ class _Counted:
 
     def __init__(self, history: History, *, usage: bool) -> None:
         self._sums: dict[str | None, dict[str, Any]] = {}
-        fields: Mapping[type[Event], str] = {CallStarted: "calls", FaultWitnessed: "faults", Effect: "effects"}
+        fields: Mapping[type[events.Event], str] = {
+            events.CallStarted: "calls",
+            events.FaultWitnessed: "faults",
+            events.Effect: "effects",
+        }
         self._calm: dict[str, Any] = {name: 0 for kind, name in fields.items() if history.has(kind)}
         if usage:
             self._calm |= {"tokens": 0, "cost_usd": 0.0}
         for record in history.records:
             event = record.event
-            if isinstance(event, StoryLeftOut):
+            if isinstance(event, events.StoryLeftOut):
                 sums = self._sums.setdefault(record.trial, {})
                 sums["calls"] = sum(event.calls.values())
                 sums["faults"] = sum(sum(by.values()) for by in event.met.values())
             elif (name := fields.get(type(event))) is not None:
                 sums = self._sums.setdefault(record.trial, {})
                 sums[name] = sums.get(name, 0) + 1
-            elif isinstance(event, Usage):
+            elif isinstance(event, events.Usage):
                 sums = self._sums.setdefault(record.trial, {})
                 sums["tokens"] = sums.get("tokens", 0) + event.prompt_tokens + event.completion_tokens
                 before = sums.get("cost_usd", 0.0)
@@ -265,13 +274,13 @@ def _key(record: Record, event: Any) -> tuple[Any, ...]:
 
 def _calls(history: History) -> Iterator[dict[str, Any]]:
     """The rows. Of a log that was cut there are ends without a beginning."""
-    begun = {at: (record, event) for record, event, at in history.placed(CallStarted)}
-    ends = {at: (record, event) for record, event, at in history.placed(CallFinished)}
-    gone, disturbed = history.given_up, {at for _, _, at in history.placed(CallDisturbed)}
+    begun = {at: (record, event) for record, event, at in history.placed(events.CallStarted)}
+    ends = {at: (record, event) for record, event, at in history.placed(events.CallFinished)}
+    gone, disturbed = history.given_up, {at for _, _, at in history.placed(events.CallDisturbed)}
     causes = {at: (kind, cause) for at, kind, cause in failures(history)}
     met: dict[Place, list[str]] = {}
-    knows_faults, foreign = history.has(FaultWitnessed), bool(history.unknown)
-    for _, fault, at in history.placed(FaultWitnessed):
+    knows_faults, foreign = history.has(events.FaultWitnessed), bool(history.unknown)
+    for _, fault, at in history.placed(events.FaultWitnessed):
         met.setdefault(at, []).append(fault.fault)
     for at in {**begun, **ends}:
         began, (ended, end) = begun.get(at), ends.get(at, (None, None))
@@ -300,12 +309,14 @@ def _calls(history: History) -> Iterator[dict[str, Any]]:
 
 
 def _faults(history: History) -> Iterator[dict[str, Any]]:
-    injected = {(_key(record, event), event.injection, event.fault) for record, event in history.of(FaultInjected)}
+    injected = {
+        (_key(record, event), event.injection, event.fault) for record, event in history.of(events.FaultInjected)
+    }
     evidence = {
         (_key(record, event), event.injection, event.fault): event.evidence
-        for record, event in history.of(FaultWitnessed)
+        for record, event in history.of(events.FaultWitnessed)
     }
-    for record, event in history.of(FaultScheduled):
+    for record, event in history.of(events.FaultScheduled):
         key = (_key(record, event), event.injection, event.fault)
         yield {
             **_place(record, event),
@@ -320,7 +331,7 @@ def _faults(history: History) -> Iterator[dict[str, Any]]:
 
 
 def _effects(history: History) -> Iterator[dict[str, Any]]:
-    for record, event in history.of(Effect):
+    for record, event in history.of(events.Effect):
         yield {
             "trial": record.trial, "t_s": record.t, "target": event.target, "tool": event.tool, "effect": event.effect,
             "request_id": event.request_id or None,
@@ -329,7 +340,7 @@ def _effects(history: History) -> Iterator[dict[str, Any]]:
 
 
 def _usage(history: History) -> Iterator[dict[str, Any]]:
-    for record, event in history.of(Usage):
+    for record, event in history.of(events.Usage):
         yield {
             "trial": record.trial, "t_s": record.t, "model": event.model or None, "request": event.request,
             "prompt_tokens": event.prompt_tokens, "completion_tokens": event.completion_tokens,

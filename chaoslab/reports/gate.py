@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from chaoslab.analysis.measures.intervals import rate
 from chaoslab.analysis.verdict.table import UNJUDGED, Outcome, Verdict
 from chaoslab.base.commandline import GATE_FAILED, PROVES_NOTHING
+from chaoslab.base.jsonable import listed
 from chaoslab.base.registry import did_you_mean
 
 NAMED = 8
@@ -64,7 +65,7 @@ def rule(
     had to hit and hit nothing. `lost`: the number of trials whose lines are lost."""
     nothing = []
     if untried:
-        nothing.append(f"no attempt was made that a fault could hit, so none was tried: {_named(untried)}")
+        nothing.append(f"no attempt was made that a fault could hit, so none was tried: {listed(untried, NAMED)}")
     elif unmet:
         nothing.append("; ".join(unmet))
     if judged and all(verdict.outcome is Outcome.INVALID for verdict in judged.values()):
@@ -72,7 +73,7 @@ def rule(
     parts = [GateRuling(False, f"the log has lost {lost} of its trials")] if lost else []
     if broken := [trial for trial, verdict in judged.items() if verdict.broken]:
         parts.append(
-            GateRuling(False, f"{len(broken)} could not be judged: {_named(broken)} ({judged[broken[0]].why})")
+            GateRuling(False, f"{len(broken)} could not be judged: {listed(broken, NAMED)} ({judged[broken[0]].why})")
         )
     if gate.min_correct is not None:
         parts.append(_of_correct(gate, judged, judgeable=judgeable))
@@ -81,7 +82,7 @@ def rule(
     guessed = [f"{trial} {verdict.name}" for trial, verdict in judged.items() if _passed_over(gate, verdict)]
     if guessed and not gate.count_words:
         rest = "1 rests" if len(guessed) == 1 else f"{len(guessed)} rest"
-        parts.append(GateRuling(True, f"{rest} on words and did not count (--count-words): {_named(guessed)}"))
+        parts.append(GateRuling(True, f"{rest} on words and did not count (--count-words): {listed(guessed, NAMED)}"))
     missed = not all(part.passed for part in parts)
     code = GATE_FAILED if missed else PROVES_NOTHING if nothing else 0
     said = "; ".join([*nothing, *(part.line for part in parts if gate.given or not part.passed)])
@@ -115,7 +116,7 @@ def _of_correct(gate: Gate, judged: Mapping[str, Verdict], *, judgeable: bool) -
     passed = found.value >= least
     poor = [trial for trial, right in counting.items() if not right]
     counted = f"{asked}, {_percent(found.value)} are ({found.count} of {found.total} judged)"
-    return GateRuling(passed, counted if passed else f"{counted}; not correct: {_named(poor)}")
+    return GateRuling(passed, counted if passed else f"{counted}; not correct: {listed(poor, NAMED)}")
 
 
 def _of_refused(gate: Gate, judged: Mapping[str, Verdict]) -> GateRuling:
@@ -126,17 +127,12 @@ def _of_refused(gate: Gate, judged: Mapping[str, Verdict]) -> GateRuling:
         return (name == verdict.outcome and counts) or (name == "harm" and bool(verdict.harm))
 
     found = {name: [trial for trial, verdict in judged.items() if ended(verdict, name)] for name in refused}
-    blamed = "; ".join(f"{len(trials)} {name}: {_named(trials)}" for name, trials in found.items() if trials)
+    blamed = "; ".join(f"{len(trials)} {name}: {listed(trials, NAMED)}" for name, trials in found.items() if trials)
     *others, last = refused
     asked = f"no {' or '.join(filter(None, [', '.join(others), last]))} was allowed"
     if not judged:
         return GateRuling(False, f"{asked} and nothing is known, since no trial was started")
     return GateRuling(not blamed, f"{asked}, there {'is none' if not blamed else f'are {blamed}'}")
-
-
-def _named(trials: Sequence[str]) -> str:
-    more = f" and {len(trials) - NAMED} more" if len(trials) > NAMED else ""
-    return ", ".join(trials[:NAMED]) + more
 
 
 def _percent(value: float) -> str:

@@ -10,8 +10,7 @@ from chaoslab.base import extras
 from chaoslab.base.registry import did_you_mean
 from chaoslab.record.history import History
 from chaoslab.reports._kept import Kept
-from chaoslab.reports.frames import Frames
-from chaoslab.reports.joined import Joined
+from chaoslab.reports.frames import Frames, Joined
 from chaoslab.reports.places import LATEST, LOGS, matching, reported
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from chaoslab.base.jsonable import listed
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.events import PromptStarted, RunStarted
 from chaoslab.record import legacy_logs, runs
@@ -58,10 +59,10 @@ def read(name: str, *, logs: Path = LOGS, trials: Collection[str] = ()) -> Histo
     raise LookupError(f"the logs of '{name}' tell of no run: neither this lab nor the first one wrote them")
 
 
-def of_this_lab(name: str, *, logs: Path = LOGS) -> tuple[Path, History]:
+def of_this_lab(name: str) -> tuple[Path, History]:
     """The folder and the history of a run of this lab. Raises LookupError: as `read`, or the first lab wrote it."""
-    folder = find(name, logs=logs)
-    history = read(str(folder), logs=logs)
+    folder = find(name)
+    history = read(str(folder))
     if history.unknown:
         raise LookupError(f"'{name}' is a run of the first lab, which says too little to judge its answers")
     return folder, history
@@ -180,9 +181,8 @@ def _beginning(text: str, place: Path) -> Path | None:
         if len({named[folder] for folder in found}) == 1:
             return find(named[found[0]], logs=place)
     if len(found) > 1:
-        more = f" and {len(found) - CANDIDATES} more" if len(found) > CANDIDATES else ""
-        names = ", ".join(folder.name for folder in found[:CANDIDATES])
-        raise LookupError(f"'{text[:NAMED]}' is the beginning of {len(found)} runs: {names}{more}")
+        names = listed([folder.name for folder in found], CANDIDATES)
+        raise LookupError(f"'{text[:NAMED]}' is the beginning of {len(found)} runs: {names}")
     return found[0] if found else None
 
 

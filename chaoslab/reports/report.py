@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from chaoslab.analysis.measures.incidents import Incident
 from chaoslab.analysis.measures.mttr import Recovery
 from chaoslab.analysis.measures.reliability import Reliability
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.record.history import History
+from chaoslab.record.history import History, WithHistory
 from chaoslab.record.lines import Record
 from chaoslab.record.spoken import Opinion, Spoken
 from chaoslab.reports import formats
@@ -23,25 +23,18 @@ KINDS = {".html": "html", ".json": "json", ".md": "markdown", ".xml": "junit"}
 """The format of a file by the end of its name."""
 
 
-class WithHistory(Protocol):
-    """A trial as `lab.run` gives it."""
-
-    @property
-    def history(self) -> History: ...
-
-
 class Report:
     """The report on a run, or on trials in memory. It prints as the one screen with which a command ends."""
 
-    def __init__(self, source: History | Path, where: str = "", known: RunReport | None = None) -> None:
+    def __init__(self, source: History | Path, known: RunReport | None = None) -> None:
         """`source`: the run's history, or its folder. `known`: its measures, if they were made before."""
         self._source, self._known = source, known
-        self._where = where or (source.run if isinstance(source, History) else str(source))
 
     @cached_property
     def contents(self) -> Contents:
         """All that a report holds, before it has a format."""
-        return Contents.of(self._source, where=self._where, report=self._known)
+        where = self._source.run if isinstance(self._source, History) else str(self._source)
+        return Contents.of(self._source, where=where, report=self._known)
 
     @property
     def headline(self) -> str:

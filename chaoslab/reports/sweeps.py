@@ -2,13 +2,16 @@
 
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Protocol
+from typing import Any
 
 from chaoslab.analysis.measures.intervals import Rate
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.base.durations import duration, span
+from chaoslab.config.settings import Settings
 from chaoslab.reports import charts
 from chaoslab.reports.formats import put
 from chaoslab.reports.page import percent, percents
@@ -22,24 +25,35 @@ NOTES = [
 TITLES = {"success": "Success", "mttr": "Time to recovery", "time": "Time per trial", "heat": "Success at each pair"}
 
 
-class GridPlace(Protocol):
-    """One place of the grid, with its run (see `lab/sweep.py`)."""
+@dataclass(frozen=True)
+class GridCell:
+    """One run of the grid. `levels`: (setting, value as given) of each knob. `given`: all settings of its command
+    line."""
 
-    @property
-    def cell(self) -> Any: ...
-    @property
-    def folder(self) -> Path: ...
-    @property
-    def kept(self) -> bool: ...
-    @property
-    def number(self) -> int: ...
-    @property
-    def left_s(self) -> float | None: ...
-    @property
-    def report(self) -> RunReport: ...
+    levels: tuple[tuple[str, str], ...]
+    given: tuple[str, ...]
+    chosen: Settings
+
+    def __str__(self) -> str:
+        return " ".join(f"{name}={level}" for name, level in self.levels)
 
 
-def line(done: GridPlace, cells: int) -> str:
+@dataclass(frozen=True)
+class DoneCell:
+    """A cell with its run. `kept`: it was there before. `left_s`: the seconds that the rest will take, if known."""
+
+    cell: GridCell
+    folder: Path
+    kept: bool
+    number: int
+    left_s: float | None
+
+    @cached_property
+    def report(self) -> RunReport:
+        return RunReport.read(self.folder)
+
+
+def line(done: DoneCell, cells: int) -> str:
     """The progress: the place, its result, and the time left."""
     correct = _correct(done.report)
     what = "none judged" if correct is None else f"{correct.count} of {correct.total} correct"
@@ -48,7 +62,7 @@ def line(done: GridPlace, cells: int) -> str:
     return f"{done.number}/{cells} {done.cell}: {what}{kept}{left}"
 
 
-def table_of(done: Sequence[GridPlace]) -> list[str]:
+def table_of(done: Sequence[DoneCell]) -> list[str]:
     """The lines of the table."""
     names = [name for name, _ in done[0].cell.levels]
     rows = [[*names, *HEADER], *([*(level for _, level in one.cell.levels), *_figures(one.report)] for one in done)]
@@ -56,7 +70,7 @@ def table_of(done: Sequence[GridPlace]) -> list[str]:
     return ["  ".join(map(str.rjust, row, widths)) for row in rows] + NOTES
 
 
-def plain(done: GridPlace) -> dict[str, Any]:
+def plain(done: DoneCell) -> dict[str, Any]:
     """The place as JSON values; null is not known. Times in seconds."""
     correct, recovery = _correct(done.report), done.report.recovery.value.overall
     times = _times_s(done.report)
@@ -90,7 +104,7 @@ def _times_s(report: RunReport) -> list[float]:
     return [took_s for took_s in report.figures.value.took_s if took_s >= 0]
 
 
-def write(done: Sequence[GridPlace], pictures: Mapping[str, bytes], folder: Path) -> Path:
+def write(done: Sequence[DoneCell], pictures: Mapping[str, bytes], folder: Path) -> Path:
     """Writes the charts and the page into the folder; returns the page's path. Raises OSError: one cannot be
     written."""
     from chaoslab.reports.formats.html import page

@@ -1,12 +1,15 @@
-"""The tables of a run that are written pack by pack while it goes on: `tables/trials/000001.parquet` and so on."""
+"""A run's tables as Parquet files, one a table, with the types of their columns: of a whole run (`lab.load`), or pack
+by pack while it goes on, as in `tables/trials/000001.parquet`."""
 
 from pathlib import Path
 
+from chaoslab.base import extras
 from chaoslab.base.files import replacing
 from chaoslab.core.events import RunStarted
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record, lines_of, parse_line
 from chaoslab.record.log import lost
+from chaoslab.reports._columns import COLUMNS
 from chaoslab.reports._types import DataFrame
 from chaoslab.reports.frames import NAMES, TABLES, Frames
 
@@ -40,3 +43,17 @@ class Tables:
                         rows.to_parquet(part, engine="pyarrow", index=False)
             except OSError as error:
                 raise lost(path, error) from error
+
+
+def write(run: Frames, folder: Path) -> list[Path]:
+    """Writes `trials.parquet` and so on into the folder; each file is replaced as a whole. Raises Incomplete: pandas or
+    pyarrow is not installed. OSError: a file could not be written."""
+    extras.check("a Parquet file", "parquet")
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for name in COLUMNS:
+        path = folder / f"{name}.parquet"
+        with replacing(path) as part:
+            getattr(run, name).to_parquet(part, engine="pyarrow", index=False)
+        paths.append(path)
+    return paths

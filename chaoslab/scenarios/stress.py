@@ -138,7 +138,7 @@ def chart(steps: Sequence[StressLevel], path: Path) -> None:
     ]
     if path.suffix != ".html":
         from chaoslab.reports.charts import save_one
-        from chaoslab.reports.charts.over_level import pass_rate
+        from chaoslab.reports.charts.sweep import pass_rate
 
         save_one(pass_rate(lines), path)
         return

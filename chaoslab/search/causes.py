@@ -13,14 +13,8 @@ _SEVERAL = re.compile(r"…(,? …)+")
 _AGAIN = re.compile(r"\b(twice|… times)")
 _ERROR = re.compile(r"\((\w+): [^)]*\)")
 """An exception with its message, in the reason for a failure."""
-OF_WORLD = (
-    FindingKind.DUPLICATE,
-    FindingKind.PHANTOM,
-    FindingKind.ALTERED,
-    FindingKind.ORDER,
-    FindingKind.STATE,
-    FindingKind.LOST,
-)
+OF_WORLD = [*FindingKind][:6]
+"""The kinds of findings that are about the world."""
 
 
 def kind_of(verdict: Verdict, why: str = "") -> str:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from chaoslab.core.fault import load, trait
 from chaoslab.search import causes
 from chaoslab.search.strategies import ORDER
 from chaoslab.search.strategies.singles import of_timeout
@@ -72,11 +71,8 @@ class Map:
 
     def probes(self, row: MapRow) -> list[Probe]:
         """The faults that apply to an attempt."""
-        found = []
-        for probe in self.known.probes.get(row.site.target, ()):
-            dosed = trait(load(probe.fault), "dose")
-            found += of_timeout(self.known, probe, row.site.target) if dosed else [probe]
-        return found
+        target = row.site.target
+        return [each for probe in self.known.probes.get(target, ()) for each in of_timeout(self.known, probe, target)]
 
     def cell(self, row: MapRow, label: str) -> Tried | None:
         """The trial of a cell; None if it was not run, or the fault does not apply."""

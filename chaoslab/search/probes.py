@@ -8,8 +8,6 @@ from chaoslab.core.fault import GROUP, load, trait
 from chaoslab.core.plan import Injection
 from chaoslab.search.variation import Probe, Site
 
-AROUND = (0.5, 1.5)
-"""The doses of a delay, as shares of the timeout of its caller: one that it waits for, one that it does not."""
 ASIDE = ("budget", "concurrency_limit", "runaway_guard")
 """Faults that limit a whole trial instead of breaking one call."""
 DIRECTIONS = ("upstream", "downstream")
@@ -46,11 +44,3 @@ def _of(fault: str) -> Iterator[Probe]:
         yield from (Probe(fault, (("stream", each),)) for each in DIRECTIONS)
     else:
         yield Probe(fault)
-
-
-def dosed(probe: Probe, timeout_s: float) -> list[Probe]:
-    """The probe on both sides of the timeout of a caller; none if no dose of it is known."""
-    name = trait(load(probe.fault), "dose")
-    return (
-        [Probe(probe.fault, (*probe.params, (name, round(timeout_s * share, 3)))) for share in AROUND] if name else []
-    )

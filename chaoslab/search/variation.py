@@ -215,9 +215,7 @@ class Known:
     """All that a search knows: what is possible, and what was tried. `probes`: the faults that apply, by target.
     `seed`: of the dice of strategies."""
 
-    def __init__(
-        self, calm: Tried, probes: Mapping[str, Sequence[Probe]], *, seed: int,
-    ) -> None:  # fmt: skip
+    def __init__(self, calm: Tried, probes: Mapping[str, Sequence[Probe]], *, seed: int) -> None:
         self.calm, self.probes, self.seed = calm, probes, seed
         self.tried: dict[str, Tried] = {calm.variation.key: calm}
         self._given_up = dict[str, float]()

@@ -7,7 +7,7 @@ import pytest
 
 from chaoslab.agent.display import Plain
 from chaoslab.core.plan import Choice, Injection, Plan
-from chaoslab.reports.live import LiveRun
+from chaoslab.reports.progress import LiveRun
 from tests.agent.session_parts import Told, no, says, session
 from tests.worlds.virtual.patch_parts import in_place
 

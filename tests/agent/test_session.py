@@ -13,8 +13,8 @@ import pytest
 from chaoslab.agent.prompts import Prompt
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.judge import verdicts
+from chaoslab.analysis.verdict.seen import Twin
 from chaoslab.analysis.verdict.table import Outcome, WorldState
-from chaoslab.analysis.verdict.twin import Twin
 from chaoslab.base.clock import SystemClock, iso
 from chaoslab.core import events
 from chaoslab.core.conversation import turn, turns

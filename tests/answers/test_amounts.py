@@ -2,9 +2,7 @@
 
 import pytest
 
-from chaoslab.analysis.answers._amounts import AMOUNTS_MAX, aligned
-from chaoslab.analysis.answers._daytime import clock
-from chaoslab.analysis.answers._notation import plainly
+from chaoslab.analysis.answers._notation import AMOUNTS_MAX, aligned, clock, plainly
 from chaoslab.analysis.answers.compare import Likeness, compare
 
 

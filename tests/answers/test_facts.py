@@ -2,7 +2,7 @@
 
 import pytest
 
-from chaoslab.analysis.answers._facts import shows
+from chaoslab.analysis.answers.values import shows
 
 
 @pytest.mark.parametrize(

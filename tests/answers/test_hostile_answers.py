@@ -2,9 +2,9 @@
 
 import pytest
 
-from chaoslab.analysis.answers._facts import shows
 from chaoslab.analysis.answers.admit import read
 from chaoslab.analysis.answers.compare import Likeness, compare
+from chaoslab.analysis.answers.values import shows
 
 
 @pytest.mark.parametrize(

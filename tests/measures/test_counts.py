@@ -10,7 +10,7 @@ import pytest
 import chaoslab as lab
 from chaoslab.analysis.measures import faults
 from chaoslab.analysis.measures._calls import WIDTHS_S
-from chaoslab.analysis.measures._success import success
+from chaoslab.analysis.measures._grounds import success
 from chaoslab.analysis.measures.errors import NOBODY
 from chaoslab.analysis.measures.incidents import Ending, incidents
 from chaoslab.analysis.measures.latency import Attempts, late, latency

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from chaoslab.analysis.measures._surface import point
-from chaoslab.analysis.measures.consistency import consistency
+from chaoslab.analysis.measures.consistency import consistency, point
 from chaoslab.core.events import RunStarted
 
 CALLED = ("model", "search")

@@ -20,10 +20,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
-from chaoslab.analysis.measures._success import success
+from chaoslab.analysis.measures._grounds import success
 from chaoslab.analysis.measures.cost import Costs, Spending
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.analysis.measures.section import Section
+from chaoslab.analysis.verdict.guard import Section
 from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.core.events import (
     UNTOLD,
@@ -54,8 +54,7 @@ from chaoslab.reports.charts.response_time import response_time
 from chaoslab.reports.charts.streams import streams
 from chaoslab.reports.charts.success_rate import success_rate
 from chaoslab.reports.charts.tool_latency import tool_latency
-from chaoslab.reports.frames import Frames
-from chaoslab.reports.joined import Joined
+from chaoslab.reports.frames import Frames, Joined
 from chaoslab.reports.places import none_yet
 from chaoslab.reports.svg import latency
 from tests import warm

@@ -7,7 +7,7 @@ from matplotlib.patches import Rectangle
 
 from chaoslab.analysis.measures.cost import Costs, Spending
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.analysis.measures.section import Section
+from chaoslab.analysis.verdict.guard import Section
 from chaoslab.record.history import History
 from chaoslab.reports.charts.cost_of_chaos import cost_of_chaos
 from chaoslab.reports.contents._of_calls import _amounts

@@ -41,8 +41,7 @@ from chaoslab.reports.charts import main as charts
 from chaoslab.reports.charts._style import blank
 from chaoslab.reports.charts.errors import errors
 from chaoslab.reports.charts.success_rate import success_rate
-from chaoslab.reports.frames import Frames
-from chaoslab.reports.joined import Joined
+from chaoslab.reports.frames import Frames, Joined
 from chaoslab.reports.show import render as show
 from tests.measure_parts import attempts
 from tests.reports.fake_run import FakeRun, summary

@@ -15,8 +15,7 @@ from chaoslab.execution.trials import Trials
 from chaoslab.record import provenance
 from chaoslab.record.history import History
 from chaoslab.reports._columns import COLUMNS
-from chaoslab.reports.frames import Frames
-from chaoslab.reports.joined import Joined
+from chaoslab.reports.frames import Frames, Joined
 from chaoslab.reports.loaded import Loaded
 from tests.reports.fake_run import FakeRun, stated
 

@@ -13,8 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from chaoslab.analysis.measures import faults, run_report
-from chaoslab.analysis.measures._calls import CallCount, Ends
-from chaoslab.analysis.measures._usage import Bill, LimitsPassed
+from chaoslab.analysis.measures._calls import Bill, CallCount, Ends, LimitsPassed
 from chaoslab.analysis.measures.mttr import IncidentTimes
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict import judge as judging
@@ -30,9 +29,8 @@ from chaoslab.reports.charts import errors as errors_chart
 from chaoslab.reports.charts import mttr as mttr_chart
 from chaoslab.reports.charts._style import blank
 from chaoslab.reports.contents import _of_calls
-from chaoslab.reports.frames import Frames
+from chaoslab.reports.frames import Frames, Joined
 from chaoslab.reports.gate import Gate, rule
-from chaoslab.reports.joined import Joined
 from tests.reports.fake_run import FakeRun, summary
 
 

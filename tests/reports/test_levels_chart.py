@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from chaoslab.analysis.measures._success import success
+from chaoslab.analysis.measures._grounds import success
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.analysis.measures.section import Section
+from chaoslab.analysis.verdict.guard import Section
 from chaoslab.core.events import RunStarted
 from chaoslab.core.levels import FAMILIES, LEVELS, level
 from chaoslab.record.history import History
@@ -20,8 +20,7 @@ from chaoslab.reports._points import of_run
 from chaoslab.reports.changes import Changes
 from chaoslab.reports.changes.formats import FORMATS
 from chaoslab.reports.contents import Contents
-from chaoslab.reports.frames import Frames
-from chaoslab.reports.joined import Joined
+from chaoslab.reports.frames import Frames, Joined
 from chaoslab.reports.levels import level_in, pooled
 from tests.event_parts import run_started
 

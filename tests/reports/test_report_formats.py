@@ -21,9 +21,9 @@ from chaoslab.core.events import CallFinished, CallStarted, FaultWitnessed
 from chaoslab.record.history import History
 from chaoslab.reports import formats
 from chaoslab.reports.contents import Contents
-from chaoslab.reports.contents._failures import FailureWay
 from chaoslab.reports.contents._matrix import CellState
 from chaoslab.reports.contents._parts import _long
+from chaoslab.reports.contents._rows import FailureWay
 from chaoslab.reports.contents.outcomes import SEVERITY, UNSTATED
 from chaoslab.reports.formats.json import SCHEMA
 from chaoslab.reports.formats.markdown import LENGTH_MAX, code

@@ -14,8 +14,7 @@ from chaoslab.reports.charts import main
 from chaoslab.reports.charts.series import Series, rows
 from chaoslab.reports.charts.series import lines as series_of
 from chaoslab.reports.charts.series import said as why
-from chaoslab.reports.frames import Frames
-from chaoslab.reports.joined import Joined
+from chaoslab.reports.frames import Frames, Joined
 from tests.reports.fake_run import FakeRun, stated
 from tests.reports.test_charts import check_legible, said
 

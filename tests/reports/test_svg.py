@@ -10,7 +10,7 @@ import pytest
 from chaoslab.analysis.measures.cost import Costs, Spending
 from chaoslab.analysis.measures.intervals import rate
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.analysis.measures.section import Section
+from chaoslab.analysis.verdict.guard import Section
 from chaoslab.record.history import History
 from chaoslab.reports.levels import PassRate
 from chaoslab.reports.svg import PICTURES, cost, latency, over_level, pictures, recovery, timeline

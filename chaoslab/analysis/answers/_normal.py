@@ -3,15 +3,13 @@
 Nothing is dropped that may mean something: only punctuation and markdown go, and every other sign becomes a word.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from functools import lru_cache
 from itertools import groupby
 
-from chaoslab.analysis.answers import _amounts, _notation
-from chaoslab.analysis.answers._daytime import clock
+from chaoslab.analysis.answers import _notation
+from chaoslab.analysis.answers._notation import clock
 from chaoslab.analysis.answers.values import in_iso, tokens
 
 NUMBER_WORDS = {word: f"#{number}" for word, number in _notation.SMALL.items() if 2 <= number <= 12}
@@ -64,7 +62,7 @@ _BULLET = re.compile(r"[ \t]*[-*+•‣◦▪][ \t]+\S")
 def normal(expected: str, given: str) -> tuple[list[str], list[str]]:
     """The tokens of both texts. A time or amount of the second is spelled as in the first where it is the same one."""
     one, two = _plainly(expected), _plainly(given)
-    one, two = _amounts.aligned(clock(one, two), clock(two, one))
+    one, two = _notation.aligned(clock(one, two), clock(two, one))
     return _tokens(one), _tokens(two)
 
 
@@ -82,7 +80,7 @@ def _in_words(match: re.Match[str]) -> str:
 
 
 def _tokens(text: str) -> list[str]:
-    text = _RELATION.sub(_related, re.sub(r"\bcan['’]t\b", "can not", _amounts.spelled(text), flags=re.IGNORECASE))
+    text = _RELATION.sub(_related, re.sub(r"\bcan['’]t\b", "can not", _notation.spelled(text), flags=re.IGNORECASE))
     text = _SPELLING.sub(lambda match: f" {match.lastgroup} ", text)
     text = _SYMBOL.sub(_named, text)
     found = [NUMBER_WORDS.get(token, token) for token in tokens(text)]

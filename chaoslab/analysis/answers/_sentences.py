@@ -1,7 +1,5 @@
 """The sentences of an answer, and those among them that tell nothing of what was asked."""
 
-from __future__ import annotations
-
 import re
 
 from chaoslab.analysis.answers.values import folded

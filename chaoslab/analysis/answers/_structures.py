@@ -1,7 +1,5 @@
 """Structured answers (JSON objects and lists): their fields are values, and no word of them is read."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Sequence

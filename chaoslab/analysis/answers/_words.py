@@ -1,7 +1,5 @@
 """The words that compare two texts: the plain ones, those that turn a meaning round, and the content that is left."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence

@@ -4,8 +4,6 @@ Three values: it admits, it claims, or it is unclear. An answer with both kinds 
 unclear, and so is one in another language, a table, or a number. What rests on this is never certain.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ The first two are certain: they rest on equal texts in one notation, and on text
 The third is a guess from words, and everything else is the last: no word outweighs another.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -18,6 +16,7 @@ from chaoslab.analysis.answers import _structures, _words
 from chaoslab.analysis.answers._normal import as_written, normal, sorted_lists
 from chaoslab.analysis.answers._sentences import sentences, telling_sentences
 from chaoslab.analysis.answers.values import READ_MAX, is_value, plain, tokens
+from chaoslab.base.jsonable import listed
 
 SHOWN = 4
 """The most words that a reason names."""
@@ -232,8 +231,7 @@ def _differing(one: Sequence[str], two: Sequence[str]) -> str:
     for old, new in parts:
         instead = f" instead of '{_short(old)}'" if old else " added"
         told.append(f"'{_short(new)}'{instead}" if new else f"without '{_short(old)}'")
-    more = f" and {len(told) - SHOWN} more" if len(told) > SHOWN else ""
-    return ", ".join(told[:SHOWN]) + more
+    return listed(told, SHOWN)
 
 
 def _short(part: Sequence[str]) -> str:
@@ -242,6 +240,4 @@ def _short(part: Sequence[str]) -> str:
 
 
 def _listed(values: Sequence[str]) -> str:
-    values = list(dict.fromkeys(map(as_written, values)))
-    more = f" and {len(values) - SHOWN} more" if len(values) > SHOWN else ""
-    return ", ".join(value[:40] for value in values[:SHOWN]) + more
+    return listed([value[:40] for value in dict.fromkeys(map(as_written, values))], SHOWN)

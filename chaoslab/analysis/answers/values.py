@@ -1,14 +1,15 @@
-"""The words and values of a text in one spelling, so that two texts can be compared token by token."""
-
-from __future__ import annotations
+"""The words and values of a text in one spelling, so that two texts can be compared token by token, and the facts that
+an answer shows."""
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 from functools import lru_cache
 
-from chaoslab.analysis.answers._daytime import clock
+from chaoslab.analysis.answers import _notation
+from chaoslab.analysis.answers._notation import clock
 
 READ_MAX = 20_000
 """The most characters of an answer that are read."""
@@ -111,3 +112,30 @@ def _date(match: re.Match[str]) -> str | None:
         return date(int(year), number, int(day)).isoformat()
     except ValueError:
         return None
+
+
+def shows(spellings: Sequence[str], text: str) -> bool:
+    """True if one of the spellings occurs in the text as whole words and whole numbers. Case, accents and spacing do
+    not count, nor does the unit of an amount."""
+    read = _notation.plainly(text)
+    if _shows(spellings, text) or (read != text and _shows(spellings, read)):
+        return True
+    return any(_shows([way], said) for way in spellings if (said := _as_in(str(way), read)) != read)
+
+
+def _as_in(way: str, text: str) -> str:
+    """The text with its times and amounts as this spelling of a fact has them."""
+    return _notation.aligned(way, clock(text, way))[1]
+
+
+def _shows(spellings: Sequence[str], text: str) -> bool:
+    words = tokens(text)
+    for way in spellings:
+        wanted = tokens(str(way))
+        if not wanted:  # a sign without words, such as "→"
+            sign = plain(str(way)).strip()
+            if sign and sign in plain(text):
+                return True
+        elif any(words[i : i + len(wanted)] == wanted for i in range(len(words) - len(wanted) + 1)):
+            return True
+    return False

@@ -45,6 +45,11 @@ class Miss:
         return cls(text, tuple((record.writer, record.seq) for record in records))
 
     @classmethod
+    def at_each(cls, text: str, found: Sequence[tuple[Record, Any]]) -> Miss:
+        """The miss that the lines of these events show."""
+        return cls.at(text, *(record for record, _ in found))
+
+    @classmethod
     def unmeasured(cls, usage: events.UsageUnstated, record: Record) -> Miss:
         """The miss of a limit on tokens or dollars by an answer that does not state its usage."""
         about = usage.prompt_tokens + usage.completion_tokens
@@ -147,6 +152,11 @@ class FinishedTrial:
     def of_answer(self, text: str) -> Miss:
         """A miss that the answer's line shows."""
         return Miss.at(text, *([self.answered[0]] if self.answered is not None else []))
+
+
+def no_call(tool: str) -> str:
+    """No call of a tool, in words; of any for "*"."""
+    return f"no call{'' if tool == '*' else f' of {tool}'}"
 
 
 def named(event: events.CallStarted | events.CallFinished, pattern: str) -> bool:
@@ -293,7 +303,8 @@ def plain(given: Assertion) -> Any:
 
 def _takes_a_mapping(found: type[Assertion]) -> bool:
     (only,) = fields(found)
-    return str(only.type).startswith(("Mapping", "Any"))
+    hint = get_type_hints(found)[only.name]
+    return hint is Any or get_origin(hint) is Mapping
 
 
 class Expect:

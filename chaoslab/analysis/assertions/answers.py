@@ -7,10 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from chaoslab.analysis.answers._facts import shows
 from chaoslab.analysis.answers.admit import admits
 from chaoslab.analysis.answers.compare import Likeness, compare
-from chaoslab.analysis.answers.values import READ_MAX
+from chaoslab.analysis.answers.values import READ_MAX, shows
 from chaoslab.analysis.assertions import Assertion, FinishedTrial, Miss
 from chaoslab.analysis.opinion import opinion
 from chaoslab.base.identity import canonical
@@ -43,9 +42,8 @@ class AnswerContains(Assertion):
             return Miss("there is no answer")
         if shows(spellings, seen.answer):
             return None
-        return seen.of_answer(
-            f"the answer does not show {' or '.join(repr(each) for each in spellings)}: {line(seen.answer, 160)!r}"
-        )
+        wanted = " or ".join(map(repr, spellings))
+        return seen.of_answer(f"the answer does not show {wanted}: {line(seen.answer, 160)!r}")
 
 
 @dataclass(frozen=True)
@@ -143,6 +141,6 @@ class SameAsTwin(Assertion):
             return seen.of_answer(f"the answer is not its twin's: {found.said}")
         counts = [Counter(canonical([e.effect, e.content]) for _, e in each.effects()) for each in (twin, seen)]
         if counts[0] != counts[1]:
-            made = [record for record, _ in seen.effects()]
-            return Miss.at(f"it has {counts[1].total()} effects, its twin {counts[0].total()}, and they differ", *made)
+            said = f"it has {counts[1].total()} effects, its twin {counts[0].total()}, and they differ"
+            return Miss.at_each(said, seen.effects())
         return None

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from chaoslab.analysis.assertions import Assertion, Bounds, FinishedTrial, Miss
+from chaoslab.analysis.assertions import Assertion, Bounds, FinishedTrial, Miss, no_call
 from chaoslab.base.durations import duration
 from chaoslab.base.jsonable import brief
 from chaoslab.core.events import CallFinished
@@ -27,9 +27,7 @@ class Called(Assertion):
         if (len(made) == self.times) if self.times else made:
             return None
         wanted = f"{self.times} times" if self.times else "at least once"
-        return Miss.at(
-            f"{self.tool} was called {len(made)} times, it should be {wanted}", *(record for record, _ in made)
-        )
+        return Miss.at_each(f"{self.tool} was called {len(made)} times, it should be {wanted}", made)
 
 
 @dataclass(frozen=True)
@@ -69,10 +67,8 @@ class CalledWith(Assertion):
             if all(key in given and given[key] == value for key, value in self.arguments.items()):
                 return None
         said = brief(made[0][1].arguments, 120)
-        return Miss.at(
-            f"no call of {self.tool} has {brief(dict(self.arguments), 120)}; the first has {said}",
-            *(r for r, _ in made),
-        )
+        wanted = brief(dict(self.arguments), 120)
+        return Miss.at_each(f"no call of {self.tool} has {wanted}; the first has {said}", made)
 
 
 @dataclass(frozen=True)
@@ -84,11 +80,7 @@ class NotCalled(Assertion):
 
     def check(self, seen: FinishedTrial) -> Miss | None:
         made = seen.started(self.tool)
-        return (
-            Miss.at(f"{made[0][1].tool} was called {len(made)} times", *(record for record, _ in made))
-            if made
-            else None
-        )
+        return Miss.at_each(f"{made[0][1].tool} was called {len(made)} times", made) if made else None
 
 
 @dataclass(frozen=True)
@@ -105,7 +97,7 @@ class MaxCalls(Assertion):
             return None
         noun = "call" if len(made) == 1 else "calls"
         what = noun if self.tool == "*" else f"{noun} of {self.tool}"
-        return Miss.at(f"{len(made)} {what}, at most {self.calls} were allowed", *(r for r, _ in made[self.calls :]))
+        return Miss.at_each(f"{len(made)} {what}, at most {self.calls} were allowed", made[self.calls :])
 
 
 @dataclass(frozen=True)
@@ -121,11 +113,8 @@ class MaxRetries(Assertion):
     def check(self, seen: FinishedTrial) -> Miss | None:
         for record, event, number in seen.tries(self.tool):
             if number > self.retries + 1:
-                again = number - 1
-                return Miss.at(
-                    f"{event.tool} {event.request} was tried again {again} times, at most {self.retries} were allowed",
-                    record,
-                )
+                said = f"{event.tool} {event.request} was tried again {number - 1} times"
+                return Miss.at(f"{said}, at most {self.retries} were allowed", record)
         return None
 
 
@@ -141,9 +130,7 @@ class Retried(Assertion):
         ended = seen.ended(self.tool)
         failed = {(e.target, e.request): (record, e.attempt) for record, e, n in ended if not e.ok and n == 1}
         if not failed:
-            return Miss(
-                f"no call{'' if self.tool == '*' else f' of {self.tool}'} failed, so there was nothing to try again"
-            )
+            return Miss(f"{no_call(self.tool)} failed, so there was nothing to try again")
         last = {(e.target, e.request): e.attempt for _, e in seen.started(self.tool)}
         for (target, request), (record, attempt) in failed.items():
             if last.get((target, request), 0) <= attempt:
@@ -171,9 +158,7 @@ class BackedOff(Assertion):
         waits: dict[tuple[str, int], float] = {}
         again = [(record, e, n) for record, e, n in seen.tries(self.tool) if n > 1]
         if not again:
-            return Miss(
-                f"no call{'' if self.tool == '*' else f' of {self.tool}'} was tried again, so nothing could wait"
-            )
+            return Miss(f"{no_call(self.tool)} was tried again, so nothing could wait")
         for record, event, number in again:
             before = ends.get((event.target, event.request, number - 1))
             if before is None:
@@ -181,13 +166,9 @@ class BackedOff(Assertion):
             wait_s, place = record.t - before.t, (event.target, event.request)
             least_s = max(self.least_s, self.factor * waits.get(place, 0.0))
             if wait_s < least_s - SLACK_S:
-                where = f"{event.target} {event.request}.{event.attempt}"
-                return Miss.at(
-                    f"{where} came {duration(wait_s)} after the failure before it, "
-                    f"at least {duration(least_s)} were asked for",
-                    before,
-                    record,
-                )
+                where, least = f"{event.target} {event.request}.{event.attempt}", duration(least_s)
+                said = f"{where} came {duration(wait_s)} after the failure before it, at least {least} were asked for"
+                return Miss.at(said, before, record)
             waits[place] = wait_s
         return None
 
@@ -206,7 +187,7 @@ class Slo(Assertion):
     def check(self, seen: FinishedTrial) -> Miss | None:
         ended = seen.ended(self.tool)
         if not ended:
-            return Miss(f"there was no call{'' if self.tool == '*' else f' of {self.tool}'}")
+            return Miss(f"there was {no_call(self.tool)}")
         bad = [record for record, event, _ in ended if not self.good(event)]
         good = 1 - len(bad) / len(ended)
         if good >= self.share:

@@ -46,7 +46,7 @@ class NoDuplicateEffects(Assertion):
         for made in alike.values():
             if len(made) > 1:
                 told = told_of(made[0][1].effect, made[0][1].content)
-                return Miss.at(f"{told} {how_often(len(made))}", *(record for record, _ in made))
+                return Miss.at_each(f"{told} {how_often(len(made))}", made)
         return None
 
 

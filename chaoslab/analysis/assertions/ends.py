@@ -10,7 +10,7 @@ from typing import ClassVar
 from chaoslab.analysis.assertions import Assertion, Bounds, FinishedTrial, Miss
 from chaoslab.analysis.measures.incidents import HARMED, Ending, how_bad, incidents
 from chaoslab.analysis.verdict import table
-from chaoslab.analysis.verdict._spoilt import failed_in_outages
+from chaoslab.analysis.verdict.spoilt import failed_in_outages
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.events import FaultHealed, FaultScheduled, FaultWitnessed
 
@@ -47,11 +47,9 @@ class ErrorType(Assertion):
         if seen.end is None:
             return Miss("the trial did not end")
         record, end = seen.end
-        return (
-            None
-            if end.error_type == self.kind
-            else Miss.at(f"it ended with {end.error_type} instead of {self.kind}", record)
-        )
+        if end.error_type == self.kind:
+            return None
+        return Miss.at(f"it ended with {end.error_type} instead of {self.kind}", record)
 
 
 @dataclass(frozen=True)

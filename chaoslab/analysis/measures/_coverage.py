@@ -1,8 +1,6 @@
 """Fault coverage: how far each planned pair of a call target and a fault came, and the targets without any. A plan that
 names a pattern of targets plans its faults for each target that was called and fits."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field

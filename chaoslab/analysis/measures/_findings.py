@@ -1,39 +1,24 @@
 """The measures of a run, as they take its events: in the order of time, in batches of whole trials."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from sys import intern
 from typing import Any, Generic, Protocol, TypeVar
 
-from chaoslab.analysis.measures._calls import CallCount, Ends
+from chaoslab.analysis.measures._calls import Bill, CallCount, Ends, LimitsPassed
 from chaoslab.analysis.measures._coverage import Reached
 from chaoslab.analysis.measures._spells import Spells
-from chaoslab.analysis.measures._usage import Bill, LimitsPassed
 from chaoslab.analysis.measures.amplification import RequestCounts
 from chaoslab.analysis.measures.errors import Failed
 from chaoslab.analysis.measures.faults import Disturbances, FaultStages, NotWitnessed, Uninjected
 from chaoslab.analysis.measures.latency import Attempts
 from chaoslab.analysis.measures.mttr import IncidentTimes
 from chaoslab.analysis.measures.recovery_quality import Recovered
-from chaoslab.analysis.measures.section import Section
 from chaoslab.analysis.measures.trials import TrialTable
-from chaoslab.analysis.verdict.guard import guarded
+from chaoslab.analysis.verdict.guard import Section, guarded
 from chaoslab.analysis.verdict.judge import verdicts
 from chaoslab.analysis.verdict.table import Verdict
-from chaoslab.core.events import (
-    CallFinished,
-    ChanceSet,
-    Event,
-    FaultsOff,
-    FaultWitnessed,
-    LabWarning,
-    PromptStarted,
-    RunFinished,
-    RunStarted,
-    StoryLeftOut,
-)
+from chaoslab.core import events
 from chaoslab.record.held import MAIN
 from chaoslab.record.history import IN_PROCESS, UNSEEN, History, of_functions
 
@@ -74,10 +59,10 @@ class Taking(Generic[M]):
 class Findings:
     """The measures, and the facts about the run beside them. `unknown`: the kinds that its log has no place for."""
 
-    unknown: frozenset[type[Event]] = frozenset()
+    unknown: frozenset[type[events.Event]] = frozenset()
     name: str = ""
-    started: RunStarted | None = None
-    finished: RunFinished | None = None
+    started: events.RunStarted | None = None
+    finished: events.RunFinished | None = None
     began_t: float | None = None
     stated: bool = False
     trials: list[str] = field(default_factory=list)
@@ -89,7 +74,7 @@ class Findings:
     """The trials whose stories were not kept."""
 
     def __post_init__(self) -> None:
-        self.kinds: set[type[Event]] = set()
+        self.kinds: set[type[events.Event]] = set()
         self.in_process = False
         self._alike: dict[frozenset[tuple[str, str]], frozenset[tuple[str, str]]] = {}
         self._told: dict[Verdict, Verdict] = {}
@@ -138,26 +123,26 @@ class Findings:
         """Adds a batch, or a whole run. `judged`: the verdicts on its trials, if they are known."""
         if not self.name:
             self.name = history.run
-        self.started = self.started or history.first(RunStarted)
-        self.finished = self.finished or history.first(RunFinished)
+        self.started = self.started or history.first(events.RunStarted)
+        self.finished = self.finished or history.first(events.RunFinished)
         self.running = history.running and self.finished is None
         self.kinds |= history.kinds
-        self.in_process = self.in_process or any(e.via in IN_PROCESS for _, e in history.of(CallFinished))
+        self.in_process = self.in_process or any(e.via in IN_PROCESS for _, e in history.of(events.CallFinished))
         if self.began_t is None:
-            self.began_t = next((record.t for record, _ in history.of(PromptStarted)), None)
-        self.stated = self.stated or any(event.stated for _, event in history.of(PromptStarted))
+            self.began_t = next((record.t for record, _ in history.of(events.PromptStarted)), None)
+        self.stated = self.stated or any(event.stated for _, event in history.of(events.PromptStarted))
         self.trials += history.trials
-        self.warnings += [(record.writer, event.message) for record, event in history.of(LabWarning)]
+        self.warnings += [(record.writer, event.message) for record, event in history.of(events.LabWarning)]
         self.warnings += [
-            (record.writer, f"{event.said}, from {record.trial} on") for record, event in history.of(ChanceSet)
+            (record.writer, f"{event.said}, from {record.trial} on") for record, event in history.of(events.ChanceSet)
         ]
-        for record, off in history.of(FaultsOff):
+        for record, off in history.of(events.FaultsOff):
             for name in off.injections:
                 self._off.setdefault(name, []).append(record.trial or "")
-        for record, event in history.of(FaultWitnessed):
+        for record, event in history.of(events.FaultWitnessed):
             if record.trial is not None:
                 self.meet(record.trial, {(event.fault, event.target)})
-        for record, left_out in history.of(StoryLeftOut):
+        for record, left_out in history.of(events.StoryLeftOut):
             self.left_out += 1
             if record.trial is not None and left_out.met:
                 self.meet(record.trial, {(fault, at) for fault, by in left_out.met.items() for at in by})
@@ -194,6 +179,6 @@ class Findings:
         """As `History.of_functions`."""
         return self.in_process if self.started is None else of_functions(self.started)
 
-    def has(self, kind: type[Event]) -> bool:
+    def has(self, kind: type[events.Event]) -> bool:
         """As `History.has`."""
         return kind not in self.unknown and (kind not in UNSEEN or not self.of_functions or kind in self.kinds)

@@ -1,7 +1,5 @@
 """The spells of a run: the times over which one lasting fault hit the attempts of a trial."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,8 +1,6 @@
 """The agreement of a model with a person's labels: the share, Cohen's kappa, and the table of both. Sources: Cohen
 1960; the share's interval is Wilson's, kappa's is the percentile bootstrap."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence

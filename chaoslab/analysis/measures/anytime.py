@@ -14,8 +14,6 @@ mean, from a first look on, tends to alpha as that first look is later. It is th
 nor before `OTHERS` of them differ from the most frequent one (benchmarks/compare.py has what it misses).
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

@@ -11,8 +11,6 @@ So every token, dollar, call, effect and second is in one row, and the rows add 
 fractions, not floats. An answer of a model without a price adds no dollars, as in `usage`.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The delivery of faults as the check counts it: a cell is a fault, a seam and a chance."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from chaoslab.analysis.measures.intervals import Interval, clopper_pearson

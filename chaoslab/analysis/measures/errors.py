@@ -1,7 +1,5 @@
 """The errors of the attempts at each target, with the fault that caused them, if any."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator

@@ -12,19 +12,8 @@ from typing import Any
 
 from chaoslab.analysis.measures.intervals import plausible
 from chaoslab.analysis.verdict import traits
-from chaoslab.core.events import (
-    CallDisturbed,
-    CallFinished,
-    FaultArmed,
-    FaultEvent,
-    FaultHealed,
-    FaultInjected,
-    FaultScheduled,
-    FaultWitnessed,
-    LabDisturbed,
-    RunStarted,
-    faults_of,
-)
+from chaoslab.base.jsonable import listed
+from chaoslab.core import events
 from chaoslab.record.history import History, Place, place_in_time
 from chaoslab.record.lines import Record
 
@@ -84,8 +73,7 @@ class UnexplainedFailure:
             return ""
         every = "its trial" if self.count == 1 else "their trials"
         whose = every if self.late == self.count else f"the trials of {self.late} of them"
-        more = f" and {len(self.met) - NAMED} more" if len(self.met) > NAMED else ""
-        return f"{whose} had met {', '.join(self.met[:NAMED])}{more} before"
+        return f"{whose} had met {listed(self.met, NAMED)} before"
 
 
 @dataclass
@@ -100,13 +88,18 @@ class FaultStages:
     chances: Mapping[str, float | None] | None = None
 
     def take(self, history: History) -> None:
-        if self.chances is None and (run := history.first(RunStarted)):
+        if self.chances is None and (run := history.first(events.RunStarted)):
             self.chances = _chances(run.injections)
-        rolled = Counter([(event.target, *event.rolled) for _, event in history.of(CallFinished)])
+        rolled = Counter([(event.target, *event.rolled) for _, event in history.of(events.CallFinished)])
         for (target, *names), count in rolled.items():
             for name in names:
                 self.eligible[name, target] += count
-        kinds: tuple[type[FaultEvent], ...] = (FaultScheduled, FaultArmed, FaultInjected, FaultWitnessed)
+        kinds: tuple[type[events.FaultEvent], ...] = (
+            events.FaultScheduled,
+            events.FaultArmed,
+            events.FaultInjected,
+            events.FaultWitnessed,
+        )
         for counts, kind in zip(self.stages, kinds, strict=True):
             counts.update([(event.injection, event.fault, event.target) for _, event in history.of(kind)])
 
@@ -157,7 +150,7 @@ class NotWitnessed:
         told = _Told(history)
         missed = [
             (at, event)
-            for _, event, at in history.placed(FaultScheduled)
+            for _, event, at in history.placed(events.FaultScheduled)
             if (at, event.fault, event.injection) not in told.met
         ]
         self.counts.update((event.fault, told.why(at, event)) for at, event in missed)
@@ -172,24 +165,26 @@ class _Told:
 
     def __init__(self, history: History) -> None:
         self._history = history
-        self.met = _faults(history.placed(FaultWitnessed))
+        self.met = _faults(history.placed(events.FaultWitnessed))
 
     @cached_property
-    def calls(self) -> Mapping[Place, CallFinished]:
-        return {at: event for _, event, at in self._history.placed(CallFinished)}
+    def calls(self) -> Mapping[Place, events.CallFinished]:
+        return {at: event for _, event, at in self._history.placed(events.CallFinished)}
 
     @cached_property
     def injected(self) -> set[tuple[Place, str, str]]:
-        return _faults(self._history.placed(FaultInjected))
+        return _faults(self._history.placed(events.FaultInjected))
 
     @cached_property
     def armed(self) -> set[tuple[Place, str, str]]:
-        return _faults(self._history.placed(FaultArmed))
+        return _faults(self._history.placed(events.FaultArmed))
 
     @cached_property
     def idle(self) -> set[tuple[Place, str, str]]:
         """The faults of lanes that had nothing to do."""
-        return _faults((record, event, at) for record, event, at in self._history.placed(FaultHealed) if event.idle)
+        return _faults(
+            (record, event, at) for record, event, at in self._history.placed(events.FaultHealed) if event.idle
+        )
 
     @cached_property
     def disturbed(self) -> set[Place]:
@@ -199,7 +194,7 @@ class _Told:
     def poisoned(self) -> set[Place]:
         return {place for place, _, _ in self.met}
 
-    def why(self, place: Place, fault: FaultScheduled) -> str:
+    def why(self, place: Place, fault: events.FaultScheduled) -> str:
         call, this = self.calls.get(place), (place, fault.fault, fault.injection)
         half, needs, injected = traits.corrupts(fault.fault), traits.needs(fault.fault), this in self.injected
         if place in self.disturbed:
@@ -218,9 +213,11 @@ class _Told:
 
 
 def _faults(
-    events: Iterable[tuple[Record, FaultWitnessed | FaultInjected | FaultArmed | FaultHealed, Place]],
+    stages: Iterable[
+        tuple[Record, events.FaultWitnessed | events.FaultInjected | events.FaultArmed | events.FaultHealed, Place]
+    ],
 ) -> set[tuple[Place, str, str]]:
-    return {(at, event.fault, event.injection) for _, event, at in events}
+    return {(at, event.fault, event.injection) for _, event, at in stages}
 
 
 @dataclass
@@ -233,7 +230,7 @@ class Damage:
     overdue: Counter[str] = field(default_factory=Counter)
     waited_s: float = 0.0
 
-    def take(self, trial: str, call: CallFinished) -> None:
+    def take(self, trial: str, call: events.CallFinished) -> None:
         self.trials[trial] += 1
         if call.error == "timed_out":
             self.overdue[call.target] += 1
@@ -261,7 +258,7 @@ class Uninjected:
     def take(self, history: History) -> None:
         met: dict[Place, list[str]] = defaultdict(list)
         of_trial: dict[str | None, list[tuple[Record, str]]] = defaultdict(list)
-        for record, fault, at in history.placed(FaultWitnessed):
+        for record, fault, at in history.placed(events.FaultWitnessed):
             met[at].append(fault.fault)
             of_trial[at[0]].append((record, f"{fault.fault} on {fault.target}"))
         aside, may_fail = _disturbed(history) | history.given_up, self._may_fail
@@ -341,7 +338,7 @@ class Disturbances:
     def take(self, history: History) -> None:
         self.spans += [
             DisturbedSpan(record.t - event.lasted_s, event.lasted_s, event.what, event.since)
-            for record, event in history.of(LabDisturbed)
+            for record, event in history.of(events.LabDisturbed)
         ]
         self.hit.update(at[0] or "" for at in _disturbed(history))
 
@@ -350,7 +347,7 @@ class Disturbances:
 
 
 def _disturbed(history: History) -> set[Place]:
-    return {at for _, _, at in history.placed(CallDisturbed)}
+    return {at for _, _, at in history.placed(events.CallDisturbed)}
 
 
 def _chances(injections: Sequence[Mapping[str, Any]]) -> Mapping[str, float | None]:
@@ -367,7 +364,7 @@ def _other_triggers(injection: Mapping[str, Any]) -> bool:
 
 def _conditional(injection: Mapping[str, Any]) -> bool:
     """True if its story decides by itself. A fault that is not installed here counts as one of chance."""
-    return any(map(traits.conditional, faults_of(injection)))
+    return any(map(traits.conditional, events.faults_of(injection)))
 
 
 def _plausible(hits: int, rolled: int, chance: float | None) -> bool | None:

@@ -1,29 +1,17 @@
 """The injections of a plan that could have hit and hit nothing, such as one whose `tool=` fits no call, and those that
 found nothing to change in the calls that they hit."""
 
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from chaoslab.analysis.verdict.traits import needs
-from chaoslab.base.jsonable import line
-from chaoslab.core.events import (
-    CallFinished,
-    CallStarted,
-    FaultArmed,
-    FaultHeldBack,
-    FaultInjected,
-    FaultScheduled,
-    FaultWitnessed,
-    RunStarted,
-    StoryLeftOut,
-)
+from chaoslab.base.jsonable import line, listed
+from chaoslab.core import events
 from chaoslab.core.plan import Injection, Plan
 from chaoslab.record.history import History
 
-ACTED = (FaultInjected, FaultArmed, FaultWitnessed)
+ACTED = (events.FaultInjected, events.FaultArmed, events.FaultWitnessed)
 """The events of a fault that acted, or whose lane says why it did not. One that hit a call which failed or met another
 fault has shown as much as it could."""
 SHOWN, NAME = 5, 60
@@ -56,15 +44,15 @@ class Idle:
         """Adds a trial with its injections."""
         if not self.wants(injections):
             return
-        ended = [event for _, event in history.of(CallFinished)]
+        ended = [event for _, event in history.of(events.CallFinished)]
         concerned = {name for event in ended for name in event.rolled}
-        changed = {event.at for _, event in history.of(FaultInjected)}
+        changed = {event.at for _, event in history.of(events.FaultInjected)}
         unchanged = {event.at for event in ended if event.ok} - changed
-        hits = [event for _, event in history.of(FaultScheduled)]
+        hits = [event for _, event in history.of(events.FaultScheduled)]
         acted = {event.injection for kind in ACTED for _, event in history.of(kind)}
         acted |= {event.injection for event in hits if event.at not in unchanged}
         self._hits.update(event.injection for event in hits)
-        self._held.update((event.injection, event.limit) for _, event in history.of(FaultHeldBack))
+        self._held.update((event.injection, event.limit) for _, event in history.of(events.FaultHeldBack))
         for name, each in list(self._left.items()):
             if name in acted or (
                 name in concerned and (each.chance < 1 or "after" in each.triggers or each.conditional)
@@ -73,7 +61,7 @@ class Idle:
                 del self._left[name]
         for name, each in self._left.items():
             tools = self._tools.setdefault(name, {})
-            tools.update({event.tool: None for _, event in history.of(CallStarted) if each.covers(event.target)})
+            tools.update({event.tool: None for _, event in history.of(events.CallStarted) if each.covers(event.target)})
 
     def in_words(self, *, called: bool = False) -> list[str]:
         """A line for each of them. `called`: only those whose targets were called."""
@@ -102,9 +90,9 @@ def idle(history: History, injections: Sequence[Injection]) -> tuple[str, ...]:
 def not_met(history: History) -> tuple[str, ...]:
     """A line for each injection of the run's plan that hit or changed nothing in any of its trials, though it had to
     hit: dice may spare all. None if the plan is not known, or not all stories are there."""
-    if history.part or StoryLeftOut in history.kinds:
+    if history.part or events.StoryLeftOut in history.kinds:
         return ()
-    started, found = history.first(RunStarted), Idle()
+    started, found = history.first(events.RunStarted), Idle()
     with suppress(LookupError, TypeError, ValueError):  # a plan that is none of this version's
         found.take(history, Plan.from_json(started.plan).injections if started is not None else ())
     return tuple(found.in_words())
@@ -127,15 +115,9 @@ def _told(injection: Injection, tools: Mapping[str, None], hits: int) -> str:
         return f"'{injection.name}' hit nothing: nothing called {where}"
     named = [line(tool, NAME) for tool in tools]
     alone = named == [where] and "tool" not in injection.triggers  # a function is the only tool of its target
-    were = f"no call to {where} was such" if alone else f"the calls to {where} were {_listed(named)}"
+    were = f"no call to {where} was such" if alone else f"the calls to {where} were {listed(named, SHOWN)}"
     asks = conditions(injection)
     if not asks:
         return f"'{injection.name}' hit nothing{f' in the calls to {where}' if alone else f': {were}'}"
     counts = f"; calls= counts all requests to {where}" if injection.calls and injection.triggers else ""
     return f"'{injection.name}' hit nothing: it asks for {asks}, and {were}{counts}"
-
-
-def _listed(names: Iterable[str]) -> str:
-    shown = list(names)
-    more = f" and {len(shown) - SHOWN} more" if len(shown) > SHOWN else ""
-    return ", ".join(shown[:SHOWN]) + more

@@ -14,8 +14,6 @@ the same prompt that met no fault. Without either it is unknown. Trials that hun
 left out, since their duration is not meaningful.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping

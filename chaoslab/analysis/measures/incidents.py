@@ -41,8 +41,6 @@ known only by the number of attempts opens none, since its time is unknown. At t
 prompt's first failed attempt and closes at the end of the first success. The fault's name marks it as inferred.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -56,17 +54,7 @@ from chaoslab.analysis.measures._wishes import Wishes
 from chaoslab.analysis.verdict import traits
 from chaoslab.analysis.verdict._end_state import compare
 from chaoslab.analysis.verdict.ledger import FindingKind
-from chaoslab.core.events import (
-    UNTOLD,
-    CallFinished,
-    CallStarted,
-    Effect,
-    EndState,
-    FaultWitnessed,
-    PromptAttempt,
-    PromptFinished,
-    PromptStarted,
-)
+from chaoslab.core import events
 from chaoslab.core.fault import trait
 from chaoslab.record.history import History, Place
 from chaoslab.record.lines import Record
@@ -131,11 +119,11 @@ class Traits:
 
 def incidents(history: History, of: Traits | None = None) -> list[Incident]:
     """The incidents in the order in which they opened. `of`: kept for several histories of one run."""
-    if not history.has(FaultWitnessed):
+    if not history.has(events.FaultWitnessed):
         return sorted([*_of_tools(history), *_of_prompts(history)], key=in_order)
     told = _Told(history, of or Traits())
-    first: dict[tuple[str, str, int], tuple[Record, FaultWitnessed]] = {}
-    for record, fault, at in history.placed(FaultWitnessed):
+    first: dict[tuple[str, str, int], tuple[Record, events.FaultWitnessed]] = {}
+    for record, fault, at in history.placed(events.FaultWitnessed):
         if record.trial is None:
             continue
         request = (intern(record.trial), at[1], at[2])
@@ -157,7 +145,7 @@ def how_bad(incident: Incident) -> tuple[bool, bool, float]:
 
 _Request = tuple[str | None, str, int]
 """A trial, a target and the request's number."""
-_Ended = tuple[float, CallFinished]
+_Ended = tuple[float, events.CallFinished]
 """The end of an attempt and its time."""
 
 
@@ -170,21 +158,21 @@ class _Told:
 
     def __post_init__(self) -> None:
         history, of = self.history, self.of
-        met = history.placed(FaultWitnessed)
+        met = history.placed(events.FaultWitnessed)
         hit = {at[:3] for _, _, at in met}
         self.targets = targets = {at[:2] for at in hit}
         self.corrupted: set[Place] = {at for _, e, at in met if of.corrupts(e.fault)}
         self.spoilt: set[Place] = {at for _, e, at in met if of.leaves(e.fault)} - self.corrupted
-        self.ends = {record.trial: record.t for record, _ in history.of(PromptFinished)}
+        self.ends = {record.trial: record.t for record, _ in history.of(events.PromptFinished)}
         self.began: dict[Place, float] = {
-            at: record.t for record, _, at in history.placed(CallStarted) if at[:3] in hit
+            at: record.t for record, _, at in history.placed(events.CallStarted) if at[:3] in hit
         }
         self.calls: dict[_Request, list[_Ended]] = {}
-        for record, call, at in history.placed(CallFinished):
+        for record, call, at in history.placed(events.CallFinished):
             if at[:3] in hit:
                 self.calls.setdefault(at[:3], []).append((record.t, call))
-        self.effects: dict[tuple[str | None, str], list[tuple[float, Effect]]] = {}
-        for record, effect in history.of(Effect):
+        self.effects: dict[tuple[str | None, str], list[tuple[float, events.Effect]]] = {}
+        for record, effect in history.of(events.Effect):
             if (where := (record.trial, effect.target)) in targets:
                 self.effects.setdefault(where, []).append((record.t, effect))
 
@@ -197,17 +185,17 @@ class _Told:
     def changing(self) -> dict[str | None, set[str]]:
         """The targets of each trial's effects."""
         found: dict[str | None, set[str]] = {}
-        for record, effect in self.history.of(Effect):
+        for record, effect in self.history.of(events.Effect):
             found.setdefault(record.trial, set()).add(effect.target)
         return found
 
     @cached_property
     def astray(self) -> set[str | None]:
         """The trials whose end state is neither the right one nor the one before."""
-        right = {record.trial: event.state for record, event in self.history.of(PromptStarted)}
+        right = {record.trial: event.state for record, event in self.history.of(events.PromptStarted)}
         return {
             record.trial
-            for record, end in self.history.of(EndState)
+            for record, end in self.history.of(events.EndState)
             if not end.error
             and (state := right.get(record.trial)) is not None
             and any(
@@ -220,14 +208,14 @@ class _Told:
         effects of the trial."""
         return trial in self.astray and target in self.changing.get(trial, (target,))
 
-    def noticeable(self, fault: FaultWitnessed, place: Place) -> bool:
+    def noticeable(self, fault: events.FaultWitnessed, place: Place) -> bool:
         """True if somebody could notice the fault and react to it."""
         if self.of.corrupts(fault.fault) or self.of.lasts(fault.fault):
             return False
         answered = any(c.ok for _, c in self.calls.get(place[:3], ()) if c.attempt == fault.attempt)
         return not (answered and place in self.corrupted)
 
-    def incident(self, trial: str, witnessed_t: float, fault: FaultWitnessed) -> Incident:
+    def incident(self, trial: str, witnessed_t: float, fault: events.FaultWitnessed) -> Incident:
         """The incident of a fault. Attempts are identified by number and not by time: another process witnesses a fault
         on the wire, and may log it just after the next attempt began."""
         place: Place = (trial, fault.target, fault.request, fault.attempt)
@@ -274,7 +262,7 @@ class _Told:
     def _wishes(self) -> Wishes:
         return Wishes(self.history, self.targets, self._other)
 
-    def _ending(self, fault: FaultWitnessed, tries: list[_Ended]) -> tuple[float | None, Ending]:
+    def _ending(self, fault: events.FaultWitnessed, tries: list[_Ended]) -> tuple[float | None, Ending]:
         """The end of the request's first right attempt, and its kind."""
         for t, call in tries:
             if call.ok and (call.attempt >= fault.attempt or call.via == "direct"):
@@ -282,7 +270,7 @@ class _Told:
         return None, Ending.CENSORED
 
 
-def _by(call: CallFinished) -> Ending:
+def _by(call: events.CallFinished) -> Ending:
     return Ending.FALLBACK if call.via == "direct" else Ending.RETRY
 
 
@@ -290,7 +278,7 @@ def _lasted_s(begun_t: float, ended_t: float) -> float:
     return round(max(0.0, ended_t - begun_t), 6)
 
 
-def _repeated(effects: Sequence[Effect]) -> bool:
+def _repeated(effects: Sequence[events.Effect]) -> bool:
     """True if one of them happened twice; entries with the same request id are one effect."""
     return len(effects) > 1 and any(
         (one.tool, one.effect, one.content) == (other.tool, other.effect, other.content)
@@ -304,16 +292,16 @@ def _repeated(effects: Sequence[Effect]) -> bool:
 
 def _of_tools(history: History) -> list[Incident]:
     """One incident per trial and tool, opened by the first failure that was noticed."""
-    ends = {record.trial: record.t for record, _ in history.of(PromptFinished)}
-    opened: dict[tuple[str, str], tuple[float, CallFinished]] = {}
+    ends = {record.trial: record.t for record, _ in history.of(events.PromptFinished)}
+    opened: dict[tuple[str, str], tuple[float, events.CallFinished]] = {}
     closed: dict[tuple[str, str], tuple[float, Ending]] = {}
     gone = history.given_up
-    for record, call, at in history.placed(CallFinished):
+    for record, call, at in history.placed(events.CallFinished):
         place = (record.trial or "", call.target)
         if record.trial is None or place in closed:
             continue
         if place not in opened:
-            if not call.ok and call.error != UNTOLD and at not in gone:
+            if not call.ok and call.error != events.UNTOLD and at not in gone:
                 opened[place] = (record.t, call)
         elif call.ok and call.request == opened[place][1].request:
             closed[place] = (record.t, _by(call))
@@ -327,9 +315,9 @@ def _of_tools(history: History) -> list[Incident]:
 
 def _of_prompts(history: History) -> list[Incident]:
     """One incident per trial with a failed attempt at its prompt."""
-    ends = {record.trial for record, _ in history.of(PromptFinished)}
-    tries: dict[str, list[tuple[float, PromptAttempt]]] = {}
-    for record, attempt in history.of(PromptAttempt):
+    ends = {record.trial for record, _ in history.of(events.PromptFinished)}
+    tries: dict[str, list[tuple[float, events.PromptAttempt]]] = {}
+    for record, attempt in history.of(events.PromptAttempt):
         tries.setdefault(record.trial or "", []).append((record.t, attempt))
     found = []
     for trial, attempts in tries.items():

@@ -11,8 +11,6 @@ the median is not reached if more than half never recover. Only an incident whos
 end is censored: it lasted at least so long.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field

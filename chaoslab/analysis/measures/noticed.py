@@ -1,7 +1,5 @@
 """The facts of each trial that advice on its agent rests on: its calls after a fault, its effects and its answer."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,19 +8,7 @@ from typing import Any, NamedTuple
 from chaoslab.analysis.measures.errors import ENDS
 from chaoslab.analysis.verdict.traits import layer, unusable
 from chaoslab.base.identity import canonical
-from chaoslab.core.events import (
-    CallFinished,
-    CallStarted,
-    Effect,
-    Fallback,
-    FaultScheduled,
-    FaultsOff,
-    FaultUnreached,
-    FaultWitnessed,
-    PromptAttempt,
-    PromptFinished,
-    ValuesDrawn,
-)
+from chaoslab.core import events
 from chaoslab.record.history import History, Place
 
 PASSING = (408, 409, 425, 429)
@@ -84,7 +70,7 @@ class Again:
     of this one, in the time of the run's world."""
 
     at: Place
-    before: CallFinished
+    before: events.CallFinished
     wait_s: float
 
 
@@ -100,27 +86,29 @@ def noticed(history: History) -> dict[str | None, Noticed]:
             found[trial]["taken"].add(fault)
     most: dict[str | None, int] = {}
     gone = Counter([at[:3] for at in history.given_up])
-    for _, call, at in history.placed(CallFinished):
+    for _, call, at in history.placed(events.CallFinished):
         number = call.attempt - gone[at[:3]] if gone else call.attempt
         if number > most.get(at[0], 0):
             most[at[0]] = number
-    for (trial, target), times in Counter([(record.trial, e.target) for record, e in history.of(Effect)]).items():
+    for (trial, target), times in Counter(
+        [(record.trial, e.target) for record, e in history.of(events.Effect)]
+    ).items():
         if times > 1:
             found[trial]["repeated"].add(target)
-    for record, scheduled in history.of(FaultScheduled):
+    for record, scheduled in history.of(events.FaultScheduled):
         found[record.trial]["drawn"].add(scheduled.fault)
-    for record, end in history.of(PromptFinished):
+    for record, end in history.of(events.PromptFinished):
         told[record.trial] |= {
             "silent": not end.answer.strip(), "ended_ok": end.status == "ok", "raised": end.error_type == "agent",
         }  # fmt: skip
-    for record, tried in history.of(PromptAttempt):
+    for record, tried in history.of(events.PromptAttempt):
         if tried.error_type == "empty":
             told[record.trial]["empty"] = True
-    for kind in (ValuesDrawn, FaultsOff):
+    for kind in (events.ValuesDrawn, events.FaultsOff):
         for record, _ in history.of(kind):
             told[record.trial]["unlike"] = True
     missed: defaultdict[str | None, list[tuple[str, str, int, int]]] = defaultdict(list)
-    for record, plan in history.of(FaultUnreached):
+    for record, plan in history.of(events.FaultUnreached):
         if plan.request > plan.made:
             missed[record.trial].append((plan.injection, plan.target, plan.request, plan.made))
     made: dict[str | None, Noticed] = {}
@@ -134,14 +122,14 @@ def noticed(history: History) -> dict[str | None, Noticed]:
 def _hit(history: History) -> dict[Place, list[str]]:
     """The faults that were witnessed at each attempt."""
     found: dict[Place, list[str]] = {}
-    for _, event, at in history.placed(FaultWitnessed):
+    for _, event, at in history.placed(events.FaultWitnessed):
         found.setdefault(at, []).append(event.fault)
     return found
 
 
 def _shown(history: History, hit: dict[Place, list[str]]) -> dict[str, Iterable[Place]]:
     """The attempts that show each of these facts."""
-    gone, ends, told = history.given_up, history.placed(CallFinished), _told(history, hit)
+    gone, ends, told = history.given_up, history.placed(events.CallFinished), _told(history, hit)
     again = tried_again(history)
     last = {at[:3]: (call, at) for _, call, at in ends}
     return {
@@ -168,10 +156,10 @@ def _told(history: History, hit: dict[Place, list[str]]) -> dict[Place, float]:
     """The seconds of Retry-After that a witnessed fault stated, by attempt."""
     found: dict[Place, float] = {}
     met = None
-    for _, e, at in history.placed(FaultScheduled):
+    for _, e, at in history.placed(events.FaultScheduled):
         wait_s = e.params.get("retry_after_s") if at in hit else None
         if isinstance(wait_s, int | float) and wait_s > 0:
-            met = met or {(at, e.fault, e.injection) for _, e, at in history.placed(FaultWitnessed)}
+            met = met or {(at, e.fault, e.injection) for _, e, at in history.placed(events.FaultWitnessed)}
             if (at, e.fault, e.injection) in met:
                 found[at] = float(wait_s)
     return found
@@ -179,9 +167,9 @@ def _told(history: History, hit: dict[Place, list[str]]) -> dict[Place, float]:
 
 def _taken(history: History) -> Iterable[tuple[str | None, str]]:
     """The trials with each fault whose reply was taken for right."""
-    last = {at[:3]: call for _, call, at in history.placed(CallFinished)}
+    last = {at[:3]: call for _, call, at in history.placed(events.CallFinished)}
     found = []
-    for _, event, at in history.placed(FaultWitnessed):
+    for _, event, at in history.placed(events.FaultWitnessed):
         call = last.get(at[:3])
         if call is None or call.attempt != event.attempt:
             continue
@@ -197,7 +185,7 @@ def _asked_anew(history: History, trials: set[str | None]) -> set[tuple[str | No
     answered."""
     found: set[tuple[str | None, str, int]] = set()
     last: dict[tuple[str | None, str, str], int] = {}
-    for record, event in history.of(CallStarted):
+    for record, event in history.of(events.CallStarted):
         if record.trial in trials:
             wanted = (record.trial, event.target, canonical([event.tool, event.arguments]))
             if (before := last.get(wanted, event.request)) < event.request:
@@ -209,11 +197,11 @@ def _asked_anew(history: History, trials: set[str | None]) -> set[tuple[str | No
 def tried_again(history: History) -> list[Again]:
     """Every attempt that began after the attempt before it had failed, in the order of time. A fallback goes elsewhere,
     so it is none, nor is an attempt after one that was given up."""
-    further = [(record, event) for record, event in history.of(CallStarted) if event.attempt > 1]
+    further = [(record, event) for record, event in history.of(events.CallStarted) if event.attempt > 1]
     if not further:
         return []
-    around, gone = {at for _, _, at in history.placed(Fallback)}, history.given_up
-    ends = {at: (record.t, e) for record, e, at in history.placed(CallFinished) if at not in gone}
+    around, gone = {at for _, _, at in history.placed(events.Fallback)}, history.given_up
+    ends = {at: (record.t, e) for record, e, at in history.placed(events.CallFinished) if at not in gone}
     found = []
     for record, event in further:
         before = (record.trial, event.target, event.request, event.attempt - 1)
@@ -224,13 +212,13 @@ def tried_again(history: History) -> list[Again]:
     return found
 
 
-def may_pass(call: CallFinished) -> bool:
+def may_pass(call: events.CallFinished) -> bool:
     """True for an end without a reply, 429 and 5xx: the same call may succeed later."""
     if call.status is None:
         return call.error in ENDS
     return call.status == 429 or call.status >= 500
 
 
-def refused(call: CallFinished) -> bool:
+def refused(call: events.CallFinished) -> bool:
     """True for a 4xx that the same call meets again."""
     return call.status is not None and 400 <= call.status < 500 and call.status not in PASSING

@@ -13,8 +13,6 @@ A part that is not known, such as the time where there is no trial to compare wi
 others are scaled to a sum of 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from statistics import fmean

@@ -14,8 +14,6 @@
   1. A part without data is left out, and the weights of the others are scaled to a sum of 1.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -7,16 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaoslab.analysis.measures._calls import CallCount, Throughput
+from chaoslab.analysis.measures._calls import CallCount, Passed, Spent, Throughput
 from chaoslab.analysis.measures._coverage import Coverage
 from chaoslab.analysis.measures._findings import Findings
-from chaoslab.analysis.measures._grounds import Grounds, grounds
+from chaoslab.analysis.measures._grounds import Grounds, Success, grounds, success
 from chaoslab.analysis.measures._spells import FaultSpell
-from chaoslab.analysis.measures._success import Success, success
-from chaoslab.analysis.measures._surface import SurfacePoint, point
-from chaoslab.analysis.measures._usage import Passed, Spent
 from chaoslab.analysis.measures.amplification import Amplification
-from chaoslab.analysis.measures.consistency import Consistency, consistency
+from chaoslab.analysis.measures.consistency import Consistency, SurfacePoint, consistency, point
 from chaoslab.analysis.measures.cost import Costs, costs_of
 from chaoslab.analysis.measures.errors import ErrorCounts
 from chaoslab.analysis.measures.faults import Damage, Disturbance, FaultCount, InjectionCount, UnexplainedFailure, Unmet
@@ -25,9 +22,9 @@ from chaoslab.analysis.measures.latency import Attempts, StreamTimes, streamed
 from chaoslab.analysis.measures.mttr import Mttr
 from chaoslab.analysis.measures.recovery_quality import RecoveryQuality
 from chaoslab.analysis.measures.reliability import Reliability, reliability_of
-from chaoslab.analysis.measures.section import Section
 from chaoslab.analysis.measures.sums import add
 from chaoslab.analysis.measures.trials import TrialTable
+from chaoslab.analysis.verdict.guard import Section
 from chaoslab.analysis.verdict.standing import Standing, StandingOfEach, Standings
 from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.base.garbage import no_garbage

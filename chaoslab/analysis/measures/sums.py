@@ -5,8 +5,6 @@ that reads the stories, to the last bit. Their moments are in seconds since thei
 counted from its first, so sums do not depend on what ran before; `add` moves them to their place in the run.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
@@ -17,9 +15,8 @@ from typing import Any, Generic, TypeVar, get_args
 
 import msgspec
 
-from chaoslab.analysis.measures._calls import CallCount
+from chaoslab.analysis.measures._calls import Bill, CallCount
 from chaoslab.analysis.measures._findings import Findings, Taking
-from chaoslab.analysis.measures._usage import Bill
 from chaoslab.analysis.measures.amplification import RequestCounts
 from chaoslab.analysis.measures.errors import Failed
 from chaoslab.analysis.measures.faults import FaultStages, NotWitnessed, Uninjected

@@ -1,8 +1,6 @@
 """A trial as a story: its calls, the faults of each attempt and its end, without times and addresses. Stories make a
 trial comparable with itself in another world, where everything takes another time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -13,8 +13,6 @@ sums the influence of each incident by group: P. Royston and M. K. B. Parmar, St
 measure; Liang and Zeger 1986 for the groups.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict

@@ -1,7 +1,5 @@
 """The end state of a trial beside the right one and the one before: altered and untouched places."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any

@@ -1,7 +1,5 @@
 """The answer of a trial beside the right one: what is certain first, then a person, then a model, and words last."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,14 +7,13 @@ from functools import cached_property
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
-from chaoslab.analysis.answers._facts import shows
 from chaoslab.analysis.answers._normal import normal
 from chaoslab.analysis.answers._sentences import unquoted, written
 from chaoslab.analysis.answers._structures import differences, leaves, structure, withdrawn
 from chaoslab.analysis.answers._words import PLAIN
 from chaoslab.analysis.answers.admit import Reading, read
 from chaoslab.analysis.answers.compare import AnswerLikeness, Likeness, compare, echoes
-from chaoslab.analysis.answers.values import is_value, tokens
+from chaoslab.analysis.answers.values import is_value, shows, tokens
 from chaoslab.analysis.verdict import ledger
 from chaoslab.analysis.verdict.ledger import Finding, FindingKind
 from chaoslab.analysis.verdict.says import by_says

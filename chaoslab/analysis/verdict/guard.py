@@ -1,9 +1,11 @@
-"""A guard around each measure: a measure that raises is unknown, with the reason, and the others go on."""
+"""A guard around each measure: a measure that raises is unknown, with the reason, and the others go on. `Section` is
+the result of one measure of a run, or the reason for its failure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Generic, TypeVar, cast
 
 from chaoslab.base.boundary import let_through
 from chaoslab.base.jsonable import describe_error, line
@@ -27,3 +29,24 @@ def guarded(measure: Callable[[], T_], otherwise: Callable[[str], T_]) -> T_:
     except BaseException as error:  # noqa: BLE001 - a measure may be a plug-in's, and any may have a bug
         let_through(error)
         return otherwise(line(describe_error(error), WHY))
+
+
+@dataclass(frozen=True)
+class Section(Generic[T_]):
+    """One measure of a run. `unknown`: one line with the reason if the measure failed, else empty. A measure without
+    data has a value that expresses it (None, an empty list, n of 0); it is not unknown."""
+
+    _found: T_ | None = None
+    unknown: str = ""
+
+    @classmethod
+    def of(cls, measure: Callable[[], T_]) -> Section[T_]:
+        """The result of the measure; unknown if it raises."""
+        return guarded(lambda: Section(measure()), lambda why: Section(None, why))
+
+    @property
+    def value(self) -> T_:
+        """The result of the measure. Raises Unknown: it failed."""
+        if self.unknown:
+            raise Unknown(self.unknown)
+        return cast(T_, self._found)

@@ -3,31 +3,17 @@
 Effects are judged by the services' ledgers, never by the agent's words.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from chaoslab.analysis.verdict import _end_state, _spoilt, ledger
+from chaoslab.analysis.verdict import _end_state, ledger, spoilt
 from chaoslab.analysis.verdict.answer import AnsweredTrial, AnswerSense, sense_of
 from chaoslab.analysis.verdict.guard import guarded
 from chaoslab.analysis.verdict.ledger import Finding, FindingKind
 from chaoslab.analysis.verdict.seen import JUDGED, TrialEvents, line
+from chaoslab.analysis.verdict.spoilt import unread
 from chaoslab.analysis.verdict.table import TABLE, Basis, Outcome, Said, Verdict, WorldState
-from chaoslab.analysis.verdict.unread import unread
-from chaoslab.core.events import (
-    OPEN,
-    UNTOLD,
-    CallFinished,
-    Effect,
-    EndState,
-    Event,
-    FaultWitnessed,
-    PromptAttempt,
-    PromptFinished,
-    PromptStarted,
-    TurnFinished,
-)
+from chaoslab.core import events
 from chaoslab.record.history import History, place_in_time
 from chaoslab.record.lines import Record
 
@@ -42,28 +28,24 @@ RAISED = 200
 
 
 def judge(history: History, trial: str) -> Verdict:
-    """The verdict on one trial; unknown if it cannot be judged.
-
-    Raises:
-        LookupError: the history has no such trial.
-    """
+    """The verdict on one trial; unknown if it cannot be judged. Raises LookupError: the history has no such trial."""
     seen = TrialEvents(trial)
     kinds = history.kinds
     for kind in JUDGED:
         if kind in kinds and (found := list(history.of(kind, trial=trial))):
             seen.by_kind[kind] = found
-    if not seen.of(PromptStarted):
+    if not seen.of(events.PromptStarted):
         raise LookupError(f"no trial is called '{trial}'; there are {', '.join(history.trials[:8]) or 'none'}")
     return _judged(seen, history)
 
 
 def verdicts(history: History) -> dict[str, Verdict]:
     """The verdict on each trial of a run, in the order in which they began."""
-    scripted = any(event.said_by for _, event in history.of(CallFinished))
+    scripted = any(event.said_by for _, event in history.of(events.CallFinished))
     trials = {trial: TrialEvents(trial, None if scripted else history) for trial in history.trials}
     for kind in JUDGED:
-        found: Iterable[tuple[Record, Event]] = history.of(kind)
-        if kind is CallFinished and not scripted:  # most calls end well, and say nothing to most verdicts
+        found: Iterable[tuple[Record, events.Event]] = history.of(kind)
+        if kind is events.CallFinished and not scripted:  # most calls end well, and say nothing to most verdicts
             found = [(record, event) for record, event, _ in history.failed]
         for pair in found:
             seen = trials.get(pair[0].trial)  # type: ignore[arg-type]  # None is no trial's key
@@ -84,12 +66,12 @@ def _judged(seen: TrialEvents, history: History) -> Verdict:
 
 
 def _judge(seen: TrialEvents, history: History) -> Verdict:
-    record, started = seen.of(PromptStarted)[0]
+    record, started = seen.of(events.PromptStarted)[0]
     if torn := history.torn.get(record.trial or ""):  # what is missing may be anything, so nothing here is a proof
         why = f"its log is not whole: {torn}"
         return _ended(Outcome.UNFINISHED, WorldState.MAY, (), (), Finding(FindingKind.NO_ANSWER, why))
-    finished = seen.first(PromptFinished)
-    done = ledger.done(seen.of(Effect))
+    finished = seen.first(events.PromptFinished)
+    done = ledger.done(seen.of(events.Effect))
     rules = ledger.Rules.of(started)
     found = ledger.compare(started.effects, done, rules) if started.stated and started.effects is not None else []
     found += _of_state(seen, started)
@@ -99,14 +81,14 @@ def _judge(seen: TrialEvents, history: History) -> Verdict:
         # An unfinished trial failed at nothing, and a fault that it did not reach is no error of the lab.
         why = "it is still running" if history.running else "the run ended before it did"
         return _ended(Outcome.UNFINISHED, world, harm, lost, Finding(FindingKind.NO_ANSWER, why))
-    if vain := _spoilt.disturbed(seen):
+    if vain := spoilt.disturbed(seen):
         return _ended(Outcome.INVALID, world, harm, lost, vain)
     ended = finished[1]
     # A trial that hangs on an armed lane has met its fault, though no end of the call could witness it.
     hung = ended.error_type == HUNG
-    if vain := None if hung else _spoilt.armed_in_vain(seen) or _spoilt.unreached(seen):
+    if vain := None if hung else spoilt.armed_in_vain(seen) or spoilt.unreached(seen):
         return _ended(Outcome.INVALID, world, harm, lost, vain)
-    if ended.status == UNTOLD and not harm:
+    if ended.status == events.UNTOLD and not harm:
         return Verdict(Outcome.UNKNOWN, "the log does not tell how it ended", world=world)
     silent = not ended.answer.strip() or (ended.answer == "null" and (started.twin or "null") != "null")
     if hung or ended.status != "ok" or silent:
@@ -116,7 +98,7 @@ def _judge(seen: TrialEvents, history: History) -> Verdict:
         elif ended.status != "ok":
             why = f"no answer: {_ended_by(seen, ended.error_type)}"
         return _ended(outcome, world, harm, lost, Finding(FindingKind.NO_ANSWER, why, (line(finished[0]),)))
-    if unseen := _spoilt.unseen(seen):
+    if unseen := spoilt.unseen(seen):
         return _ended(Outcome.INVALID, world, harm, lost, unseen)
     labelled = finished[0].trial in history.spoken.labels
     if not started.stated and not harm and not labelled:
@@ -131,14 +113,16 @@ def _judge(seen: TrialEvents, history: History) -> Verdict:
 
 def _unread_fault(seen: TrialEvents) -> str:
     """The reason why a trial shows nothing of the agent, whose model is a script; empty if it may."""
-    kinds = (FaultWitnessed, CallFinished, TurnFinished, PromptFinished)
-    if not seen.of(FaultWitnessed) or not any(event.said_by for _, event in seen.of(CallFinished)):
+    kinds = (events.FaultWitnessed, events.CallFinished, events.TurnFinished, events.PromptFinished)
+    if not seen.of(events.FaultWitnessed) or not any(event.said_by for _, event in seen.of(events.CallFinished)):
         return ""
     pairs = [pair for kind in kinds for pair in seen.of(kind)]
     return unread(event for _, event in sorted(pairs, key=lambda pair: place_in_time(pair[0])))
 
 
-def _world(started: PromptStarted, seen: TrialEvents, harm: Sequence[Finding], lost: Sequence[Finding]) -> WorldState:
+def _world(
+    started: events.PromptStarted, seen: TrialEvents, harm: Sequence[Finding], lost: Sequence[Finding]
+) -> WorldState:
     if harm:
         return WorldState.HARM
     if lost:
@@ -148,22 +132,24 @@ def _world(started: PromptStarted, seen: TrialEvents, harm: Sequence[Finding], l
     return WorldState.NOT_STATED if started.effects is None and started.state is None else WorldState.AS_ASKED
 
 
-def _of_state(seen: TrialEvents, started: PromptStarted) -> list[Finding]:
+def _of_state(seen: TrialEvents, started: events.PromptStarted) -> list[Finding]:
     """The differences of the end state to the twin's, if both were read."""
-    found = seen.first(EndState)
+    found = seen.first(events.EndState)
     if found is None or started.state is None or found[1].error:
         return []
     record, state = found
     return _end_state.compare(state.before, started.state, state.after, line=line(record))
 
 
-def _unknown_end(started: PromptStarted, seen: TrialEvents) -> str:
+def _unknown_end(started: events.PromptStarted, seen: TrialEvents) -> str:
     """The reason why it cannot be told what was done: the end state could not be read, or a call that does what was
     asked for was open at the end. Empty if it can."""
-    if error := next((event.error for _, event in seen.of(EndState)), ""):
+    if error := next((event.error for _, event in seen.of(events.EndState)), ""):
         return f"its end state cannot be judged: {error}"
     names = {wish.get("effect") for wish in started.effects or ()}
-    still = next((event for _, event in seen.of(CallFinished) if event.error == OPEN and event.tool in names), None)
+    still = next(
+        (event for _, event in seen.of(events.CallFinished) if event.error == events.OPEN and event.tool in names), None
+    )
     return "" if still is None else f"{still.tool} was still open at the trial's end, and may have been done since"
 
 
@@ -223,7 +209,7 @@ def _weighed(trial: AnsweredTrial) -> Verdict:
     )  # fmt: skip
 
 
-def _incomparable(started: PromptStarted, said: str) -> str:
+def _incomparable(started: events.PromptStarted, said: str) -> str:
     which = "its answer" if started.twin is None else f"{said}, but its effects"
     return f"{which} cannot be judged: {started.incomparable}"
 
@@ -247,14 +233,14 @@ def _why(trial: AnsweredTrial, outcome: Outcome, said: AnswerSense) -> str:
 
 def _waiting(seen: TrialEvents) -> str:
     """The calls that a hung trial waits for, in one line."""
-    told = [event.error for _, event in seen.of(PromptAttempt) if event.error_type == HUNG]
+    told = [event.error for _, event in seen.of(events.PromptAttempt) if event.error_type == HUNG]
     return "; ".join(told[-1].splitlines()) if told else "it would never have ended"
 
 
 def _ended_by(seen: TrialEvents, error_type: str) -> str:
     """The cause of a missing answer, as part of a line: the agent's exception, the lab's own words, or only the kind of
     error."""
-    attempts = [event for _, event in seen.of(PromptAttempt)]
+    attempts = [event for _, event in seen.of(events.PromptAttempt)]
     words = " ".join(attempts[-1].error.split()).removesuffix(":") if attempts else ""
     words = words if len(words) <= RAISED else f"{words[: RAISED - 1]}…"
     if error_type == BUDGET:

@@ -11,8 +11,7 @@ from http import HTTPStatus
 from sys import intern
 from typing import Any
 
-from chaoslab.analysis.answers._facts import shows
-from chaoslab.analysis.answers.values import tokens
+from chaoslab.analysis.answers.values import shows, tokens
 from chaoslab.base.identity import IDEMPOTENCY_KEY
 from chaoslab.core.events import Effect, PromptStarted
 from chaoslab.record.history import History

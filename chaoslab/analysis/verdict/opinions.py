@@ -4,8 +4,6 @@ A model gets two fixed questions, of which only those apply that words would dec
 JSON. Nothing here asks anybody.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

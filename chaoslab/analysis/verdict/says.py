@@ -4,8 +4,6 @@ A key that is the name of an effect tells if it was done: true, false, a number 
 Any other key is a value, which is right if it is the twin's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 

@@ -1,10 +1,9 @@
-"""The events of a trial that a verdict depends on."""
+"""The events of a trial that a verdict depends on, and the same trial without faults, which it is held against."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from sys import intern
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from chaoslab.core.events import (
     AnswerRead,
@@ -61,3 +60,15 @@ class TrialEvents:
 def line(record: Record) -> tuple[str, int]:
     """The line of a log that a finding shows."""
     return intern(record.writer), record.seq
+
+
+@dataclass(frozen=True)
+class Twin:
+    """The results of the same trial without faults, for a comparison. `answer`: None if it cannot be compared.
+    `seconds`: in the world's time; None if it cannot be compared. `calls`: the number of attempts. `effects`: the
+    effects, as those that must happen again, if nothing else was stated about the trial."""
+
+    answer: str | None
+    seconds: float | None
+    calls: int
+    effects: Sequence[Mapping[str, Any]] | None = None

@@ -7,8 +7,6 @@ well: it neither failed, nor hung, nor did harm.
 A scenario states which outcomes it accepts, and may assert more, so its ruling takes the place of the outcome.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """The outcome of a trial as a table of two questions: what became of the world, and what the answer said of it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum

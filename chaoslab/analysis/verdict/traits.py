@@ -4,8 +4,6 @@ A fault that is not installed here, or cannot be loaded, has the defaults: a log
 run.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from functools import lru_cache

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any, Self
 
 from chaoslab.analysis.verdict.judge import judge
+from chaoslab.analysis.verdict.seen import Twin
 from chaoslab.analysis.verdict.table import Outcome, Verdict
-from chaoslab.analysis.verdict.twin import Twin
 from chaoslab.base.identity import nth
 from chaoslab.base.jsonable import describe_error
 from chaoslab.core import events

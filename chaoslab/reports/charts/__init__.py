@@ -68,8 +68,7 @@ def overlay(runs: Frames) -> dict[str, Figure]:
     most values (TOXIC_PROB if they differ in none); over two if they differ in just two; and over their level of chaos
     if that is not the same in all. Runs that differ in nothing else share a line."""
     _load()
-    from chaoslab.reports.charts._sweep import heat_map, mttr_against, success_against, time_against
-    from chaoslab.reports.charts.over_level import pass_rate
+    from chaoslab.reports.charts.sweep import heat_map, mttr_against, pass_rate, success_against, time_against
 
     each = rows(runs.runs)
     pictures: dict[str, Callable[[], Figure]] = {}
@@ -146,32 +145,16 @@ def _png(figure: Figure) -> bytes:
 
 
 def save_one(figure: Figure, path: Path) -> None:
-    """Writes a chart as the kind of file that the path ends in: .png or .svg.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """Writes a chart as the kind of file that the path ends in: .png or .svg. Raises OSError: it cannot be written."""
     if path.suffix == ".png":
         path.write_bytes(_png(figure))
     else:
         figure.savefig(path, metadata={"Date": None})
 
 
-def save(figures: dict[str, Figure], folder: Path) -> list[Path]:
-    """Writes each as a PNG.
-
-    Raises:
-        OSError: see `write`.
-    """
-    return write(rendered(figures), folder)
-
-
 def write(pictures: Mapping[str, bytes], folder: Path) -> list[Path]:
-    """Writes all pictures into the folder.
-
-    Raises:
-        OSError: not all could be written; the earlier ones are then unchanged.
-    """
+    """Writes all pictures into the folder. Raises OSError: not all could be written; the earlier ones are then
+    unchanged."""
     folder.mkdir(parents=True, exist_ok=True)
     # Two labs may draw into one folder at once: each writes its own temporary files, and the later pictures stay.
     paths = {folder / name: picture for name, picture in pictures.items()}
@@ -213,7 +196,7 @@ def main(names: Sequence[str] = (), *, out: Path | None = None, logs: Path = LOG
     """Draws the named runs, by default the latest; several are drawn over each other. Returns 0, or with one line
     on the error 2, or 3 if the disk is full."""
     from chaoslab.reports import _kept
-    from chaoslab.reports.joined import Joined
+    from chaoslab.reports.frames import Joined
 
     names = names or [LATEST]
     notes: list[str] = []

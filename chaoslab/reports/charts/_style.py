@@ -1,17 +1,32 @@
-"""The common parts of all charts: title, note, scales, and texts that fit. palette.py has the colours."""
+"""The common parts of all charts: layout, title, note, scales, and texts that fit. palette.py has the colours."""
+
+from __future__ import annotations
 
 import math
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.config.settings import Settings, as_text, as_tuple
 from chaoslab.reports._types import Artist, Axes, DataFrame, Figure
-from chaoslab.reports.charts._layout import PAD_IN, TITLE, engine
+from chaoslab.reports.charts._palette import Look
 from chaoslab.reports.text import apart
 
+if TYPE_CHECKING:
+    from matplotlib.layout_engine import LayoutEngine
+
+PAD_IN = 0.045
+"""The free space around the texts, in inches."""
+GUESS = {"left": 0.19, "right": 0.97, "bottom": 0.16, "top": 0.85}
+"""The axes' place while their texts are measured, as shares of the figure. It is near the usual result, so that the
+numbers on the axes do not change afterwards."""
+TITLE = 0.012
+"""The place of the title and of the note below it, from the left, as a share of the figure."""
+LEAST = 0.15
+"""The least width and height of the axes, as a share of the figure, whatever their texts need."""
 NOTE_WIDTH = 80
 """The most characters in a line under the title: more do not fit beside long labels on the left."""
 LEGEND_WIDTH = 100
@@ -30,6 +45,44 @@ POINTS = 2000
 
 CROWD = 300
 """The number of points of one kind above which they are drawn smaller."""
+
+
+@cache
+def engine() -> LayoutEngine:
+    """The layout of a figure with one pair of axes: measured once and placed once. It keeps nothing, so all figures
+    share one. matplotlib's constrained layout measures every text twice and solves a system of equations; a chart here
+    needs a margin on each side."""
+    from matplotlib.layout_engine import LayoutEngine
+
+    class OneAxes(LayoutEngine):
+        _adjust_compatible = True
+        _colorbar_gridspec = True
+
+        def execute(self, fig: Figure) -> None:
+            (axes,) = fig.axes
+            fig.subplots_adjust(**GUESS)
+            renderer = fig._get_renderer()  # type: ignore[attr-defined]  # as matplotlib's own layouts do
+            width, height = fig.bbox.size
+            pad = PAD_IN * fig.dpi
+            place = axes.bbox
+            texts = axes.get_tightbbox(renderer, for_layout_only=True) or place
+            titles = [fig._suptitle] if fig._suptitle else []  # type: ignore[attr-defined]
+            above = sum(title.get_window_extent(renderer).height + pad for title in titles)
+            below = sum(legend.get_window_extent(renderer).height + pad for legend in fig.legends)
+            left = place.x0 - texts.x0 + pad
+            right = width - (texts.x1 - place.x1) - pad
+            bottom = place.y0 - texts.y0 + pad + below
+            top = height - (texts.y1 - place.y1) - pad - above
+            fig.subplots_adjust(
+                left=left / width,
+                right=max(right, left + LEAST * width) / width,
+                bottom=bottom / height,
+                top=max(top, bottom + LEAST * height) / height,
+            )
+            place = axes.bbox  # the note begins where the title does, not where long labels let the axes begin
+            axes._left_title.set_x((TITLE * width - place.x0) / place.width)  # type: ignore[attr-defined]
+
+    return OneAxes()
 
 
 def canvas(title: str, note: str = "", *, height_in: float = 4.2) -> tuple[Figure, Axes]:
@@ -88,6 +141,31 @@ def sign(figure: Figure, report: RunReport) -> None:
     said = "\n".join(filter(None, lines))
     y = 1 - PAD_IN / figure.get_figheight()
     figure.text(1 - TITLE, y, said, ha="right", va="top", fontsize=7, color="#777777", linespacing=1.15)
+
+
+def rows_named(axes: Axes, labels: Sequence[str]) -> None:
+    """Makes each unit of the upright axis a row with its label, the first at the top."""
+    axes.set_yticks(range(len(labels)), labels)
+    axes.set_ylim(len(labels) - 0.4, -0.6)
+    axes.grid(visible=False, axis="y")
+
+
+def shares_up(axes: Axes, what: str) -> None:
+    """Makes the upright axis one of shares, in percent. `what`: its label, without the unit."""
+    axes.set_ylim(-0.03, 1.03)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value * 100:.0f}")
+    axes.set_ylabel(f"{what} (%)")
+
+
+def with_bars(
+    axes: Axes, points: Sequence[tuple[float, float, float, float]], look: tuple[Look, str], label: str, **given: Any
+) -> None:
+    """Draws a line through points that have intervals: (x, y, low, high) of each. `look`: as `series` gives it."""
+    (color, marker), style = look
+    xs, ys = [x for x, *_ in points], [y for _, y, *_ in points]
+    ends = [[y - low for _, y, low, _ in points], [high - y for _, y, _, high in points]]
+    usual: dict[str, Any] = {"color": color, "marker": marker, "linestyle": style, "capsize": 4, "label": label}
+    axes.errorbar(xs, ys, yerr=ends, **usual | given)
 
 
 def legend(figure: Figure, axes: Axes) -> None:

@@ -2,7 +2,7 @@
 
 from chaoslab.reports._types import Figure
 from chaoslab.reports.charts._palette import CALLS, INK, MET
-from chaoslab.reports.charts._style import canvas, legend, nothing, shorts
+from chaoslab.reports.charts._style import canvas, legend, nothing, rows_named, shorts
 from chaoslab.reports.frames import Frames
 
 ROWS = 16
@@ -26,10 +26,8 @@ def amplification(run: Frames) -> Figure:
         axes.text(1.01, row, f"most {most}", transform=axes.get_yaxis_transform(), va="center", fontsize=9)
     axes.axvline(1, color=INK, linewidth=0.8, linestyle=":")
     sent = zip(shorts(shown["target"].tolist()), shown["attempts"], shown["requests"], strict=True)
-    axes.set_yticks(shown.index, [f"{name} ({attempts:,}/{requests:,})" for name, attempts, requests in sent])
-    axes.set_ylim(len(shown) - 0.4, -0.6)
+    rows_named(axes, [f"{name} ({attempts:,}/{requests:,})" for name, attempts, requests in sent])
     axes.set_xlim(0, max([2.0, *factors, *met]) * 1.06)
     axes.set_xlabel("attempts per request (count; attempts/requests beside the name)")
-    axes.grid(visible=False, axis="y")
     legend(figure, axes)
     return figure

@@ -2,7 +2,7 @@
 
 from chaoslab.reports._types import Figure
 from chaoslab.reports.charts._palette import SLATE, of_run
-from chaoslab.reports.charts._style import canvas, nothing, short, unmet
+from chaoslab.reports.charts._style import canvas, nothing, rows_named, short, unmet
 from chaoslab.reports.contents._spent import AMOUNTS, SEVERAL, amount, apart, nothing_added
 from chaoslab.reports.frames import Frames
 
@@ -32,12 +32,10 @@ def cost_of_chaos(run: Frames) -> Figure:
     for place, row in shown[others].iterrows():
         said = ", ".join(amount(name, value) for name, value in row.dropna().items())
         axes.text(1.01, place, said, transform=axes.get_yaxis_transform(), va="center", fontsize=8)
-    labels = [f"{short(fault)} ({trials:,})" for fault, trials in zip(shown["fault"], shown["trials"], strict=True)]
-    axes.set_yticks(shown.index, labels)
-    axes.set_ylim(len(shown) - 0.4, -0.6)
+    counts = zip(shown["fault"], shown["trials"], strict=True)
+    rows_named(axes, [f"{short(fault)} ({trials:,})" for fault, trials in counts])
     low, high = min(0.0, *widths), max(0.0, *widths)
     margin = 0.05 * (high - low) or 1.0
     axes.set_xlim(low - (margin if low else 0.0), high + margin)
     axes.set_xlabel(f"added {main} (sum; number of trials beside the name)")
-    axes.grid(visible=False, axis="y")
     return figure

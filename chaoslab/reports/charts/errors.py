@@ -4,7 +4,7 @@ from chaoslab.analysis.measures.errors import LAB, NOBODY
 from chaoslab.reports._types import Figure
 from chaoslab.reports.charts._palette import FAILED, LONE, hatches, of_run
 from chaoslab.reports.charts._palette import LAB as LAB_COLOR
-from chaoslab.reports.charts._style import canvas, legend, nothing, short, shorts, unmet
+from chaoslab.reports.charts._style import canvas, legend, nothing, rows_named, short, shorts, unmet
 from chaoslab.reports.frames import Frames
 
 ROWS = 14
@@ -57,11 +57,9 @@ def errors(run: Frames) -> Figure:
             label=f"{short(label)} ({sum(widths):,})",
         )
         begins = [begin + width for begin, width in zip(begins, widths, strict=True)]
-    axes.set_yticks(places, shorts([*rows.index], 40))
-    axes.set_ylim(len(rows) - 0.4, -0.6)
+    rows_named(axes, shorts([*rows.index], 40))
     axes.set_xlim(0, max(begins) * 1.06)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("failed attempts (count)")
-    axes.grid(visible=False, axis="y")
     legend(figure, axes)
     return figure

@@ -2,7 +2,7 @@
 
 from chaoslab.reports._types import Figure
 from chaoslab.reports.charts._palette import CLEAN, MET
-from chaoslab.reports.charts._style import canvas, legend, nothing, scale, shorts, unmet
+from chaoslab.reports.charts._style import canvas, legend, nothing, rows_named, scale, shorts, unmet
 from chaoslab.reports.frames import Frames
 
 ROWS = 16
@@ -44,9 +44,7 @@ def latency_by_fault(run: Frames) -> Figure:
         f"{said} ({', '.join(f'{n:,}' for n in sizes.loc[name])})"
         for name, said in zip(names, shorts(names), strict=True)
     ]
-    axes.set_yticks(range(len(names)), labels)
-    axes.set_ylim(len(names) - 0.4, -0.6)
+    rows_named(axes, labels)
     axes.set_xlabel(f"duration of the attempt (s{scaled.suffix})")
-    axes.grid(visible=False, axis="y")
     legend(figure, axes)
     return figure

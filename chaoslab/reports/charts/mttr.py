@@ -12,6 +12,7 @@ from chaoslab.reports.charts._style import (
     crowded,
     legend,
     nothing,
+    rows_named,
     scale,
     short,
     spread,
@@ -74,11 +75,9 @@ def mttr(run: Frames) -> Figure:
         marked = _median(axes, scaled, row, of, marked=marked) or marked
         axes.text(1.01, row, _said(of, told=told), transform=axes.get_yaxis_transform(), va="center", fontsize=9)
     labels = [f"{short(fault)} ({n:,})" for fault, n in zip(rows, by_fault["incidents"], strict=True)]
-    axes.set_yticks(by_fault.index, labels)
-    axes.set_ylim(len(rows) - 0.4, -0.6)
+    rows_named(axes, labels)
     opening = "fault's beginning" if told else "noticed failure"
     axes.set_xlabel(f"time from the {opening} to that request's right answer (s{scaled.suffix})")
-    axes.grid(visible=False, axis="y")
     legend(figure, axes)
     return figure
 

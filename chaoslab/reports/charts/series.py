@@ -134,7 +134,7 @@ def axis_of(runs: Sequence[Run]) -> Axis | None:
     return Axis.of(name, runs)
 
 
-def settings_text(run: Run, axes: Collection[str] = (AXIS,)) -> dict[str, str]:
+def settings_text(run: Run, axes: Collection[str]) -> dict[str, str]:
     """The inputs of a run without the free ones and the axes, each by name as text. Inputs that the log lacks are left
     out."""
     found = {name: value for name, value in settings_of(run).items() if name not in {*FREE, *axes}}

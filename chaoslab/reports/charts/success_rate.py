@@ -2,7 +2,7 @@
 
 from chaoslab.reports._types import Figure
 from chaoslab.reports.charts._palette import INK, OUTCOMES
-from chaoslab.reports.charts._style import canvas, nothing
+from chaoslab.reports.charts._style import canvas, nothing, rows_named
 from chaoslab.reports.frames import Frames
 
 FEW = 8
@@ -37,12 +37,10 @@ def success_rate(run: Frames) -> Figure:
             axes.plot(ends, [row, row], color="white", linewidth=4, solid_capstyle="butt")
             axes.plot(ends, [row, row], color=INK, marker="|", linewidth=1.3, clip_on=False)
         axes.text(1.02, row, said, transform=axes.get_yaxis_transform(), va="center", fontsize=9)
-    axes.set_yticks(range(len(names)), names)
-    axes.set_ylim(len(names) - 0.4, -0.6)
+    rows_named(axes, names)
     axes.set_xlim(0, 1)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value * 100:.0f}")
     axes.set_xlabel("share of all trials (%), line: 95 % Wilson interval")
-    axes.grid(visible=False, axis="y")
     return figure
 
 

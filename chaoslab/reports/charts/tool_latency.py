@@ -7,7 +7,7 @@ from chaoslab.analysis.measures.quantiles import percentile
 from chaoslab.reports._types import Axes, Figure
 from chaoslab.reports.charts._marks import attempts, deadlines, groups
 from chaoslab.reports.charts._palette import INK
-from chaoslab.reports.charts._style import canvas, legend, nothing, scale, shorts, spread
+from chaoslab.reports.charts._style import canvas, legend, nothing, rows_named, scale, shorts, spread
 from chaoslab.reports.frames import Frames
 from chaoslab.reports.page import count
 
@@ -48,10 +48,8 @@ def tool_latency(run: Frames) -> Figure:
     boxed = [(names.index(name), durations.tolist()) for name, durations in timed if len(durations) >= BOX]
     _boxes(axes, [(row, scaled.places(durations)) for row, durations in boxed])
     labels = [f"{said} ({len(mine):,})" for said, mine in zip(shorts(names), rows.values(), strict=True)]
-    axes.set_yticks(range(len(names)), labels)
-    axes.set_ylim(len(names) - 0.4, -0.6)
+    rows_named(axes, labels)
     axes.set_xlabel(f"duration of the attempt (s{scaled.suffix})")
-    axes.grid(visible=False, axis="y")
     legend(figure, axes)
     return figure
 

@@ -18,10 +18,9 @@ from chaoslab.base.jsonable import line
 from chaoslab.config import settings
 from chaoslab.record.batches import stories as stories_of
 from chaoslab.record.history import History
-from chaoslab.reports.contents._failures import FailureWay, ways
 from chaoslab.reports.contents._matrix import Matrix, hurt_most, matrix
 from chaoslab.reports.contents._parts import REAL_TIME, parts
-from chaoslab.reports.contents._rows import TrialRow, order, poor, rows
+from chaoslab.reports.contents._rows import FailureWay, TrialRow, order, poor, rows, ways
 from chaoslab.reports.contents._table import Section
 from chaoslab.reports.contents.advice import Advice, advice
 from chaoslab.reports.contents.headline import Harm, Headline, Point, harm_said, harms, headline, points

@@ -1,7 +1,5 @@
 """The parts of a report on its calls, and on what they cost."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 
 from chaoslab.analysis.measures.amplification import LAYERS

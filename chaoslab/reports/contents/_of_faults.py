@@ -1,7 +1,5 @@
 """The parts of a report on its faults: their delivery, their effects, and the recovery from them."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import TypeVar

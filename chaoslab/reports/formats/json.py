@@ -1,7 +1,5 @@
 """A run's report as JSON. `SCHEMA` describes it; a change that is no addition gets a new number."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -24,68 +22,45 @@ VERSION = 1
 
 def files(contents: Contents) -> dict[str, str]:
     """The file."""
-    return {FILE: json.dumps(value(contents), ensure_ascii=False, indent=1, allow_nan=False) + "\n"}
+    spelt = json.dumps(value(contents), ensure_ascii=False, indent=1, allow_nan=False, default=_fields)
+    return {FILE: spelt + "\n"}
 
 
 def value(contents: Contents) -> dict[str, Any]:
-    """The report as JSON values."""
-    head = contents.headline
+    """The report as JSON values, but for what `_fields` makes one of."""
+    head, report = contents.headline, contents.report
+    cells = [vars(cell) for cells in contents.matrix.rows.values() for cell in cells]
     return {
         "schema": VERSION,
         "run": contents.facts,
-        "notes": list(contents.report.notes),
+        "notes": report.notes,
         "verdict": {
-            "said": head.said,
-            "tone": str(head.tone),
-            "trials": head.trials,
-            "judged": head.judged,
-            "met": head.met,
-            "correct": _rate(head.correct),
-            "bad": _rate(head.bad),
-            "harmed": _rate(head.harmed),
+            **{name: of for name, of in vars(head).items() if name != "delivery"},
             "faults": head.delivery._asdict() if head.delivery else None,
         },
-        "scenario": _scenario(contents.report.rulings),
-        "outcomes": {name: _rate(found) for name, found in contents.report.success.value.by_outcome.items()},
-        "basis": {str(basis): number for basis, number in contents.report.grounds.value.by_basis.items()},
+        "scenario": _scenario(report.rulings),
+        "outcomes": report.success.value.by_outcome,
+        "basis": report.grounds.value.by_basis,
         "harm": [
-            {"kind": str(harm.kind), "findings": harm.findings, "trials": list(harm.trials[:SHOWN])}
-            for harm in contents.harms
+            {"kind": harm.kind, "findings": harm.findings, "trials": harm.trials[:SHOWN]} for harm in contents.harms
         ],
-        "matrix": [
-            {
-                "fault": cell.fault,
-                "target": cell.target,
-                "state": str(cell.state),
-                "scheduled": cell.scheduled,
-                "trials": cell.trials,
-                "attempts": cell.attempts,
-                "worst": None if cell.worst is None else str(cell.worst),
-                "bad": _rate(cell.bad),
-                "mixed": cell.mixed,
-            }
-            for cells in contents.matrix.rows.values()
-            for cell in cells
-        ],
-        "hurt_most": list(contents.hurt_most),
-        "figures": figures(contents.report),
+        "matrix": [{name: of for name, of in cell.items() if name != "at_worst"} for cell in cells],
+        "hurt_most": contents.hurt_most,
+        "figures": figures(report),
         "parts": [
             {
                 "title": part.title,
-                "lines": list(part.lines),
+                "lines": part.lines,
                 "tables": [
-                    {"caption": table.caption, "header": list(table.header), "rows": [list(row) for row in table.rows]}
-                    for table in part.tables
+                    {name: getattr(table, name) for name in ("caption", "header", "rows")} for table in part.tables
                 ],
             }
             for part in contents.parts
         ],
         "advice": [
             {
-                "seen": one.seen,
-                "do": one.do,
-                "size": _rate(one.size),
-                "trials": list(one.trials[:SHOWN]),
+                **{name: getattr(one, name) for name in ("seen", "do", "size")},
+                "trials": one.trials[:SHOWN],
                 "replay": contents.replay(one.trials[0]),
             }
             for one in contents.advice
@@ -95,10 +70,9 @@ def value(contents: Contents) -> dict[str, Any]:
     }
 
 
-def _rate(rate: Rate | None) -> dict[str, float] | None:
-    if rate is None:
-        return None
-    return {"count": rate.count, "total": rate.total, "low": rate.interval.low, "high": rate.interval.high}
+def _fields(of: Any) -> dict[str, Any]:
+    """A rate with the ends of its interval; of another dataclass its fields."""
+    return {"count": of.count, "total": of.total, **vars(of.interval)} if isinstance(of, Rate) else vars(of)
 
 
 def _scenario(rulings: Rulings | None) -> dict[str, Any] | None:
@@ -108,32 +82,15 @@ def _scenario(rulings: Rulings | None) -> dict[str, Any] | None:
         "name": visible(rulings.scenario, NAME),
         "asked": [visible(text, NAME) for text in rulings.asked],
         "trials": rulings.trials,
-        "state": None if rulings.state is None else str(rulings.state),
+        "state": rulings.state,
         "why": [visible(text, NAME) for text in rulings.why],
     }
 
 
 def _trial(contents: Contents, row: TrialRow) -> dict[str, Any]:
     return {
-        "trial": row.trial,
-        "prompt": row.prompt,
-        "outcome": str(row.outcome),
-        "world": str(row.world),
-        "said": str(row.said),
-        "basis": str(row.basis),
-        "certain": row.certain,
-        "standing": str(row.standing),
-        "why": row.why,
-        "ruling": None if row.ruling is None else {"state": str(row.ruling.state), "reasons": list(row.ruling.reasons)},
-        "harm": list(row.harm),
-        "evidence": [
-            {"kind": one.kind, "text": one.text, "lines": [vars(line) for line in one.lines]} for one in row.evidence
-        ],
-        "answer": row.answer,
-        "seconds": row.seconds,
-        "calls": row.calls,
-        "failed": row.failed,
-        "retries": row.retries,
+        **vars(row),
+        "ruling": row.ruling and {"state": row.ruling.state, "reasons": row.ruling.reasons},
         "met": [{"fault": fault, "target": target} for fault, target in row.met],
         "replay": contents.replay(row.trial),
     }
@@ -142,8 +99,10 @@ def _trial(contents: Contents, row: TrialRow) -> dict[str, Any]:
 _TEXT, _NUMBER, _COUNT = {"type": "string"}, {"type": "number"}, {"type": "integer", "minimum": 0}
 
 
-def _object(**fields: Any) -> dict[str, Any]:
-    return {"type": "object", "required": list(fields), "properties": fields}
+def _object(texts: str = "", counts: str = "", **fields: Any) -> dict[str, Any]:
+    """An object with these fields, and others that are texts or counts, by their names."""
+    plain = dict.fromkeys(texts.split(), _TEXT) | dict.fromkeys(counts.split(), _COUNT)
+    return {"type": "object", "required": [*plain, *fields], "properties": plain | fields}
 
 
 def _list(items: Any) -> dict[str, Any]:
@@ -167,30 +126,23 @@ SCHEMA: dict[str, Any] = {
         run={"type": "object", "additionalProperties": _TEXT},
         notes=_list(_TEXT),
         verdict=_object(
-            said=_TEXT,
+            texts="said",
+            counts="trials judged met",
             tone=_words(Tone),
-            trials=_COUNT,
-            judged=_COUNT,
-            met=_COUNT,
-            correct=_maybe(_RATE),
-            bad=_maybe(_RATE),
-            harmed=_maybe(_RATE),
-            faults=_maybe(_object(scheduled=_COUNT, armed=_COUNT, injected=_COUNT, witnessed=_COUNT)),
+            **dict.fromkeys(("correct", "bad", "harmed"), _maybe(_RATE)),
+            faults=_maybe(_object(counts="scheduled armed injected witnessed")),
         ),
         scenario=_maybe(
-            _object(name=_TEXT, asked=_list(_TEXT), trials=_COUNT, state=_maybe(_words(Ruled)), why=_list(_TEXT))
+            _object(texts="name", counts="trials", asked=_list(_TEXT), state=_maybe(_words(Ruled)), why=_list(_TEXT))
         ),
         outcomes={"type": "object", "propertyNames": _words(Outcome), "additionalProperties": _RATE},
         basis={"type": "object", "propertyNames": _words(Basis), "additionalProperties": _COUNT},
-        harm=_list(_object(kind=_words(FindingKind), findings=_COUNT, trials=_list(_TEXT))),
+        harm=_list(_object(counts="findings", kind=_words(FindingKind), trials=_list(_TEXT))),
         matrix=_list(
             _object(
-                fault=_TEXT,
-                target=_TEXT,
+                texts="fault target",
+                counts="scheduled trials attempts",
                 state=_words(CellState),
-                scheduled=_COUNT,
-                trials=_COUNT,
-                attempts=_COUNT,
                 worst=_maybe(_words(Outcome)),
                 bad=_maybe(_RATE),
                 mixed={"type": "boolean"},
@@ -198,50 +150,43 @@ SCHEMA: dict[str, Any] = {
         ),
         hurt_most=_list(_TEXT),
         figures=_object(
-            reliability=_maybe({"type": "object"}),
             recovery={"type": "object"},
             amplification=_list({"type": "object"}),
+            reliability=_maybe({"type": "object"}),
             usage=_maybe({"type": "object"}),
             cost_of_chaos=_maybe({"type": "object"}),
         ),
         parts=_list(
             _object(
-                title=_TEXT,
+                texts="title",
                 lines=_list(_TEXT),
-                tables=_list(_object(caption=_TEXT, header=_list(_TEXT), rows=_list(_list(_TEXT)))),
+                tables=_list(_object(texts="caption", header=_list(_TEXT), rows=_list(_list(_TEXT)))),
             )
         ),
-        left_out=_object(trials=_COUNT, said=_TEXT),
-        advice=_list(_object(seen=_TEXT, do=_TEXT, size=_RATE, trials=_list(_TEXT), replay=_TEXT)),
+        left_out=_object(texts="said", counts="trials"),
+        advice=_list(_object(texts="seen do replay", size=_RATE, trials=_list(_TEXT))),
         trials=_list(
             _object(
-                trial=_TEXT,
-                prompt=_TEXT,
+                texts="trial prompt why answer replay",
+                counts="calls failed retries",
                 outcome=_words(Outcome),
                 world=_words(WorldState),
                 said=_words(Said),
                 basis=_words(Basis),
                 certain={"type": "boolean"},
                 standing=_words(Standing),
-                why=_TEXT,
                 ruling=_maybe(_object(state=_words(Ruled), reasons=_list(_TEXT))),
                 harm=_list(_TEXT),
                 evidence=_list(
                     _object(
-                        kind=_words(FindingKind),
-                        text=_TEXT,
-                        lines=_list(_object(file=_TEXT, line={"type": "integer", "minimum": 1})),
+                        texts="kind text",
+                        lines=_list(_object(texts="file", line={"type": "integer", "minimum": 1})),
                     )
                 ),
-                answer=_TEXT,
                 seconds=_maybe({"type": "number", "minimum": 0}),
-                calls=_COUNT,
-                failed=_COUNT,
-                retries=_COUNT,
-                met=_list(_object(fault=_TEXT, target=_TEXT)),
-                replay=_TEXT,
+                met=_list(_object(texts="fault target")),
             )
         ),
     ),
-    "$defs": {"rate": _object(count=_COUNT, total=_COUNT, low=_NUMBER, high=_NUMBER)},
+    "$defs": {"rate": _object(counts="count total", low=_NUMBER, high=_NUMBER)},
 }

@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from chaoslab.reports.contents import Contents
-from chaoslab.reports.contents._failures import FailureWay
 from chaoslab.reports.contents._matrix import CellState, MatrixCell
-from chaoslab.reports.contents._rows import TrialRow
+from chaoslab.reports.contents._rows import FailureWay, TrialRow
 from chaoslab.reports.contents.headline import Tone
 from chaoslab.reports.contents.outcomes import word
 from chaoslab.reports.page import count, percents, share

@@ -5,7 +5,7 @@ from xml.etree.ElementTree import Element
 from chaoslab.core.levels import chance_of
 from chaoslab.reports.levels import PassRate, axis
 from chaoslab.reports.page import percent, percents
-from chaoslab.reports.svg.parts import Picture, el, picture, share, stretched
+from chaoslab.reports.svg.parts import Picture, el, picture, share, stretched, upright
 from chaoslab.reports.text import one_line
 
 HEIGHT = 190.0
@@ -22,17 +22,13 @@ def draw(line: PassRate, number: int = 1, *, least: float | None = None) -> Pict
     levels = axis([line])
     places = {level: (n + 0.5) / len(levels) for n, level in enumerate(levels)}
 
-    def y(value: float) -> float:
-        return round(HEIGHT * (1 - value), 1)
-
+    y, lines = upright(HEIGHT, (0.0, 0.25, 0.5, 0.75, 1.0))
     parts: list[Element] = []
     for level, at in places.items():
         parts.append(el("text", f"{level:g}", x=share(at), y=HEIGHT + 16, text_anchor="middle", class_="dim"))
         chance = f"{chance_of(level) * 100:g} %"
         parts.append(el("text", chance, x=share(at), y=HEIGHT + 31, text_anchor="middle", class_="dim"))
-    for value in (0.0, 0.25, 0.5, 0.75, 1.0):
-        parts.append(el("line", x1="0", x2="100%", y1=y(value), y2=y(value), class_="tick"))
-        parts.append(el("text", f"{value:.0%}", x=-6, y=y(value) + 4, text_anchor="end", class_="dim"))
+    parts += lines
     if least is not None:
         parts.append(el("line", x1="0", x2="100%", y1=y(least), y2=y(least), class_="least"))
     path = " ".join(f"{1000 * places[level]:.1f},{y(rate.value)}" for level, rate in line.points)

@@ -71,11 +71,11 @@ def picture(name: str, title: str, said: str, height: float, parts: Iterable[Ele
     return Picture(name, title, tostring(found, encoding="unicode"), caption)
 
 
-def stretched(*children: Element, height: float, y: float = 0.0) -> Element:
+def stretched(*children: Element, height: float) -> Element:
     """A box as wide as the plot, in which x is a share in thousandths and y is in pixels: for paths, which take no
     shares."""
     return el(
-        "svg", *children, x="0", y=y, width="100%", height=height, viewBox=f"0 0 1000 {height:g}",
+        "svg", *children, x="0", y="0", width="100%", height=height, viewBox=f"0 0 1000 {height:g}",
         preserveAspectRatio="none",
     )  # fmt: skip
 
@@ -87,6 +87,20 @@ def axis(scale: PictureAxis, label: str, height: float) -> list[Element]:
         found.append(el("line", x1=share(at), x2=share(at), y1=0, y2=height, class_="tick"))
         found.append(el("text", text, x=share(at), y=height + 16, text_anchor="middle", class_="dim"))
     return [*found, el("text", label, x="50%", y=height + 34, text_anchor="middle", class_="dim")]
+
+
+def upright(height: float, shares: Iterable[float]) -> tuple[Callable[[float], float], list[Element]]:
+    """An upright axis of shares, 0 to 1: the place of a value in pixels from the top, and lines at these shares with
+    their labels."""
+
+    def y(value: float) -> float:
+        return round(height * (1 - value), 1)
+
+    found = []
+    for value in shares:
+        found.append(el("line", x1="0", x2="100%", y1=y(value), y2=y(value), class_="tick"))
+        found.append(el("text", f"{value:.0%}", x=-6, y=y(value) + 4, text_anchor="end", class_="dim"))
+    return y, found
 
 
 def linear(low: float, high: float) -> PictureAxis:

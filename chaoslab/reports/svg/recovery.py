@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.reports._curve import curve
-from chaoslab.reports.svg.parts import Picture, axis, el, linear, picture, share, stretched
+from chaoslab.reports._points import curve
+from chaoslab.reports.svg.parts import Picture, axis, el, linear, picture, share, stretched, upright
 
 HEIGHT = 190.0
 """The plot's height in pixels."""
@@ -17,16 +17,12 @@ def draw(report: RunReport) -> Picture | None:
         return None
     scale = linear(0.0, found.end_s)
 
-    def y(value: float) -> float:
-        return round(HEIGHT * (1 - value), 1)
+    y, lines = upright(HEIGHT, (0.0, 0.25, 0.5, 0.75, 1.0))
 
     def points(shares: Sequence[float]) -> list[str]:
         return [f"{1000 * scale.place(t):.1f},{y(value)}" for t, value in zip(found.times_s, shares, strict=True)]
 
-    parts = axis(scale, "time since the call that met the fault began (s)", HEIGHT)
-    for level in (0.0, 0.25, 0.5, 0.75, 1.0):
-        parts.append(el("line", x1="0", x2="100%", y1=y(level), y2=y(level), class_="tick"))
-        parts.append(el("text", f"{level:.0%}", x=-6, y=y(level) + 4, text_anchor="end", class_="dim"))
+    parts = [*axis(scale, "time since the call that met the fault began (s)", HEIGHT), *lines]
     band = el("polygon", points=" ".join([*points(found.highs), *reversed(points(found.lows))]), class_="band")
     parts.append(stretched(band, el("polyline", points=" ".join(points(found.shares)), class_="line"), height=HEIGHT))
     for t, value in found.censored:

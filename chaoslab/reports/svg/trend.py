@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from typing import NamedTuple
-from xml.etree.ElementTree import Element
 
 from chaoslab.analysis.measures.intervals import Rate
 from chaoslab.reports.page import percent, percents
-from chaoslab.reports.svg.parts import Picture, el, picture, share, stretched
+from chaoslab.reports.svg.parts import Picture, el, picture, share, stretched, upright
 
 HEIGHT = 130.0
 """The plot's height in pixels."""
@@ -29,13 +28,7 @@ def draw(points: Sequence[TrendPoint], number: int = 1) -> Picture | None:
         return None
     places = [(n + 0.5) / len(points) for n in range(len(points))]
 
-    def y(value: float) -> float:
-        return round(HEIGHT * (1 - value), 1)
-
-    parts: list[Element] = []
-    for value in (0.0, 0.5, 1.0):
-        parts.append(el("line", x1="0", x2="100%", y1=y(value), y2=y(value), class_="tick"))
-        parts.append(el("text", f"{value:.0%}", x=-6, y=y(value) + 4, text_anchor="end", class_="dim"))
+    y, parts = upright(HEIGHT, (0.0, 0.5, 1.0))
     path = " ".join(f"{1000 * at:.1f},{y(one.well.value)}" for at, one in zip(places, points, strict=True))
     parts.append(stretched(el("polyline", points=path, class_="line"), height=HEIGHT))
     step = max(1, -(-len(points) // NAMED))

@@ -14,7 +14,7 @@ from chaoslab.core.limits import Limits
 from chaoslab.search.planning import hooks
 from chaoslab.search.planning._risk import Risk, risk_of
 from chaoslab.search.planning.cells import ONCE, Cell
-from chaoslab.search.planning.evidence import Evidence
+from chaoslab.search.planning.evidence import Evidence, Experiment
 from chaoslab.search.planning.posterior import Posteriors
 
 
@@ -90,16 +90,13 @@ def number(name: str, value: Any) -> Any:
     if not isinstance(value, str):
         return value
     text = value.strip()
-    if text.endswith("%"):
-        try:
+    try:
+        if text.endswith("%"):
             return parsers.bounded(text[:-1], 0.0, 100.0, "a share from 0% to 100%") / 100
-        except ValueError as error:
-            raise ValueError(f"{name} is {shown(value)}: it should be {error}") from None
-    if name.endswith("_s"):
-        try:
+        if name.endswith("_s"):
             return float(text) if text.replace(".", "", 1).isdigit() else parsers.duration(text)
-        except ValueError as error:
-            raise ValueError(f"{name} is {shown(value)}: it should be {error}") from None
+    except ValueError as error:
+        raise ValueError(f"{name} is {shown(value)}: it should be {error}") from None
     return value
 
 
@@ -173,9 +170,7 @@ def _with(design: Design, field: str, value: Any) -> Design:
     return replace(design, **given)
 
 
-def every(evidence: Evidence, subject: str, target: str, fault: str = "") -> Iterator[Any]:
-    """The rows of a subject at a target, with one fault or with any."""
-    for each in evidence.rows:
-        cell = each.cell
-        if each.subject == subject and cell is not None and cell.target == target and fault in ("", cell.fault):
-            yield each
+def at_target(evidence: Evidence, subject: str, target: str) -> Iterator[Experiment]:
+    """The rows of a subject at a target."""
+    there = evidence.by_subject.get(subject, ())
+    return (each for each in there if each.cell is not None and each.cell.target == target)

@@ -2,17 +2,16 @@
 
 from collections.abc import Iterator
 
-from chaoslab.core.fault import load, trait
 from chaoslab.search.strategies.singles import of_timeout
 from chaoslab.search.variation import Known, Variation
 
 
 def batches(known: Known) -> Iterator[list[Variation]]:
-    found = []
-    for site in known.calm.first_sites:
-        for probe in known.probes.get(site.target, ()):
-            dosed = trait(load(probe.fault), "dose")
-            doses = of_timeout(known, probe, site.target) if dosed else [probe]
-            found += [Variation((each.at(site, lasts=True),)) for each in doses]
+    found = [
+        Variation((each.at(site, lasts=True),))
+        for site in known.calm.first_sites
+        for probe in known.probes.get(site.target, ())
+        for each in of_timeout(known, probe, site.target)
+    ]
     if found:
         yield found

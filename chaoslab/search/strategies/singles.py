@@ -5,8 +5,10 @@ from collections.abc import Iterator, Sequence
 
 from chaoslab.core.fault import load, trait
 from chaoslab.core.plan import Injection
-from chaoslab.search.probes import dosed
 from chaoslab.search.variation import Known, Probe, Site, Variation
+
+AROUND = (0.5, 1.5)
+"""The doses of a delay, as shares of the timeout of its caller: one that it waits for, one that it does not."""
 
 
 def batches(known: Known) -> Iterator[list[Variation]]:
@@ -16,29 +18,21 @@ def batches(known: Known) -> Iterator[list[Variation]]:
 def at_sites(known: Known, places: Sequence[tuple[tuple[Injection, ...], Site]]) -> Iterator[list[Variation]]:
     """Each fault at each of these attempts, beside the injections that bring it up."""
 
-    def with_probe(before: tuple[Injection, ...], probe: Probe, site: Site) -> Variation:
-        return Variation((*before, probe.at(site)))
-
-    fixed = [
-        with_probe(before, probe, site)
-        for before, site in places
-        for probe in known.probes.get(site.target, ())
-        if not trait(load(probe.fault), "dose")
-    ]
-    if fixed:
-        yield fixed
-    delays = [
-        with_probe(before, each, site)
-        for before, site in places
-        for probe in known.probes.get(site.target, ())
-        if trait(load(probe.fault), "dose")
-        for each in of_timeout(known, probe, site.target)
-    ]
-    if delays:
-        yield delays
+    for delays in (False, True):
+        found = [
+            Variation((*before, each.at(site)))
+            for before, site in places
+            for probe in known.probes.get(site.target, ())
+            if bool(trait(load(probe.fault), "dose")) is delays
+            for each in of_timeout(known, probe, site.target)
+        ]
+        if found:
+            yield found
 
 
 def of_timeout(known: Known, probe: Probe, target: str) -> list[Probe]:
-    """A delay on both sides of the timeout of the target's caller; as it is if none is known."""
-    timeout_s = known.timeout_s(target)
-    return [probe] if timeout_s is None else dosed(probe, timeout_s)
+    """A delay on both sides of the timeout of the target's caller; as it is if none is known. So is any other fault."""
+    timeout_s, dose = known.timeout_s(target), trait(load(probe.fault), "dose")
+    if timeout_s is None or not dose:
+        return [probe]
+    return [Probe(probe.fault, (*probe.params, (dose, round(timeout_s * share, 3)))) for share in AROUND]

@@ -22,6 +22,8 @@ from chaoslab.reports.contents._rows import PROMPT
 from chaoslab.reports.page import count
 from chaoslab.reports.text import visible
 
+_AMISS = {FindingKind.ALTERED, FindingKind.STATE, FindingKind.LOST, FindingKind.FACT, FindingKind.VALUE}
+
 
 @dataclass(frozen=True)
 class Advice:
@@ -70,13 +72,7 @@ class Case(NamedTuple):
     @property
     def amiss(self) -> bool:
         """True if something is missing or has another value, in the answer, an effect or the end state."""
-        return not {
-            FindingKind.ALTERED,
-            FindingKind.STATE,
-            FindingKind.LOST,
-            FindingKind.FACT,
-            FindingKind.VALUE,
-        }.isdisjoint(self.kinds)
+        return not _AMISS.isdisjoint(self.kinds)
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,9 @@ def cut_stream(seen: RuleEvidence) -> list[Advice]:
         lambda case: case.misled and case.amiss and not case.noticed.silent,
         "Look at the finish reason and for the stream's last event; without them ask again instead of answering.",
         "A reply that had been cut off was accepted, and the answer was not right, in {size} that met {fault}.",
-        of=_cuts,
+        of=lambda fault: leaves(fault) == "part",
         there=lambda case, fault: fault in case.noticed.taken,
     )
-
-
-def _cuts(fault: str) -> bool:
-    return leaves(fault) == "part"
 
 
 def empty_answer(seen: RuleEvidence) -> list[Advice]:
@@ -37,13 +33,9 @@ def empty_reply(seen: RuleEvidence) -> list[Advice]:
         lambda case: case.misled and case.amiss,
         "Treat an empty reply as a failed call: ask once more, then tell the user that there is no result.",
         "An empty reply was accepted, and the answer or an effect was not right, in {size} that met {fault}.",
-        of=_empties,
+        of=lambda fault: leaves(fault) == "nothing",
         there=lambda case, fault: fault in case.noticed.taken and not case.noticed.empty,
     )
-
-
-def _empties(fault: str) -> bool:
-    return leaves(fault) == "nothing"
 
 
 def false_denial(seen: RuleEvidence) -> list[Advice]:
@@ -79,13 +71,9 @@ def trusted_value(seen: RuleEvidence) -> list[Advice]:
         lambda case: case.misled and _wrong(case),
         "Check a tool's reply against its schema and a plausible range, or ask a second source, before acting on it.",
         "The answer, an effect or the end state had a wrong value in {size} that met {fault}.",
-        of=_values,
+        of=lambda fault: leaves(fault) == "value",
         there=lambda case, fault: fault in case.noticed.taken,
     )
-
-
-def _values(fault: str) -> bool:
-    return leaves(fault) == "value"
 
 
 def _wrong(case: Case) -> bool:

@@ -1,7 +1,5 @@
 """The timelines of a run's trials as compact data, which the page draws when a trial is asked for."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator, Sequence, Set
@@ -9,19 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chaoslab.config import settings
-from chaoslab.core.events import (
-    AttemptEvent,
-    CallFinished,
-    CallStarted,
-    Effect,
-    Event,
-    FaultUnreached,
-    FaultWitnessed,
-    LabWarning,
-    PromptFinished,
-    Stage,
-    Usage,
-)
+from chaoslab.core import events
 from chaoslab.record.history import Place
 from chaoslab.record.lines import Record
 from chaoslab.record.rulings import RulingState
@@ -68,10 +54,10 @@ def stories(contents: Contents) -> dict[str, Any]:
         before = words.size
         trial = _trial(contents, row, words)
         if size + words.size <= BYTES_MAX:
-            events = list(_events(of_trial.get(row.trial, ()), words, foreign=foreign, gone=gone))
-            spelt = len(json.dumps(events, separators=(",", ":")))
+            drawn = list(_events(of_trial.get(row.trial, ()), words, foreign=foreign, gone=gone))
+            spelt = len(json.dumps(drawn, separators=(",", ":")))
             if size + spelt + words.size <= BYTES_MAX:
-                trial["events"] = events
+                trial["events"] = drawn
                 size += spelt
         left_out += "events" not in trial
         size += 200 + (words.size - before) // 10
@@ -115,8 +101,8 @@ def _events(records: Sequence[Record], words: _Words, *, foreign: bool, gone: Se
     began_t = records[0].t if records else 0.0
     for number, record in enumerate(records[:EVENTS_MAX]):
         event = record.event
-        fault = met.get(number) if isinstance(event, Stage) else None
-        if isinstance(event, Usage) or (isinstance(event, Stage) and fault is None):
+        fault = met.get(number) if isinstance(event, events.Stage) else None
+        if isinstance(event, events.Usage) or (isinstance(event, events.Stage) and fault is None):
             continue
         text = f"fault    {fault.in_words()}" if fault else event_text(event)
         if not text:
@@ -128,34 +114,34 @@ def _events(records: Sequence[Record], words: _Words, *, foreign: bool, gone: Se
         ]  # fmt: skip
 
 
-def _lane(event: Event) -> str:
-    if isinstance(event, Stage | FaultUnreached):
+def _lane(event: events.Event) -> str:
+    if isinstance(event, events.Stage | events.FaultUnreached):
         return FAULTS
-    if isinstance(event, Effect):
+    if isinstance(event, events.Effect):
         return EFFECTS
-    if isinstance(event, CallStarted | CallFinished):
+    if isinstance(event, events.CallStarted | events.CallFinished):
         return visible(event.target, 60)
     return AGENT
 
 
-def _lasted(event: Event) -> float:
+def _lasted(event: events.Event) -> float:
     """Seconds before the event at which it began."""
-    lasted = event.duration_s if isinstance(event, CallFinished | PromptFinished) else 0.0
+    lasted = event.duration_s if isinstance(event, events.CallFinished | events.PromptFinished) else 0.0
     return 0.0 if math.isnan(lasted) else round(lasted, 6)
 
 
 def _tone(record: Record, fault: MetFault | None, gone: Set[Place]) -> int:
     match event := record.event:
-        case CallFinished():
+        case events.CallFinished():
             given_up = (record.trial, event.target, event.request, event.attempt) in gone
             return PLAIN if event.ok or given_up else BAD
-        case PromptFinished():
+        case events.PromptFinished():
             return GOOD if event.status == "ok" else BAD
-        case FaultWitnessed():
+        case events.FaultWitnessed():
             return PLAIN
-        case LabWarning():
+        case events.LabWarning():
             return BAD
-        case AttemptEvent() if fault is not None:
+        case events.AttemptEvent() if fault is not None:
             return BAD
         case _:
             return PLAIN

@@ -7,7 +7,7 @@ from typing import Any
 
 from chaoslab.base.durations import duration
 from chaoslab.search.planning.cells import ONCE, Cell, dose_of
-from chaoslab.search.planning.design import Design, DesignQuestion, every
+from chaoslab.search.planning.design import Design, DesignQuestion, at_target
 
 
 class Dose:
@@ -31,7 +31,7 @@ class Duration:
     """The mean of the past trials at the target, and three standard deviations and the fault's own time more."""
 
     def of(self, design: Design, known: DesignQuestion) -> Iterator[tuple[str, Any, str]]:
-        rows = [*every(known.evidence, known.subject, design.target)]
+        rows = [*at_target(known.evidence, known.subject, design.target)]
         count = sum(each.timed for each in rows)
         if count < 2:
             return
@@ -48,7 +48,7 @@ class Monitoring:
 
     def of(self, design: Design, known: DesignQuestion) -> Iterator[tuple[str, Any, str]]:
         failed, seen = Counter[str](), Counter[str]()
-        for each in every(known.evidence, known.subject, design.target):
+        for each in at_target(known.evidence, known.subject, design.target):
             for other, (lost, all_) in each.affected.items():
                 failed[other] += lost
                 seen[other] += all_

@@ -1,5 +1,5 @@
-"""Charts of several runs against a setting in which they differ. Runs that differ in more than that have a line
-each."""
+"""Charts of several runs against a setting in which they differ, or over their level of chaos. Runs that differ in more
+than that have a line each."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -8,11 +8,12 @@ from typing import Any
 
 from chaoslab.analysis.measures.intervals import Estimate, bootstrap_mean
 from chaoslab.analysis.measures.mttr import Ending, Incident, Recovery, recovery
+from chaoslab.core.levels import chance_of
 from chaoslab.reports._types import Axes, DataFrame, Figure
 from chaoslab.reports.charts._palette import SLATE, series
-from chaoslab.reports.charts._style import canvas, legend, nothing, short
+from chaoslab.reports.charts._style import canvas, legend, nothing, shares_up, short, with_bars
 from chaoslab.reports.charts.series import Axis, Series, level_in
-from chaoslab.reports.levels import Run, correct_of
+from chaoslab.reports.levels import PassRate, Run, axis, correct_of
 from chaoslab.reports.page import count
 
 NAMED = 5
@@ -35,36 +36,25 @@ def success_against(found: Sequence[Series], axis: Axis) -> Figure:
         _success(axes, line, axis, number=number, aside=shift(number))
     if any(len(line.runs) > len(_places([line], axis)) for line in found):
         axes.scatter([], [], s=90, facecolors="none", edgecolors=SLATE, marker="o", label="one run")
-    axes.set_ylim(-0.03, 1.03)
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value * 100:.0f}")
-    axes.set_ylabel("correct, of the judged trials (%)")
+    shares_up(axes, "correct, of the judged trials")
     _along(figure, axes, axis)
     return figure
 
 
 def _success(axes: Axes, line: Series, axis: Axis, *, number: int, aside: float) -> None:
     """Draws one line, and each of its runs if there are several at one level."""
-    (color, marker), style = series(number)
     label = line.label or "all runs together"
     alone = [(axis.place(run), one.value) for run in line.runs if (one := correct_of([run]))]
     pooled = {}
     for place in _places([line], axis):
         if rate := correct_of(run for run in line.runs if axis.place(run) == place):
             pooled[place] = rate
-    rates = list(pooled.values())
-    axes.errorbar(
-        [prob + aside for prob in pooled],
-        [rate.value for rate in rates],
-        yerr=[[r.value - r.interval.low for r in rates], [r.interval.high - r.value for r in rates]],
-        color=color,
-        marker=marker,
-        linestyle=style,
-        capsize=4,
-        label=f"{label}, n = {_each([rate.total for rate in rates])}" if rates else f"{label}: none judged",
-    )
+    points = [(prob + aside, rate.value, rate.interval.low, rate.interval.high) for prob, rate in pooled.items()]
+    n = f", n = {_each([rate.total for rate in pooled.values()])}" if pooled else ": none judged"
+    with_bars(axes, points, series(number), f"{label}{n}")
     if len(alone) > len(pooled):
         xs, ys = [prob + aside for prob, _ in alone], [value for _, value in alone]
-        axes.scatter(xs, ys, s=90, facecolors="none", edgecolors=color, marker="o", zorder=2)
+        axes.scatter(xs, ys, s=90, facecolors="none", edgecolors=series(number)[0].color, marker="o", zorder=2)
 
 
 def mttr_against(found: Sequence[Series], axis: Axis, incidents: DataFrame) -> Figure:
@@ -114,7 +104,7 @@ def _recovery(
     axes: Axes, line: Series, axis: Axis, met: Mapping[str, list[Incident]], *, number: int, aside: float
 ) -> float:
     """Draws one line; returns its highest point."""
-    (color, marker), style = series(number)
+    look = series(number)
     known = _known(line, axis, met)
     enough = {prob: one for prob, one in known.items() if one.enough}
     said = f"{line.label or 'all runs together'}, n = {_each([one.n for one in enough.values()])}"
@@ -122,26 +112,17 @@ def _recovery(
         few = ", ".join(axis.level(prob) for prob, one in known.items() if not one.enough)
         said = f"{said}; too few at {few}" if enough else f"{line.label}: too few faults"
     top = 0.0
-    for of, side, face in ((_median, -0.004, color), (_mean, 0.004, "white")):
-        drawn = [(prob, estimate, one) for prob, one in enough.items() if (estimate := of(one))]
-        highs = [_high(estimate, one) for _, estimate, one in drawn]
-        top = max([top, *highs])
-        values = [estimate.value for _, estimate, _ in drawn]
-        axes.errorbar(
-            [prob + aside + side * axis.span for prob, _, _ in drawn],
-            values,
-            yerr=[
-                [max(0.0, estimate.value - estimate.interval.low) for _, estimate, _ in drawn],
-                [high - value for high, value in zip(highs, values, strict=True)],
-            ],
-            color=color,
-            marker=marker,
-            markerfacecolor=face,
-            linestyle=style if of is _median else "",
-            linewidth=1.4 if of is _median else 0.9,
-            capsize=4,
-            label=said if of is _median and (enough or line.label) else "",
-        )
+    for of, side in ((_median, -0.004), (_mean, 0.004)):
+        drawn = [
+            (prob + aside + side * axis.span, each.value, min(each.value, each.interval.low), _high(each, one))
+            for prob, one in enough.items()
+            if (each := of(one))
+        ]
+        top = max([top, *(high for *_, high in drawn)])
+        if of is _median:
+            with_bars(axes, drawn, look, said if enough or line.label else "", linewidth=1.4)
+        else:
+            with_bars(axes, drawn, look, "", linestyle="", linewidth=0.9, markerfacecolor="white")
     return top
 
 
@@ -169,18 +150,10 @@ def _tell_few(axes: Axes, known: Mapping[float, Recovery], span: float) -> None:
             if not notes or prob - notes[-1][0] > NEAR * span:
                 notes.append((prob, []))
             notes[-1][1].append(f"{count(one.n, 'fault')}: too few" if one.n else "no data")
+    style: dict[str, Any] = {"rotation": 90, "ha": "center", "va": "bottom", "fontsize": 9, "color": "#444444"}
     for prob, said in notes:
-        axes.text(
-            prob,
-            0.05,
-            said[0] if len(said) == 1 else f"{len(said)} places: too few",
-            transform=axes.get_xaxis_transform(),
-            rotation=90,
-            ha="center",
-            va="bottom",
-            fontsize=9,
-            color="#444444",
-        )
+        text = said[0] if len(said) == 1 else f"{len(said)} places: too few"
+        axes.text(prob, 0.05, text, transform=axes.get_xaxis_transform(), **style)
 
 
 def _each(numbers: Sequence[int]) -> str:
@@ -234,26 +207,17 @@ def time_against(found: Sequence[Series], axis: Axis, trials: DataFrame) -> Figu
     figure, axes = canvas(f"Time per trial against {axis.name}", note + _apart(found, axis), height_in=4.6)
     shift, top = _shifts(found, axis), 0.0
     for number, line in enumerate(found):
-        (color, marker), style = series(number)
         places = {
             at: [s for run in line.runs if axis.place(run) == at for s in ended[run["run"]]]
             for at in _places([line], axis)
         }
-        drawn = [(at, fmean(times), bootstrap_mean(times)) for at, times in places.items() if times]
-        axes.errorbar(
-            [at + shift(number) for at, _, _ in drawn],
-            [mean for _, mean, _ in drawn],
-            yerr=[
-                [mean - sure.low if sure else 0.0 for _, mean, sure in drawn],
-                [sure.high - mean if sure else 0.0 for _, mean, sure in drawn],
-            ],
-            color=color,
-            marker=marker,
-            linestyle=style,
-            capsize=4,
-            label=f"{line.label or 'all runs together'}, n = {_each([len(times) for times in places.values()])}",
-        )
-        top = max([top, *(sure.high if sure else mean for _, mean, sure in drawn)])
+        drawn = []
+        for at, mean, sure in ((at, fmean(times), bootstrap_mean(times)) for at, times in places.items() if times):
+            low, high = (sure.low, sure.high) if sure else (mean, mean)
+            drawn.append((at + shift(number), mean, low, high))
+        n = _each([len(times) for times in places.values()])
+        with_bars(axes, drawn, series(number), f"{line.label or 'all runs together'}, n = {n}")
+        top = max([top, *(high for *_, high in drawn)])
     axes.set_ylim(-0.03 * top, top * 1.08 or 1.0)
     axes.set_ylabel("from question to answer (s)")
     _along(figure, axes, axis)
@@ -285,4 +249,29 @@ def heat_map(runs: Sequence[Run], across: Axis, up: Axis) -> Figure:
     axes.set_yticks(range(len(up.levels)), [short(level) for level in up.levels])
     axes.set_xlabel(short(across.meaning, 100))
     axes.set_ylabel(up.name)
+    return figure
+
+
+def pass_rate(lines: Sequence[PassRate], *, passed: str = "trials that pass") -> Figure:
+    """A line per scenario or group of runs, with a point and its 95 % Wilson interval at each level. `passed`: the name
+    of what is counted."""
+    trials = sum(share.total for line in lines for _, share in line.points)
+    note = f"{trials:,} judged trials; bars: 95 % Wilson interval"
+    if not trials:
+        return nothing("Pass rate over the level of chaos", "no trial could be judged in these runs")
+    figure, axes = canvas("Pass rate over the level of chaos", note, height_in=4.6)
+    levels = axis(lines)
+    for number, line in enumerate(lines):
+        aside = 0.12 * (number - (len(lines) - 1) / 2) / len(lines)
+        points = [
+            (levels.index(level) + aside, share.value, share.interval.low, share.interval.high)
+            for level, share in line.points
+        ]
+        label = f"{line.label or 'all runs together'} ({sum(share.total for _, share in line.points):,})"
+        with_bars(axes, points, series(number), label, clip_on=False)
+    axes.set_xticks(range(len(levels)), [f"{level:g}\n{chance_of(level) * 100:g} %" for level in levels])
+    axes.set_xlim(-0.3, len(levels) - 0.7)
+    axes.set_xlabel("level of chaos (below it: calls that meet a fault)")
+    shares_up(axes, f"{passed}, of the judged")
+    legend(figure, axes)
     return figure
