@@ -1,28 +1,94 @@
 """A service as a web application: the request's trial and id, repeated requests, and failures in the service's own
-format."""
+format. Flask's contexts, signals and routing cost more than most answers, so plain requests are answered without it:
+those with the method and the whole path of a route, and a body of a stated length within the bound. Both come to the
+same answer, byte by byte."""
 
 from __future__ import annotations
 
 import hashlib
 import importlib
+import io
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
 
 from chaoslab.base.identity import TrialId, canonical, request_id
 from chaoslab.base.json_text import speller
 from chaoslab.base.registry import did_you_mean
+from chaoslab.base.web_pages import refused
 from chaoslab.config.settings import Settings
 from chaoslab.config.topology import SERVICES
 from chaoslab.core.service_spec import TROUBLE, ServiceSpec
 from chaoslab.flask_tools.ledger import Folders, Ledger, Mismatch, Runs, Unwritten, Worked
-from chaoslab.flask_tools.plain_requests import PlainRequest, plain_first
 from chaoslab.flask_tools.service_module import Answer, Done, Refusal, Route, ServiceRequest
+
+Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+
+@dataclass(frozen=True)
+class PlainRequest:
+    """A request to a route. `trial` and `key`: its headers X-Trial and Idempotency-Key. `body` reads its bytes.
+    `parts`: the named parts of its path."""
+
+    method: str
+    path: str
+    trial: str | None
+    key: str | None
+    query: Sequence[tuple[str, str]]
+    body: Callable[[], bytes]
+    parts: Mapping[str, str]
+
+
+def plain_first(
+    flask: Wsgi, routes: Mapping[tuple[str, str], Callable[[PlainRequest], Worked]], *, body_max: int,
+    all_to_flask: Callable[[], bool], refuse: Callable[[str], Worked],
+) -> Wsgi:  # fmt: skip
+    """An application that answers plain requests by `routes` (method and path) itself, and has `flask` answer the
+    others. `all_to_flask`: tells if Flask has more to do at each request. `refuse`: the answer to a web page."""
+    from werkzeug.http import HTTP_STATUS_CODES
+
+    def answered(worked: Worked, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        data = worked.text.encode()
+        headers = [("Content-Type", "application/json")] if data else []
+        if worked.status != 204:
+            headers.append(("Content-Length", str(len(data))))
+        headers += worked.headers.items()
+        if worked.replayed:
+            headers.append(("Idempotency-Replayed", "true"))
+        start_response(f"{worked.status} {HTTP_STATUS_CODES.get(worked.status, 'unknown').upper()}", headers)
+        return (data,)
+
+    def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        if why := refused(environ.get("HTTP_HOST"), environ.get("HTTP_ORIGIN")):
+            return answered(refuse(why), start_response)
+        method, path = environ["REQUEST_METHOD"], environ.get("PATH_INFO", "")
+        work, length = routes.get((method, path)), environ.get("CONTENT_LENGTH", "")
+        query = environ.get("QUERY_STRING", "")
+        if (
+            work is None
+            or not (length.isascii() and length.isdigit() and int(length) <= body_max)
+            or environ.get("SCRIPT_NAME")
+            or "HTTP_TRANSFER_ENCODING" in environ
+            or "HTTP_UPGRADE" in environ
+            or not query.isascii()
+            or all_to_flask()
+        ):
+            return flask(environ, start_response)
+        body = environ["wsgi.input"].read(int(length)) if length != "0" else b""
+        if len(body) != int(length):  # the client has gone
+            return flask({**environ, "wsgi.input": io.BytesIO(body)}, start_response)
+        fields = parse_qsl(query, keep_blank_values=True, errors="werkzeug.url_quote") if query else ()
+        trial, key = environ.get("HTTP_X_TRIAL"), environ.get("HTTP_IDEMPOTENCY_KEY")
+        return answered(work(PlainRequest(method, path, trial, key, fields, lambda: body, {})), start_response)
+
+    return app
+
 
 if TYPE_CHECKING:
     from flask import Flask, Response

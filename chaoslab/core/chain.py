@@ -10,9 +10,8 @@ from typing import Any, Protocol, TypeVar
 from chaoslab.base.boundary import let_through
 from chaoslab.base.differences import differences
 from chaoslab.base.jsonable import brief, cut
-from chaoslab.core.context import TrialContext
 from chaoslab.core.events import REPLY_MAX, Event, FaultScheduled
-from chaoslab.core.exchange import Ahead, Call, Failure, Flow, Note, Observation, Reply, Step, Toxic, Wait
+from chaoslab.core.exchange import Ahead, Call, Failure, Flow, Note, Observation, Reply, Step, Toxic, TrialContext, Wait
 from chaoslab.core.fault import Fault, broken_by, guarded
 
 T = TypeVar("T")

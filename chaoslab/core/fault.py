@@ -1,6 +1,7 @@
 """`Fault`, the base of every fault, and `load`, which checks a fault before it is used. A fault is a dataclass of its
 parameters that derives from `Fault` and overrides what differs. Everything that the lab has to know of a fault is a
-trait of its class, so nothing outside of `chaoslab.faults` names one."""
+trait of its class, so nothing outside of `chaoslab.faults` names one. `OutageCut` is the failure that clients meet
+during an `Outage`."""
 
 from __future__ import annotations
 
@@ -15,8 +16,7 @@ from chaoslab.base.dice import Dice
 from chaoslab.base.jsonable import describe_error
 from chaoslab.base.registry import add, broken
 from chaoslab.base.registry import load as load_plugin
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Failure, Flow, Observation, Toxic
+from chaoslab.core.exchange import Call, Failure, Flow, Observation, Toxic, TrialContext
 
 GROUP = "faults"
 LAYERS = ("budget", "context", "meaning", "tool", "stream", "wire")
@@ -243,3 +243,24 @@ class Outage:
     def how(self) -> str:
         """The deed in a word: killed, paused, or what the engine does."""
         return self.deed or ("paused" if self.held else "killed")
+
+
+WORDS = {"refused": "connection refused", "reset": "connection reset"}
+
+
+@dataclass(frozen=True)
+class OutageCut(Fault):
+    """The fault of a call that an outage meets on its way: `error` is refused or reset."""
+
+    error: Literal["refused", "reset"]
+    layer = "tool"
+    conditional: ClassVar[bool] = True
+
+    def flow(self, call: Call, context: TrialContext) -> Flow:  # noqa: ARG002
+        raise Failure(self.error)
+        yield call
+
+    def witnessed(self, seen: Observation) -> str | None:
+        if self.error == "reset" and seen.error == "closed":
+            return "connection closed without an answer"
+        return WORDS[self.error] if seen.error == self.error else None

@@ -8,8 +8,8 @@ from operator import length_hint
 from typing import Any
 
 from chaoslab.base.clock import Clock, system
-from chaoslab.core.context import PastAttempt, TrialContext
 from chaoslab.core.events import AttemptRef, FaultHeldBack
+from chaoslab.core.exchange import PastAttempt, TrialContext
 from chaoslab.core.limits import SHADOW, Guard, Told
 from chaoslab.core.occasion import HitsSoFar, Occasion
 from chaoslab.core.plan import BEGINS, HITS, LASTS, SPARED, Candidates, Decision, Injection, Plan

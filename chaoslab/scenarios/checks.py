@@ -17,7 +17,7 @@ from chaoslab.core.conversation import Conversation, Turn, turn, turns
 from chaoslab.core.limits import all_of
 from chaoslab.scenarios._fault_checks import FaultChecks
 from chaoslab.scenarios._operations import words
-from chaoslab.scenarios._spaces import Space, space_or_value
+from chaoslab.scenarios.drawn_spec import Space, space_or_value
 from chaoslab.scenarios.lab_agent import LAB, lab_agent
 from chaoslab.scenarios.located import Located
 from chaoslab.scenarios.scenario import Scenario, folders_of, name_of, names_of

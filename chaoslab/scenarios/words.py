@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from chaoslab.base.foreign import KEYS
 from chaoslab.base.registry import did_you_mean
-from chaoslab.scenarios._spaces import FORMS
+from chaoslab.scenarios.drawn_spec import FORMS
 from chaoslab.scenarios.located import Located
 
 if TYPE_CHECKING:

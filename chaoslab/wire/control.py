@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from chaoslab.base.clock import Clock
 from chaoslab.core.exchange import Call
 from chaoslab.core.limits import Limits
 
@@ -367,3 +369,31 @@ def _decoded(text: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise sqlite3.DatabaseError("a row is garbled")
     return value
+
+
+SETTLED_S = 0.05
+"""A file system's clock ticks every few milliseconds, so a second write may have the time of the first one. A write
+that is older than this when the file is read has a time of its own."""
+
+
+class LeftAlone:
+    """The times of one file's writes. `due` is asked before each reading."""
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        self._path, self._clock = path, clock
+        self._seen: tuple[int, int, int] | None = None
+        self._settled = False
+
+    def due(self) -> bool:
+        """True if the file may have been written since this last returned True."""
+        try:
+            held = os.stat(self._path)
+        except OSError:  # its reader says what is wrong
+            self._seen = None
+            return True
+        seen = held.st_mtime_ns, held.st_ino, held.st_size
+        if seen == self._seen and self._settled:
+            return False
+        self._seen = seen
+        self._settled = self._clock.utc().timestamp() - held.st_mtime_ns / 1e9 > SETTLED_S
+        return True

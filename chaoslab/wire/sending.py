@@ -18,7 +18,7 @@ import httpx
 from chaoslab.base.durations import duration
 from chaoslab.core.exchange import Failure, Reply
 from chaoslab.core.stream import EVENT_STREAM, Parts
-from chaoslab.wire.body import ACCEPTED, BODY_MAX, Unpacker, whole
+from chaoslab.wire.http1 import ACCEPTED, BODY_MAX, Unpacker, whole
 
 Address = tuple[str, int]
 Headers = list[tuple[bytes, bytes]]

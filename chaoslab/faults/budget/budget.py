@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from chaoslab.core import events
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Note, Observation, Reply
+from chaoslab.core.exchange import Call, Flow, Note, Observation, Reply, TrialContext
 from chaoslab.core.fault import Fault
 
 QUOTA = 402

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Observation, Wait
+from chaoslab.core.exchange import Call, Flow, Observation, TrialContext, Wait
 from chaoslab.core.fault import Fault
 
 AT_WORK_S = 0.001

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from chaoslab.base.identity import digest
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Observation
+from chaoslab.core.exchange import Call, Flow, Observation, TrialContext
 from chaoslab.core.fault import Fault
 
 

@@ -5,9 +5,8 @@ from functools import partial
 from typing import ClassVar, Self
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.context import TrialContext
 from chaoslab.core.dialog import TOOL, reworded, words_of
-from chaoslab.core.exchange import Call, Flow
+from chaoslab.core.exchange import Call, Flow, TrialContext
 from chaoslab.core.fault import Fault
 
 

@@ -5,10 +5,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow
+from chaoslab.core.dialog import FoundToolResult, tool_results
+from chaoslab.core.exchange import Call, Flow, TrialContext
 from chaoslab.core.fault import Fault
-from chaoslab.core.tool_results import FoundToolResult, tool_results
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Self
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
 from chaoslab.core.changed_reply import ChangedReply, wanted_values
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call
+from chaoslab.core.exchange import Call, TrialContext
 from chaoslab.core.json_values import Place
 from chaoslab.core.untrue import URLS, kind, other_url, untrue
 

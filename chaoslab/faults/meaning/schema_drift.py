@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
 from chaoslab.core.changed_reply import ChangedReply, pick
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call
+from chaoslab.core.exchange import Call, TrialContext
 from chaoslab.core.json_values import Place
 
 KINDS = ("renamed", "nested", "retyped", "wrapped")

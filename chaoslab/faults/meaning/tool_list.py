@@ -5,8 +5,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core.changed_reply import is_answer, pick
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Reply
+from chaoslab.core.exchange import Call, Flow, Reply, TrialContext
 from chaoslab.core.fault import Fault
 from chaoslab.faults.meaning.prompt_injection import ORDER
 

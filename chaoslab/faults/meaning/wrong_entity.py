@@ -14,8 +14,7 @@ from chaoslab.core.changed_reply import (
     told_places,
     wanted_values,
 )
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call
+from chaoslab.core.exchange import Call, TrialContext
 from chaoslab.core.untrue import untrue
 
 

@@ -10,8 +10,7 @@ from typing import Any, Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Observation, Reply
+from chaoslab.core.exchange import Call, Flow, Observation, Reply, TrialContext
 from chaoslab.core.fault import Fault
 from chaoslab.core.untrue import untrue
 

@@ -6,8 +6,7 @@ from typing import Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.base.durations import duration
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Failure, Flow, Observation, Toxic, Wait
+from chaoslab.core.exchange import Call, Failure, Flow, Observation, Toxic, TrialContext, Wait
 from chaoslab.core.fault import Fault
 from chaoslab.faults.network.latency import STREAMS, Stream
 

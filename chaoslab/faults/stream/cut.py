@@ -6,10 +6,9 @@ from typing import Any, Literal, Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core.answers import Answers
-from chaoslab.core.context import TrialContext
 from chaoslab.core.dialog import CHAT
 from chaoslab.core.events import CANCELLED
-from chaoslab.core.exchange import Call, Flow, Observation, Reply
+from chaoslab.core.exchange import Call, Flow, Observation, Reply, TrialContext
 from chaoslab.core.fault import Fault
 from chaoslab.core.pipe import ServedLine, Signal, Timed
 from chaoslab.core.stream import DONE, json_of

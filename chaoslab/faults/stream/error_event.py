@@ -6,8 +6,7 @@ from typing import Any, Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core.answers import Answers
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Observation, Reply
+from chaoslab.core.exchange import Call, Flow, Observation, Reply, TrialContext
 from chaoslab.core.fault import Fault
 from chaoslab.core.pipe import ServedLine, Signal, Timed
 from chaoslab.core.stream import data_of, json_of

@@ -6,8 +6,7 @@ from typing import Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.base.durations import duration
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Observation, Reply, forever
+from chaoslab.core.exchange import Call, Flow, Observation, Reply, TrialContext, forever
 from chaoslab.core.fault import Fault
 from chaoslab.core.pipe import ServedLine, Signal, Timed
 from chaoslab.faults.network.latency import TIMER_SLACK_S

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Observation
+from chaoslab.core.exchange import Call, Flow, Observation, TrialContext
 from chaoslab.core.fault import Fault
 
 

@@ -6,8 +6,7 @@ from email.utils import format_datetime
 from math import ceil
 from typing import Literal
 
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Observation, Reply
+from chaoslab.core.exchange import Call, Flow, Observation, Reply, TrialContext
 from chaoslab.core.fault import Fault
 from chaoslab.faults.budget.budget import QUOTA
 

@@ -4,8 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Observation
+from chaoslab.core.exchange import Call, Flow, Observation, TrialContext
 from chaoslab.core.fault import Fault
 
 STATUSES = (500, 502, 503)

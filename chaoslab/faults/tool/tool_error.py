@@ -5,8 +5,7 @@ from typing import Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.base.phrases import phrase
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Observation
+from chaoslab.core.exchange import Call, Flow, Observation, TrialContext
 from chaoslab.core.fault import Fault
 
 STATUSES = (500, 503, 429, 401, 404)

@@ -10,8 +10,8 @@ from chaoslab.base.identity import digest, parsed
 from chaoslab.base.json_text import value_of
 from chaoslab.core.answers import UNREAD, AnswerContent, Answers, ReadAnswer, halves, new_id, pieces
 from chaoslab.core.dialog import TOOL, Dialog
-from chaoslab.core.frames import FRAMES, FrameCutter, frame, payload_of
 from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
+from chaoslab.core.stream import FRAMES, FrameCutter, frame, payload_of
 from chaoslab.model.formats import common
 
 PATH = re.compile(r"/model/([^/]+)/(converse|converse-stream)$")

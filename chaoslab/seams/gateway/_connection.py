@@ -20,11 +20,9 @@ from chaoslab.seams.gateway._rewriting import Rewriting
 from chaoslab.seams.gateway._upstream import FIELDS_MAX, GatewayAnswer, OwnAnswer, Switched, Take, Upstream, first_line
 from chaoslab.seams.gateway.routes import GatewayRoute, proxy_for
 from chaoslab.seams.gateway.shared import HOP, Gateway
-from chaoslab.seams.services._web_socket import UPGRADED
-from chaoslab.seams.services.line import ClientEnd
-from chaoslab.seams.services.messages import Fields, HttpRequest, cutter, is_stream
+from chaoslab.seams.services.line import ClientEnd, StreamView
+from chaoslab.seams.services.messages import UPGRADED, Fields, HttpRequest, cutter, is_stream
 from chaoslab.seams.services.seam import ServiceAttempt
-from chaoslab.seams.services.stream_view import StreamView
 from chaoslab.wire.http1 import BODILESS, HEAD_MAX, HOP_BY_HOP, READ_MAX, chunk, spelt
 
 AT_ONCE = struct.pack("ii", 1, 0)

@@ -33,8 +33,8 @@ from chaoslab.base.phrases import phrase
 from chaoslab.core.exchange import Failure
 from chaoslab.core.stream import Parts
 from chaoslab.seams.gateway.routes import CONNECT_S, PORTS, GatewayRoute, joined
-from chaoslab.seams.services._web_socket import UPGRADED
 from chaoslab.seams.services.effects import SAFE
+from chaoslab.seams.services.messages import UPGRADED
 from chaoslab.seams.services.seam import Take as Taking
 from chaoslab.wire.http1 import CHUNKED, HEAD_MAX, HOP_BY_HOP, PART_MAX, READ_MAX, Fields, chunk, spelt
 

@@ -16,7 +16,7 @@ from chaoslab.core.events import CANCELLED, REPLY_MAX
 from chaoslab.core.exchange import Failure, Reply
 from chaoslab.core.pipe import Signal
 from chaoslab.core.stream import Events, Parts, Piped, Streamed, is_done
-from chaoslab.wire.body import BODY_MAX
+from chaoslab.wire.http1 import BODY_MAX
 from chaoslab.wire.sending import Transport
 
 TIMED_OUT = "timed_out"

@@ -11,8 +11,7 @@ from typing import Any, Protocol
 from chaoslab.base.clock import Clock
 from chaoslab.core.chain import ActiveFault
 from chaoslab.core.exchange import Call
-from chaoslab.core.fault import Outage
-from chaoslab.core.outage import OutageCut
+from chaoslab.core.fault import Outage, OutageCut
 
 CUT = ("closed", "reset", "refused")
 """The failures of a call to a process that is down, through a proxy or around it."""

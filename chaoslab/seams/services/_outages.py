@@ -9,8 +9,7 @@ from typing import Protocol
 from chaoslab.base.clock import Clock
 from chaoslab.base.identity import Request
 from chaoslab.core.chain import ActiveFault
-from chaoslab.core.fault import Outage
-from chaoslab.core.outage import OutageCut
+from chaoslab.core.fault import Outage, OutageCut
 
 
 class Droppable(Protocol):

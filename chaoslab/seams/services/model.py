@@ -10,12 +10,10 @@ from typing import Any, Protocol
 
 from chaoslab.base.identity import parsed
 from chaoslab.core import events
-from chaoslab.core.dialog import Dialog
+from chaoslab.core.dialog import Dialog, sketch
 from chaoslab.core.exchange import Call, Reply
-from chaoslab.core.frames import FRAMES
 from chaoslab.core.service_spec import ErrorReply
-from chaoslab.core.sketch import sketch
-from chaoslab.core.stream import EVENT_STREAM
+from chaoslab.core.stream import EVENT_STREAM, FRAMES
 from chaoslab.seams._replied import replied
 from chaoslab.seams.services.messages import HttpRequest
 

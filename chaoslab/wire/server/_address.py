@@ -10,7 +10,7 @@ import re
 import socket
 from typing import Any
 
-from chaoslab.wire.server._errors import ApiError
+from chaoslab.wire.server._spelling import ApiError
 
 BACKLOG = 1024
 PORT_MAX = 65535

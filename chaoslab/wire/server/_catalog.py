@@ -24,8 +24,8 @@ from chaoslab.wire.server._decode import (
     share,
     text,
 )
-from chaoslab.wire.server._errors import ApiError
 from chaoslab.wire.server._listener import Dials
+from chaoslab.wire.server._spelling import ApiError
 from chaoslab.wire.server.end import Attached
 from chaoslab.wire.server.metrics import Meters
 from chaoslab.wire.server.proxy import Proxy, real_turns

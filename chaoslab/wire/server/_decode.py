@@ -11,8 +11,7 @@ from dataclasses import dataclass, fields, replace
 from itertools import accumulate
 from typing import Any
 
-from chaoslab.wire.server._errors import ApiError
-from chaoslab.wire.server._spelling import float32
+from chaoslab.wire.server._spelling import ApiError, float32
 from chaoslab.wire.toxics import Toxic
 
 INT64 = range(-(2**63), 2**63)

@@ -14,8 +14,7 @@ from urllib.parse import quote, unquote
 from chaoslab.base.web_pages import refused
 from chaoslab.wire.server import metrics
 from chaoslab.wire.server._catalog import Catalog, PopulateError
-from chaoslab.wire.server._errors import ApiError, BadTarget
-from chaoslab.wire.server._spelling import dump
+from chaoslab.wire.server._spelling import ApiError, BadTarget, dump
 
 VERSION = "2.12.0"
 JSON = "application/json"

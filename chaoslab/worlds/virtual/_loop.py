@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from chaoslab.worlds.virtual import _tls
 from chaoslab.worlds.virtual._sockets import VirtualSocket
+from chaoslab.worlds.virtual._standstill import wait_text
 from chaoslab.worlds.virtual._transport import VirtualServer, VirtualTransport
-from chaoslab.worlds.virtual._wait_report import wait_text
 from chaoslab.worlds.virtual.context import Unsupported, here, world
 from chaoslab.worlds.virtual.machine import Waiter
 from chaoslab.worlds.virtual.network import NetworkEnd

@@ -24,9 +24,8 @@ from typing import Any, NoReturn, Protocol
 from greenlet import GreenletExit, getcurrent, greenlet
 
 from chaoslab.seams.functions.seam import CALLS_MAX
-from chaoslab.worlds.virtual._standstill import Steps, due_in_loop
+from chaoslab.worlds.virtual._standstill import Steps, due_in_loop, stands
 from chaoslab.worlds.virtual._thread_local import ThreadLocals
-from chaoslab.worlds.virtual._wait_report import stands
 from chaoslab.worlds.virtual.context import Unsupported
 
 STARTS_S = 100_000.0
