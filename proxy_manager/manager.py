@@ -133,11 +133,8 @@ class Manager:
     # The loop.
 
     def serve(self) -> None:
-        """Serves until `stopping` is set; then deletes every proxy that this manager made.
-
-        Raises:
-            sqlite3.Error, LogLost: the shared state or a log cannot be used; `broken` has the reason in one line.
-        """
+        """Serves until `stopping` is set; then deletes every proxy that this manager made. Raises sqlite3.Error,
+        LogLost: the shared state or a log cannot be used; `broken` has the reason in one line."""
         with self._blamed():
             control = Control.fresh(self._state, manager=self._name)
         self.began.set()

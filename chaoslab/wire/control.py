@@ -131,10 +131,8 @@ class RunRow:
 class Control:
     """One thread's connection to the state that agent and manager share.
 
-    `manager` names the manager of the runs that are opened here, so several labs may share the file.
-
-    Raises:
-        sqlite3.Error: the file is locked for longer than 2 s, not a database, or cannot be written.
+    `manager` names the manager of the runs that are opened here, so several labs may share the file. Raises
+    sqlite3.Error: the file is locked for longer than 2 s, not a database, or cannot be written.
     """
 
     def __init__(self, path: Path, *, manager: str = "") -> None:
@@ -188,11 +186,8 @@ class Control:
         self._db.close()
 
     def check_place(self) -> None:
-        """Checks that the file is still in place, which SQLite itself notices only when it writes.
-
-        Raises:
-            sqlite3.OperationalError: another file stands there, or none.
-        """
+        """Checks that the file is still in place, which SQLite itself notices only when it writes. Raises
+        sqlite3.OperationalError: another file stands there, or none."""
         if _file(self._path) != self._file:
             raise _error("it is not the file that was opened", "SQLITE_READONLY_DBMOVED")
 

@@ -29,12 +29,8 @@ class Transport(Protocol):
 
     async def ask(self, request: httpx.Request, to: Address, headers: Headers, body: bytes) -> Reply:
         """The reply to this request, sent to the address `to` with these headers and this body. It is whole, or a
-        stream whose parts its caller takes, if `is_stream`.
-
-        Raises:
-            httpx.TransportError: there was none.
-            Failure: it cannot be read.
-        """
+        stream whose parts its caller takes, if `is_stream`. Raises httpx.TransportError: there was none. Failure: it
+        cannot be read."""
 
     async def aclose(self) -> None: ...
 

@@ -339,10 +339,8 @@ def brought_up(
 def free_ports(wanted: int | None, clock: Clock) -> Ports:
     """Free ports: at the wanted base, or at the first of a few bases where all are free.
 
-    A run that was just killed may hold its ports for a moment, so a wanted base is waited for.
-
-    Raises:
-        WorldError: names what is taken.
+    A run that was just killed may hold its ports for a moment, so a wanted base is waited for. Raises WorldError: names
+    what is taken.
     """
     if wanted is not None:
         began_s = clock.monotonic()

@@ -235,12 +235,7 @@ class Exchange:
 
     async def _sent(self, status: int, given: Fields, reason: str, ready: bytes | None, parts: Parts) -> bool:
         """Sends an answer; True if the connection may be used again. `ready`: the beginning of its body; None: the head
-        waits for the first part.
-
-        Raises:
-            Failure: the answer breaks off.
-            OSError: the client has gone.
-        """
+        waits for the first part. Raises Failure: the answer breaks off. OSError: the client has gone."""
         method, upgraded = self._attempt.request.method, status == UPGRADED
         if ready is None:
             ready = await parts.take() or b""
@@ -339,11 +334,8 @@ class Exchange:
     # The line of an attempt.
 
     async def application(self, request: HttpRequest) -> GatewayAnswer:
-        """The service's answer; one of the gateway's own if there is none.
-
-        Raises:
-            OSError: its trial has ended meanwhile.
-        """
+        """The service's answer; one of the gateway's own if there is none. Raises OSError: its trial has ended
+        meanwhile."""
         attempt, line, route, shared = self._attempt, self._line, self._route, self._gateway
         upstream = line.upstreams.get(route)
         if upstream is None:

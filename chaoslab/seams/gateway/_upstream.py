@@ -301,11 +301,7 @@ def by_way_of(route: GatewayRoute, proxy: SplitResult) -> tuple[str, int]:
 
 async def connected(route: GatewayRoute, proxy: SplitResult, *marks: tuple[str, str]) -> socket.socket:
     """A connection to a route's service, through the proxy on the way, if there is one. `marks`: fields that it is
-    sent.
-
-    Raises:
-        OSError: there is none.
-    """
+    sent. Raises OSError: there is none."""
     loop, (host, port) = asyncio.get_running_loop(), by_way_of(route, proxy)
     line = await start_connection(await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM))
     try:
@@ -334,11 +330,7 @@ async def readable(line: socket.socket) -> None:
 
 
 async def head_of(line: socket.socket) -> bytes:
-    """The head that comes on a connection, and no byte of what follows it.
-
-    Raises:
-        OSError: there is none.
-    """
+    """The head that comes on a connection, and no byte of what follows it. Raises OSError: there is none."""
     head, end = b"", -1
     while end < 0:
         await readable(line)
@@ -392,11 +384,7 @@ class GatewayAnswer(Parts):
         raise NotImplementedError
 
     async def coming(self) -> bytes | None:
-        """The next part of the body; None at its end.
-
-        Raises:
-            Failure: it broke off, or nothing came for too long.
-        """
+        """The next part of the body; None at its end. Raises Failure: it broke off, or nothing came for too long."""
         return self.ready() or None
 
     async def begin(self, taking: Taking, *, wait: bool) -> bytes:
@@ -424,11 +412,7 @@ class GatewayAnswer(Parts):
         return part
 
     async def whole(self) -> tuple[int, Fields, bytes]:
-        """The whole answer.
-
-        Raises:
-            Failure: it broke off.
-        """
+        """The whole answer. Raises Failure: it broke off."""
         parts = []
         while (part := await self.take()) is not None:
             parts.append(part)

@@ -35,11 +35,8 @@ class Trust:
         self._contexts: dict[str, ssl.SSLContext] = {}
 
     def context(self, host: str) -> ssl.SSLContext:
-        """The context of a server that speaks HTTP/1.1 in the host's place.
-
-        Raises:
-            ValueError: a certificate cannot have this name.
-        """
+        """The context of a server that speaks HTTP/1.1 in the host's place. Raises ValueError: a certificate cannot
+        have this name."""
         if host not in self._contexts:
             leaf, context = self._authority.issue_cert(host), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.set_alpn_protocols(["http/1.1"])

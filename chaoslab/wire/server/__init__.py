@@ -30,11 +30,8 @@ async def serve(
 
     `config` is a JSON file like the body of /populate. Equal seeds give equal draws. `proxy_metrics` (the bytes through
     each proxy) and `runtime_metrics` (this process) are shown at /metrics. `ready` is called once with the address that
-    was bound.
-
-    Raises:
-        OSError: the address is taken, or the file cannot be read.
-        ValueError: the file does not hold what /populate takes.
+    was bound. Raises OSError: the address is taken, or the file cannot be read. ValueError: the file does not hold what
+    /populate takes.
     """
     # Here, so that naming this package does not load h11.
     from chaoslab.wire.server._catalog import Catalog

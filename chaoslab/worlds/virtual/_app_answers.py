@@ -59,11 +59,8 @@ def answered_to(
     body: bytes,
     name: str,
 ) -> Answered | None:
-    """The application's answer to a request; 500 if it fails. None if it went to the listener in parts.
-
-    Raises:
-        Broken: it breaks off without an answer, or in the middle of one that comes in parts.
-    """
+    """The application's answer to a request; 500 if it fails. None if it went to the listener in parts. Raises Broken:
+    it breaks off without an answer, or in the middle of one that comes in parts."""
     reply: Answered | None = None
     streamed = False
     try:

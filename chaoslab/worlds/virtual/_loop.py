@@ -219,11 +219,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._left = True
 
     def _check_closed(self) -> None:
-        """Renews a loop that the program has kept from an earlier trial.
-
-        Raises:
-            RuntimeError: the program has closed it.
-        """
+        """Renews a loop that the program has kept from an earlier trial. Raises RuntimeError: the program has closed
+        it."""
         if not self._closed:  # type: ignore[attr-defined]  # neither closed nor left
             return
         if self.is_closed():

@@ -92,11 +92,7 @@ class Chunks:
         self.rest: bytes | None = None
 
     def take(self, data: bytes) -> list[bytes]:
-        """The parts of the body in these bytes.
-
-        Raises:
-            Malformed: they are not in chunks.
-        """
+        """The parts of the body in these bytes. Raises Malformed: they are not in chunks."""
         self._held += data
         found = []
         while self._held and self.rest is None:

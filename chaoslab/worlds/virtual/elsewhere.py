@@ -75,11 +75,7 @@ class Elsewhere:
         return _unknown()
 
     def name(self, host: str) -> OSError:
-        """The error for a name that no service has.
-
-        Raises:
-            Unsupported: such hosts are refused.
-        """
+        """The error for a name that no service has. Raises Unsupported: such hosts are refused."""
         if not self._spared(host):
             from chaoslab.model.formats import provider_of  # which most trials never need here
 
@@ -91,11 +87,7 @@ class Elsewhere:
         return _unknown(CACHES.get(host, ""))
 
     def address(self, host: str, port: int) -> OSError:
-        """The error for an address that leads out of the network.
-
-        Raises:
-            Unsupported: such addresses are refused.
-        """
+        """The error for an address that leads out of the network. Raises Unsupported: such addresses are refused."""
         if not self._unreachable:
             raise Unsupported(f"a connection to {host}:{port}", "give its stand-in with services={…}")
         self._spared(host)

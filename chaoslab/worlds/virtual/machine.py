@@ -192,11 +192,7 @@ class Machine:
 
     def own_thread(self) -> None:
         """Checks that the caller is the thread of the process that runs this machine: a call from another one would
-        come at an arbitrary moment.
-
-        Raises:
-            Unsupported: it is another thread; the run ends with this too.
-        """
+        come at an arbitrary moment. Raises Unsupported: it is another thread; the run ends with this too."""
         if get_ident() != self._os_thread:
             error = self.foreign = Unsupported(
                 "a thread of the process that runs no world of its own", "do without the library that starts it"
@@ -380,11 +376,7 @@ class Machine:
         self.go_on(main)
 
     def go_on(self, thread: VirtualThread) -> None:
-        """Runs all threads until this one is over.
-
-        Raises:
-            Hung: it would never be over, or not before the deadline.
-        """
+        """Runs all threads until this one is over. Raises Hung: it would never be over, or not before the deadline."""
         ready, timers = self.ready, self._timers
         while not thread.dead:
             if ready:

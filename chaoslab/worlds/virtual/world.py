@@ -86,11 +86,8 @@ class World:
             kept_locks.let_go(self.machine)
 
     def resolve(self, host: Any, port: Any) -> list[tuple[Any, ...]]:
-        """See `socket.getaddrinfo`.
-
-        Raises:
-            Unsupported: this network has no such name, and it is refused. OSError: it is unreachable.
-        """
+        """See `socket.getaddrinfo`. Raises Unsupported: this network has no such name, and it is refused. OSError: it
+        is unreachable."""
         name = host.decode() if isinstance(host, bytes) else str(host)
         try:
             found = self.network.resolve(host, port)
@@ -117,11 +114,8 @@ class World:
             self.machine.sleep(TRIP_S)
 
     def known(self, address: Any) -> Address:
-        """The address in its canonical form, if there is a possible listener.
-
-        Raises:
-            Unsupported: it leads out of this network, and that is refused. OSError: it is unreachable.
-        """
+        """The address in its canonical form, if there is a possible listener. Raises Unsupported: it leads out of this
+        network, and that is refused. OSError: it is unreachable."""
         host, port = str(address[0]), int(address[1])
         if self.network.address_of(host) not in (None, host):
             host = str(self.resolve(host, port)[0][4][0])

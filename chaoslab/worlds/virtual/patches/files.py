@@ -33,11 +33,7 @@ def _held() -> dict[_File, dict[int, bool]]:
 
 
 def _file(fd: int) -> _File:
-    """The file of a descriptor.
-
-    Raises:
-        OSError: there is none.
-    """
+    """The file of a descriptor. Raises OSError: there is none."""
     stat = os.fstat(fd)
     return stat.st_dev, stat.st_ino
 
