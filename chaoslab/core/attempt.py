@@ -1,7 +1,5 @@
 """One attempt of a call, the same at every seam: asks the plan, tells the stories, judges the caller's observation."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Nests the faults' stories around one call. `chain` runs them; only a seam's driver, which `play` calls, does I/O."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from functools import partial

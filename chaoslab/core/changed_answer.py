@@ -2,8 +2,6 @@
 told in events of its format. Meanwhile the reader gets empty events, so that its timeout stays one of the model. A
 longer answer passes unchanged."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from math import inf
 from typing import Any

@@ -1,7 +1,5 @@
 """`ChangedReply`, the base of faults that make another answer out of a true one."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The state of one trial under a plan: which injections hit so far, their memories, and the exchanges that are over."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from operator import length_hint

@@ -2,8 +2,6 @@
 Nothing here does I/O or reads a clock. A seam's driver takes the parts as they come, feeds them to the pipes event by
 event, and hands on what is due. Amazon's binary streams consist of frames with headers, a payload and two checksums."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import deque

@@ -1,7 +1,5 @@
 """Checks the arguments of `run` and `run_many` before anything starts; each error is one line."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set

@@ -1,8 +1,6 @@
 """HTTP/1.1 as bytes: its bounds, how heads and chunks are spelled, and bodies unpacked: whole, up to a stated size, or
 part by part. Bytes beyond that size are neither kept nor unpacked."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import AsyncIterable
 

@@ -1,7 +1,5 @@
 """The seam's side of outages: asks the supervisor to stop a service's process, and knows when it is back."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path

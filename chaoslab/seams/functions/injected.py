@@ -1,8 +1,6 @@
 """Finds parameters that an agent's framework fills in, such as a run's context. They are not arguments of a request.
 They are found by annotation and by the names of classes, so no framework is imported."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Finds the user's function in an object that stands for it: a closure of a framework, or a tool of an unknown one."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import sys

@@ -2,8 +2,6 @@
 for a change of the agent or of its service. `inside` wraps the function itself, as its service would be changed;
 `around` wraps the call that the agent makes, as its client would be."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps

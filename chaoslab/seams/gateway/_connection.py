@@ -1,7 +1,5 @@
 """A client's connection at the gateway, and each exchange on it: what its service is asked, what its client takes."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import os

@@ -1,7 +1,5 @@
 """The routes of a gateway, each a name and the address of a service."""
 
-from __future__ import annotations
-
 import re
 import socket
 from collections.abc import Iterable, Mapping

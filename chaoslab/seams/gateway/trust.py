@@ -4,8 +4,6 @@ Its key never leaves this process. A host's own key has to come to OpenSSL as a 
 elsewhere one of mode 0600 that is gone at once.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import ssl

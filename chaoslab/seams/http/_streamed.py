@@ -2,8 +2,6 @@
 Memory is bounded by the part: while a pipe holds more than its room, nothing is read. A reader that stops ends the
 stream upstream."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable

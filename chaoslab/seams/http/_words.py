@@ -1,7 +1,5 @@
 """The words in the answers of a model and of a service."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from chaoslab.core.exchange import Reply

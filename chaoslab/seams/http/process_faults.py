@@ -1,7 +1,5 @@
 """The outages of services whose processes the world's supervisor stops: which goes on, and which calls met it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import defaultdict
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The outages of services that the lab serves itself: whose process is down or paused, and until when."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol

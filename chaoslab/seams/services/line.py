@@ -1,8 +1,6 @@
 """The connection that a request to a service comes on, as a world offers it, the end of an exchange on it, and a
 reader's view of a streamed reply."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Literal, Protocol
 

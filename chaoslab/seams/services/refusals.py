@@ -1,8 +1,6 @@
 """Connections to a service that are refused: by a fault, before a request is sent, or since the service is down. A
 refused connection is the first attempt of the next new request to the service."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 
 from chaoslab.base.clock import Clock

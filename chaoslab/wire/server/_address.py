@@ -1,7 +1,5 @@
 """Reads and binds addresses as Go does."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import ipaddress

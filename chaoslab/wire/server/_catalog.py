@@ -1,7 +1,5 @@
 """All proxies of a server and the API's operations on them. Changes are made one at a time."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import sys

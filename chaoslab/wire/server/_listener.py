@@ -1,7 +1,5 @@
 """A listening socket. It accepts a few connections in each turn of the loop, and none while open files run short."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import errno

@@ -1,7 +1,5 @@
 """Writes JSON and numbers as Go does, and the errors of requests to the API."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import struct

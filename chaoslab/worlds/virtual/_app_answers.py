@@ -1,7 +1,5 @@
 """Answers of applications, of WSGI or made to look like it: whole, in parts as they come, or broken off."""
 
-from __future__ import annotations
-
 import itertools
 import logging
 from collections.abc import Callable, Iterable, Iterator

@@ -3,8 +3,6 @@
 The program's own bytes are read, not those that the service sent, so that a fault is witnessed by who met it.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable
 from functools import lru_cache, partial

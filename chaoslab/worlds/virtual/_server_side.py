@@ -1,7 +1,5 @@
 """The server's side of a connection of the virtual network: HTTP/1.1, persistent, and a thread per request."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator
 

@@ -1,7 +1,5 @@
 """The order of calls that begin at the same moment: drawn by dice, or stated."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """A call of a WSGI application, as PEP 3333 says: its environment, and its answer as a context."""
 
-from __future__ import annotations
-
 import io
 import sys
 from collections.abc import Iterable

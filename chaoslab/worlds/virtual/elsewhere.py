@@ -5,8 +5,6 @@ a warning on the trial. The table says which SDK asks which host: another caller
 to a host that is a model in the trial is no request to the model: no fault may hit it, and no number be its.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import socket

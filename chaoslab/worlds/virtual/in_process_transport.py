@@ -5,8 +5,6 @@ If no fault can change the bytes, encoding and parsing them would be two thirds 
 through toxics goes over a connection, byte by byte.
 """
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 from collections import deque

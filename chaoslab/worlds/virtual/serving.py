@@ -1,7 +1,5 @@
 """WSGI applications on the virtual network."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """The world of one trial: its own machine, network and chance, so that no earlier trial affects it."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import sys

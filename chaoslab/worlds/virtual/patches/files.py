@@ -5,8 +5,6 @@ other process does. A lock ends with its file's closing, which is noticed by the
 never excludes threads of one process, so it is granted at once.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Iterable

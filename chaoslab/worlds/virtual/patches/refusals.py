@@ -4,8 +4,6 @@ libraries.
 It is a table, so that one more refusal is one more line. Only threads that run a world are refused.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import importlib
