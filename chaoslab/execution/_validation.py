@@ -19,8 +19,7 @@ from chaoslab.model.app import ModelApp
 from chaoslab.seams import adapters
 from chaoslab.seams.adapters.mcp import McpTool
 from chaoslab.seams.functions import native_errors
-from chaoslab.seams.functions.injected import unasked
-from chaoslab.seams.functions.inside import is_object, own_name, ways_in
+from chaoslab.seams.functions.inside import is_object, own_name, unasked, ways_in
 from chaoslab.seams.gateway.routes import GatewayRoute, routes
 from chaoslab.seams.services.app import address_of, kind_of
 

@@ -13,12 +13,12 @@ import pytest
 from chaoslab.base.dice import Dice
 from chaoslab.wire import lane_names
 from chaoslab.wire.client import ToxiproxyClient, ToxiproxyError
+from chaoslab.wire.server import _address as listener
 from chaoslab.wire.server import _http as http
 from chaoslab.wire.server import _http as plain_reader
-from chaoslab.wire.server import _listener as listener
+from chaoslab.wire.server._address import Dials, Listener
 from chaoslab.wire.server._catalog import Catalog
 from chaoslab.wire.server._http import Dates, Http
-from chaoslab.wire.server._listener import Dials, Listener
 from chaoslab.wire.server._spelling import BadTarget
 from chaoslab.wire.server.rest import RestRequest, RestResponse
 

@@ -13,9 +13,8 @@ from typing import Any, ClassVar
 
 from chaoslab.base import registry
 from chaoslab.seams.functions import code_swap
-from chaoslab.seams.functions.injected import unasked
 from chaoslab.seams.functions.inside import enclosed as enclosed
-from chaoslab.seams.functions.inside import function_in, own_name
+from chaoslab.seams.functions.inside import function_in, own_name, unasked
 from chaoslab.seams.functions.references import References
 from chaoslab.seams.functions.seam import Wrapping
 

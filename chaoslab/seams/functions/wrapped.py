@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Protocol
 
 from chaoslab.base.jsonable import UNCHANGING
 from chaoslab.core.exchange import Reply
-from chaoslab.seams.functions.injected import receiver
+from chaoslab.seams.functions.inside import receiver
 from chaoslab.seams.functions.native_errors import PYTHON, NativeErrors
 
 

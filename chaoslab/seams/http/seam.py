@@ -31,12 +31,11 @@ from chaoslab.seams import _client_retry, _trace_context
 from chaoslab.seams._replied import replied
 from chaoslab.seams.http._streamed import Body, Clean, KeptParts, LaneParts
 from chaoslab.seams.http._words import error_in, said_by_model, said_in
-from chaoslab.seams.http.process_faults import ConfirmedOutage, ProcessFaults
+from chaoslab.seams.http.process_faults import ConfirmedOutage, NotStopped, ProcessFaults
 from chaoslab.seams.http.tags import EXTENSION, MODEL_TOOL, ProbeTag, RequestTag, Target, TrialState, entered, episode
 from chaoslab.seams.services.model import believed
 from chaoslab.wire.control import FIRST, ManagerAnswer
 from chaoslab.wire.lanes import LaneBroker
-from chaoslab.wire.outages import NotStopped
 from chaoslab.wire.sending import SocketFactory, Transport, TransportFactory, native, send
 
 _TROUBLE = TROUBLE.lower()

@@ -15,8 +15,8 @@ from chaoslab.base.dice import Dice
 from chaoslab.base.files import Unreadable, read
 
 if TYPE_CHECKING:
+    from chaoslab.wire.server._address import Listener
     from chaoslab.wire.server._catalog import Catalog
-    from chaoslab.wire.server._listener import Listener
 
 REAP_S = 1.0
 """The time between two looks for lanes whose makers are gone, in seconds."""
@@ -66,8 +66,7 @@ async def serve(
 
 async def _listen(connection: Callable[[], asyncio.Protocol], host: str, port: int) -> list[Listener]:
     """A listener for each address of the host. These may use the files kept in reserve."""
-    from chaoslab.wire.server._address import PORT_MAX, listening
-    from chaoslab.wire.server._listener import Listener
+    from chaoslab.wire.server._address import PORT_MAX, Listener, listening
 
     if not 0 <= port <= PORT_MAX:  # uvloop would take it modulo 65536
         raise ValueError(f"port {port} should be from 0 to {PORT_MAX}")

@@ -10,8 +10,7 @@ from typing import Any, Protocol
 
 from chaoslab.base.clock import system
 from chaoslab.base.dice import Dice
-from chaoslab.wire.server._address import bind, spell_address, split_address
-from chaoslab.wire.server._listener import Dials, Listener
+from chaoslab.wire.server._address import Dials, Listener, bind, spell_address, split_address
 from chaoslab.wire.server.end import Attached, ProxyEnd
 from chaoslab.wire.server.metrics import Meters
 from chaoslab.wire.server.turns import SOON_S, WorkerTimer
