@@ -1,8 +1,6 @@
 """A service on a port, by waitress. Requests that never reach the application are refused in the service's own format
 too. A body that is too large is read and thrown away, so that its sender listens when the refusal comes."""
 
-from __future__ import annotations
-
 import logging
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
 THREADS = 8
 
 
-def listen(app: Flask, *, host: str, port: int) -> Any:
+def listen(app: "Flask", *, host: str, port: int) -> Any:
     """A waitress server that holds the port and answers once its `run` is called. Raises OSError, OverflowError: the
     port is not available."""
     logging.getLogger("waitress").setLevel(logging.ERROR)

@@ -2,8 +2,6 @@
 tools among them. A request in brief (`sketch`) tells which of several is nearest to another one, and how they
 differ."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -53,7 +51,7 @@ class Dialog:
         """The request with other messages."""
         return {**value, self.key: messages}
 
-    def units(self, value: Any) -> list[Unit]:
+    def units(self, value: Any) -> "list[Unit]":
         """The messages of a request, each together with the results behind it, which may not stand without it."""
         units: list[Unit] = []
         for message in self.messages(value):
@@ -64,7 +62,7 @@ class Dialog:
                 units.append(Unit(role, [message]))
         return units
 
-    def with_units(self, value: Mapping[str, Any], units: Iterable[Unit]) -> dict[str, Any]:
+    def with_units(self, value: Mapping[str, Any], units: "Iterable[Unit]") -> dict[str, Any]:
         """The request with other messages."""
         return self.with_messages(value, [message for unit in units for message in unit.messages])
 

@@ -3,8 +3,6 @@ parameters that derives from `Fault` and overrides what differs. Everything that
 trait of its class, so nothing outside of `chaoslab.faults` names one. `OutageCut` is the failure that clients meet
 during an `Outage`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import Field, dataclass, fields, is_dataclass
@@ -109,7 +107,7 @@ class Fault:
         """The toxics of its lane; none for a fault that is not of the wire."""
         return ()
 
-    def outage(self) -> Outage | None:
+    def outage(self) -> "Outage | None":
         """The outage of the service that begins when the story acts; None for a fault of one call alone."""
         return None
 

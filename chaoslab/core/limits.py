@@ -6,8 +6,6 @@ whole number, with u from the trial's dice. So among the first n at most ⌈n ×
 their request, and nothing has to be remembered.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
@@ -56,7 +54,7 @@ class Limits:
     shadow: bool = False
 
     @classmethod
-    def of(cls, given: Any) -> Limits:
+    def of(cls, given: Any) -> "Limits":
         """The limits of a mapping as a user writes it: shares as 0.1 or "10%", times in seconds or as in "5m". Raises
         ValueError, LookupError: it is none; the message says what it should be."""
         if not isinstance(given, Mapping):

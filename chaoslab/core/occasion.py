@@ -2,8 +2,6 @@
 state of a trial's triggers counts what they decided, for every attempt in the order of beginning, whether the fault was
 reached or an outer one masked it. So taking one injection out of a plan moves no other's hits."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
@@ -23,7 +21,7 @@ class HitsSoFar:
     in_a_row: int = 0
     first: tuple[str, int, int] = ("", 0, 0)
 
-    def hit(self, occasion: Occasion, *, lasting: bool) -> None:
+    def hit(self, occasion: "Occasion", *, lasting: bool) -> None:
         """Counts a hit. `lasting`: it goes on with the last row."""
         self.times += 1
         if lasting:
@@ -88,7 +86,7 @@ class Occasion:
         }
 
     @classmethod
-    def from_json(cls, seed: int, call: Call, data: Mapping[str, Any]) -> Occasion:
+    def from_json(cls, seed: int, call: Call, data: Mapping[str, Any]) -> "Occasion":
         """The occasion of a call from `to_json`; from an empty mapping, one of a first turn with nothing met."""
         met = {
             name: HitsSoFar(**{**found, "first": tuple(found.get("first", ("", 0, 0)))})

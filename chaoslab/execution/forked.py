@@ -2,8 +2,6 @@
 that does not end is ended from here. The stack of one that crashed is read through a pipe: a handler of the signal in C
 writes it."""
 
-from __future__ import annotations
-
 import faulthandler
 import gc
 import importlib
@@ -134,7 +132,7 @@ class Child(Generic[S, R]):
         self._stack.close()
         return status
 
-    def __enter__(self) -> Child[S, R]:
+    def __enter__(self) -> "Child[S, R]":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -302,7 +300,7 @@ def ending(status: int) -> str:
 # In the child process.
 
 
-def _serve(opened: Opened[Any, Any], asked_end: int, came_end: int, lifeline: int, stack: Stack) -> NoReturn:
+def _serve(opened: Opened[Any, Any], asked_end: int, came_end: int, lifeline: int, stack: "Stack") -> NoReturn:
     """Does what it is given, and ends the process, whatever happens."""
     code = 1
     try:

@@ -32,8 +32,11 @@ FEW = 100
 
 def start(given: Sequence[str], *, gate: Gate | None = None, drawn: bool = True, quiet: bool = False) -> int:
     """Runs the lab with these settings and returns the exit code. Invalid input is reported in one line. `gate`: the
-    requirements on the result. `drawn`: draw its charts too. `quiet`: no progress on standard error. Raises
-    extras.Incomplete: a package that this needs is not installed."""
+    requirements on the result. `drawn`: draw its charts too. `quiet`: no progress on standard error.
+
+    Raises:
+        extras.Incomplete: a package that this needs is not installed.
+    """
     from chaoslab.config import settings
 
     try:

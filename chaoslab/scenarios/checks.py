@@ -1,7 +1,5 @@
 """The checks of a scenario that depend on several of its values, or on what assertions and services there are."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Mapping, Sequence, Set
@@ -52,7 +50,7 @@ class Checks:
     something was wrong and was left out; nothing that depends on them is told."""
 
     def __init__(
-        self, located: Located, spec: ScenarioSpec, folder: Path | None, objects: Mapping[str, Any],
+        self, located: Located, spec: "ScenarioSpec", folder: Path | None, objects: Mapping[str, Any],
         lost: Set[str] = frozenset(),
     ) -> None:  # fmt: skip
         self.located, self.spec, self.folder, self.objects, self.lost = located, spec, folder, objects, lost

@@ -14,8 +14,6 @@ Desktop lack what WAL needs), no fsync, short transactions, never one held acros
 thread.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -162,7 +160,7 @@ class Control:
                     self._db.execute(statement)
 
     @classmethod
-    def fresh(cls, path: Path, *, manager: str = "") -> Control:
+    def fresh(cls, path: Path, *, manager: str = "") -> "Control":
         """A connection for a manager that begins. Drops its earlier runs, and makes a broken file anew."""
         try:
             control = cls(path, manager=manager)

@@ -1,7 +1,5 @@
 """The local world: the parts of the lab as processes on loopback, which end with their supervisor however it ends."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import os
@@ -205,7 +203,7 @@ class Local:
         finally:
             self.parts.clear()
 
-    def __enter__(self) -> Local:
+    def __enter__(self) -> "Local":
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,7 +1,5 @@
 """A function of the agent's as the seam takes it: its arguments by name, and its result as a reply."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import inspect
@@ -32,7 +30,7 @@ class Returned(Reply):
         return Returned(value)
 
     @classmethod
-    def made_of(cls, value: Any) -> Returned:
+    def made_of(cls, value: Any) -> "Returned":
         """The result that the function would give for a value of the lab's own."""
         return cls(value)
 

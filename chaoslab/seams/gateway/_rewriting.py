@@ -1,5 +1,7 @@
 """Addresses and cookies in a service's answer, made into those that lead its client back to the gateway."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping
 from urllib.parse import urlsplit

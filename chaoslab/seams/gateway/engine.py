@@ -5,8 +5,6 @@ change. All else is passed on part by part, no faster than its reader takes it. 
 direction of the connection to its service, as it would have ended its own.
 """
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from collections.abc import Callable, Coroutine, Iterator, Mapping

@@ -1,8 +1,6 @@
 """HTTP as a service's seam reads and writes it: a request's arguments, and a reply as it goes over a connection.
 `Messages` cuts a WebSocket's bytes, those that follow the answer 101 (RFC 6455)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -101,7 +99,7 @@ class HttpRequest:
                 return found
         return canonical([self.query, sha256(self.body).hexdigest()])
 
-    def with_meaning(self, value: Mapping[str, Any]) -> HttpRequest:
+    def with_meaning(self, value: Mapping[str, Any]) -> "HttpRequest":
         """The request with other arguments."""
         fields, query, (kind, was) = dict(value), self.query, self._content()
         if query and "query" not in was:
@@ -161,7 +159,7 @@ class Served(Reply):
         return Served(self.status, measured(self.fields, body), body)
 
     @classmethod
-    def of(cls, reply: Reply) -> Served:
+    def of(cls, reply: Reply) -> "Served":
         """A story's reply in this form."""
         if isinstance(reply, cls):
             return reply

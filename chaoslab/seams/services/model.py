@@ -1,8 +1,6 @@
 """The model's half of the seam of services: hosts that speak a model's API, what they cost, and what they said. The
 formats themselves are the model's room; here stands what a seam needs of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -123,7 +121,7 @@ class ModelRequest:
         """The request as the model gets it."""
 
     @classmethod
-    def of(cls, host: ModelHost | None, request: HttpRequest) -> ModelRequest | None:
+    def of(cls, host: ModelHost | None, request: HttpRequest) -> "ModelRequest | None":
         """The request; None if it is no chat."""
         found = host.format_of(request.path) if host is not None and request.method == "POST" else None
         return None if host is None or found is None else cls(host, found, request)

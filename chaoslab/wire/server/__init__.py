@@ -1,8 +1,6 @@
 """The embedded Toxiproxy: API and toxics of Toxiproxy 2.12 in one asyncio process, without its flaws
 (docs/toxiproxy.md)."""
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import secrets
@@ -64,7 +62,7 @@ async def serve(
             await asyncio.sleep(0)
 
 
-async def _listen(connection: Callable[[], asyncio.Protocol], host: str, port: int) -> list[Listener]:
+async def _listen(connection: Callable[[], asyncio.Protocol], host: str, port: int) -> "list[Listener]":
     """A listener for each address of the host. These may use the files kept in reserve."""
     from chaoslab.wire.server._address import PORT_MAX, Listener, listening
 
@@ -78,7 +76,7 @@ async def _listen(connection: Callable[[], asyncio.Protocol], host: str, port: i
         raise OSError(error.errno, f"{where}: {reason.lower()}; give another host or port") from None
 
 
-async def _configure(catalog: Catalog, config: Path) -> None:
+async def _configure(catalog: "Catalog", config: Path) -> None:
     from chaoslab.wire.server._catalog import PopulateError
 
     try:

@@ -1,8 +1,6 @@
 """Reads request bodies as Go's decoder does: keys in any case, null is absent, unknown keys and trailing text ignored.
 Fields are read in the order of the body. The first value of a wrong type is refused once all of them were read."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """HTTP/1.1 for the API as an asyncio protocol. Plain requests are read here, all others by h11."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Callable, Coroutine
@@ -55,7 +53,7 @@ class Http(asyncio.Protocol):
 
     _transport: asyncio.Transport
 
-    def __init__(self, answer: Answer, connections: set[Http], dates: Dates) -> None:
+    def __init__(self, answer: Answer, connections: "set[Http]", dates: Dates) -> None:
         self._answer = answer
         self._connections = connections
         self._dates = dates

@@ -1,8 +1,6 @@
 """One proxy: a listening socket, an upstream, its toxics in order, and its connections, each of which dials its
 upstream and draws its toxics."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from functools import partial
@@ -34,9 +32,9 @@ class ConnectionOwner(Protocol):
     @property
     def dials(self) -> Dials: ...
 
-    def opened(self, link: Link) -> None: ...
+    def opened(self, link: "Link") -> None: ...
 
-    def closed(self, link: Link) -> None: ...
+    def closed(self, link: "Link") -> None: ...
 
     def metered(self, end: ProxyEnd) -> asyncio.Protocol: ...
 

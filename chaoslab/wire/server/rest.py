@@ -1,7 +1,5 @@
 """The API's routes: they turn requests into calls of the catalog and results into answers."""
 
-from __future__ import annotations
-
 import asyncio
 import posixpath
 import re
@@ -100,7 +98,7 @@ def begin(
     return _finished(_Begun(handling, waits_for), within_s)
 
 
-async def _finished(handling: _Begun, within_s: float) -> RestResponse:
+async def _finished(handling: "_Begun", within_s: float) -> RestResponse:
     try:
         async with asyncio.timeout(within_s):
             response = await handling

@@ -3,8 +3,6 @@
 h11 reads and spells each head once. Who asks again says mostly the same, so the heads of the last exchanges are kept.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from functools import lru_cache
@@ -29,7 +27,7 @@ class RequestHead(NamedTuple):
     size: int = 0
 
     @classmethod
-    def of(cls, request: h11.Request) -> RequestHead:
+    def of(cls, request: h11.Request) -> "RequestHead":
         return cls(request.method, request.target, list(request.headers))
 
 

@@ -4,8 +4,6 @@ Handshakes succeed, and certificates are not checked: a service is whoever `serv
 does not match. ALPN selects nothing, so clients speak HTTP/1.1.
 """
 
-from __future__ import annotations
-
 import socket as real
 import ssl
 from collections.abc import Iterator
@@ -133,7 +131,7 @@ class SslSocket(_Session, VirtualSocket):
         return ssl.SSLSocket
 
     @classmethod
-    def over(cls, sock: VirtualSocket, context: Any, server_side: bool, server_hostname: Any) -> SslSocket:
+    def over(cls, sock: VirtualSocket, context: Any, server_side: bool, server_hostname: Any) -> "SslSocket":
         self = cls.__new__(cls)
         self._begin(context, server_side, server_hostname)
         sock.hand_over(self)

@@ -6,8 +6,6 @@ the threads do, and a wait of an hour costs as much as one of a millisecond. If 
 remaining threads would wait for ever, and the machine detects it at once.
 """
 
-from __future__ import annotations
-
 import contextvars
 import heapq
 import itertools
@@ -94,7 +92,7 @@ class Waiter:
 
     __slots__ = ("_over", "_woken", "machine", "strand")
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: "Machine") -> None:
         strand = getcurrent()
         if not isinstance(strand, VirtualThread):
             raise RuntimeError("the machine itself cannot wait: only its threads can")

@@ -4,8 +4,6 @@ It offers a program what TCP does: bytes in order, an end, a reset, a refusal. E
 time passes with every call, and the trial's deadline bounds a loop of calls.
 """
 
-from __future__ import annotations
-
 import errno
 import itertools
 import os
@@ -251,7 +249,7 @@ class Network:
         self.heard.add(address)
         return address
 
-    def listens_like(self, other: Network) -> None:
+    def listens_like(self, other: "Network") -> None:
         """Listens as another network does, whose listeners belong to none. To set them up takes longer."""
         self._listeners.update(other._listeners)
         self.heard |= other.heard
