@@ -75,15 +75,11 @@ class ActiveFault:
         if self.sent > 1:
             found.append(f"sent {self.sent} times")
         if self.reply is not None:
-            found.append(_unlike(self.got, self.reply) if self.got else f"{self._without} → {self.reply.status}")
+            without = "no answer" if self.sent else "not asked"
+            found.append(_unlike(self.got, self.reply) if self.got else f"{without} → {self.reply.status}")
         elif self.failed is not None and self.got is not None:
             found.append(f"{brief(self.got.value, REPLY_SHOWN)} → {self.failed}")
         return cut("; ".join(filter(None, found)), REPLY_MAX)
-
-    @property
-    def _without(self) -> str:
-        """The reason, in words, that no reply came back to the story."""
-        return "no answer" if self.sent else "not asked"
 
 
 def _unlike(was: Reply, now: Reply) -> str:

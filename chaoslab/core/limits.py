@@ -182,10 +182,6 @@ Told = Callable[[str, Occasion, str], object]
 """Takes a fault that was held back: its injection, the attempt, and the limit."""
 
 
-def _tells_nobody(injection: str, occasion: Occasion, why: str) -> None:
-    pass
-
-
 class Guard:
     """Keeps one maker of faults within limits, levers, leases and windows. In virtual time, where a trial is a moment
     of the machine's, it looks at the files and the clock once.
@@ -198,7 +194,7 @@ class Guard:
 
     def __init__(self, limits: Sequence[Limits] = (), *, clock: Clock = system) -> None:
         self.limits, self._clock = tuple(limits), clock if levers.in_time() else system
-        self.tell: Told = _tells_nobody
+        self.tell: Told = lambda *_: None
         self.others: Callable[[], int] = int
         self._open: dict[tuple[str, int, int], int] = {}
         self._made, self._ended, self._looked_s = 0, "", float("-inf")

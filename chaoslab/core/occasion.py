@@ -4,7 +4,7 @@ reached or an outer one masked it. So taking one injection out of a plan moves n
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from chaoslab.core.exchange import Call
 
@@ -29,15 +29,6 @@ class HitsSoFar:
         else:
             self.since_s, self.in_a_row = occasion.elapsed_s, 1
             self.first = (occasion.target, occasion.request, occasion.attempt)
-
-
-class InjectionsInQuestion(Protocol):
-    """Injections that an occasion is written down for (`plan.Candidates`)."""
-
-    @property
-    def reads(self) -> bool: ...
-    @property
-    def state(self) -> Sequence[str]: ...
 
 
 @dataclass(slots=True)
@@ -72,14 +63,15 @@ class Occasion:
             found = self.met[injection] = HitsSoFar(injection)
         return found
 
-    def to_json(self, asked: InjectionsInQuestion) -> dict[str, Any]:
-        """The part that the call's own row does not hold and that these injections depend on."""
-        met = {name: asdict(self.met[name]) for name in asked.state if name in self.met}
+    def to_json(self, state: Sequence[str], *, reads: bool) -> dict[str, Any]:
+        """The part that the call's own row does not hold and that injections depend on. `state`, `reads`: theirs, as
+        `plan.Candidates` has them."""
+        met = {name: asdict(self.met[name]) for name in state if name in self.met}
         return {
             "turn": self.turn,
             "in_turn": self.in_turn,
             "elapsed_s": self.elapsed_s,
-            "arguments": self.arguments if asked.reads else None,
+            "arguments": self.arguments if reads else None,
             "met": met,
             **({"headers": dict(self.headers)} if self.headers else {}),
             **({"under_way": self.under_way} if self.under_way else {}),

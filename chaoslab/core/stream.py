@@ -136,10 +136,6 @@ def _empty(timed: Timed) -> bool:
     return isinstance(timed.item, bytes) and not timed.item.strip()
 
 
-def _reraised(error: BaseException) -> BaseException:
-    return error
-
-
 class WatchedPipe:
     """A story's pipe under the lab's eyes: the first time that it lets out something else than went in, or later,
     `on_change` is called. So the lab sees for itself that a stream was changed. `blame` makes the error for a pipe
@@ -152,43 +148,39 @@ class WatchedPipe:
     straight = False
 
     def __init__(self, pipe: Pipe, *, holds: bool = False) -> None:
-        self._pipe, self._holds = pipe, holds
+        self.pipe, self._holds = pipe, holds
         self._expected: deque[Timed] | None = deque()
         self.on_change: Callable[[], object] = lambda: None
-        self.blame: Callable[[BaseException], BaseException] = _reraised
-
-    @property
-    def pipe(self) -> Pipe:
-        return self._pipe
+        self.blame: Callable[[BaseException], BaseException] = lambda error: error
 
     @property
     def held(self) -> int:
-        return self._pipe.held
+        return self.pipe.held
 
     @property
     def pieces(self) -> int:
-        return self._pipe.pieces
+        return self.pipe.pieces
 
     @property
     def room_bytes(self) -> int:
-        return self._pipe.room_bytes
+        return self.pipe.room_bytes
 
     @property
     def pause_s(self) -> float:
-        return self._pipe.pause_s
+        return self.pipe.pause_s
 
     @property
     def impatient(self) -> bool:
-        return self._pipe.impatient
+        return self.pipe.impatient
 
     def feed(self, timed: Timed) -> None:
         if self._expected is not None and not (self._holds and _empty(timed)):
             self._expected.append(timed)
-        self._pipe.feed(timed)
+        self.pipe.feed(timed)
 
     def poll(self, now: float, most: int = BOUNDLESS) -> list[Timed]:
         try:
-            out = self._pipe.poll(now, most)
+            out = self.pipe.poll(now, most)
         except BaseException as error:
             let_through(error)
             raise self.blame(error) from error
@@ -208,16 +200,16 @@ class WatchedPipe:
 
     def wake(self) -> float | None:
         try:
-            return self._pipe.wake()
+            return self.pipe.wake()
         except BaseException as error:
             let_through(error)
             raise self.blame(error) from error
 
     def retire(self, now: float) -> tuple[list[Timed], list[Timed]]:
-        return self._pipe.retire(now)
+        return self.pipe.retire(now)
 
     def release(self, now: float) -> list[Timed]:
-        return self._pipe.release(now)
+        return self.pipe.release(now)
 
 
 class Piped:
