@@ -5,7 +5,7 @@ during an `Outage`."""
 
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import Field, dataclass, fields, is_dataclass
+from dataclasses import Field, dataclass, fields, is_dataclass, replace
 from functools import cache
 from typing import Any, ClassVar, Literal, Self, cast, get_args
 
@@ -61,6 +61,9 @@ class Fault:
     - `refuses_at`: the step of making a connection that fails then: the lookup of the name, the connection itself, or
       the handshake of TLS.
 
+    - `drawn`: its parameters that are left to chance, with what each is drawn from where it is 0 or empty; () for a
+      share from 0 to 1, which is drawn where it is below 0.
+
     For its reader and for `inject`:
 
     - `bounds`: the least and the greatest value of a parameter, by name. Of others, numbers are 0 or more.
@@ -90,14 +93,22 @@ class Fault:
     refuses: ClassVar[bool] = False
     closes: ClassVar[bool] = False
     refuses_at: ClassVar[Literal["lookup", "connection", "handshake"]] = "connection"
+    drawn: ClassVar[Mapping[str, Sequence[Any]]] = {}
     bounds: ClassVar[Mapping[str, tuple[float, float]]] = {}
     example: ClassVar[str] = ""
     source: ClassVar[str] = ""
 
-    def draw(self, dice: Dice) -> Self:  # noqa: ARG002 - nothing is left to chance
+    def draw(self, dice: Dice) -> Self:
         """The fault for one exchange, with all its chances drawn: before its story, so that the scheduled event, the
         toxic and the story say the same."""
-        return self
+        made: dict[str, Any] = {}
+        for name, among in self.drawn.items():
+            value = getattr(self, name)
+            if among and not value:
+                made[name] = dice(name).pick(among)
+            elif not among and value < 0:
+                made[name] = dice(name).uniform()
+        return replace(self, **made) if made else self
 
     def flow(self, call: Call, context: TrialContext) -> Flow:  # noqa: ARG002 - it needs nothing of the trial
         """The fault's story for a call (see `exchange`)."""

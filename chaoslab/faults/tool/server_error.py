@@ -1,9 +1,8 @@
 """The service fails for a reason of its own."""
 
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import dataclass
+from typing import ClassVar
 
-from chaoslab.base.dice import Dice
 from chaoslab.core.exchange import Call, Flow, Observation, TrialContext
 from chaoslab.core.fault import Fault
 
@@ -17,15 +16,13 @@ class ServerError(Fault):
 
     status: int = 0
     layer = "tool"
+    drawn: ClassVar = {"status": STATUSES}
     example = '"server_error", "model", chance=0.2, status=529'
     source = "https://docs.anthropic.com/en/api/errors"
 
     def __post_init__(self) -> None:
         if self.status and not 500 <= self.status <= 599:
             raise ValueError(f"status of server_error is {self.status}: it should be from 500 to 599, or 0")
-
-    def draw(self, dice: Dice) -> Self:
-        return replace(self, status=self.status or dice("status").pick(STATUSES))
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         return call.refused_with(self.status)
