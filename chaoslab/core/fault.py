@@ -64,6 +64,9 @@ class Fault:
     - `drawn`: its parameters that are left to chance, with what each is drawn from where it is 0 or empty; () for a
       share from 0 to 1, which is drawn where it is below 0.
 
+    - `met_as`: the evidence that its caller met the reply that its story made. `{status}` in it is that of the reply,
+      `{name}` the parameter of this name.
+
     For its reader and for `inject`:
 
     - `bounds`: the least and the greatest value of a parameter, by name. Of others, numbers are 0 or more.
@@ -94,6 +97,7 @@ class Fault:
     closes: ClassVar[bool] = False
     refuses_at: ClassVar[Literal["lookup", "connection", "handshake"]] = "connection"
     drawn: ClassVar[Mapping[str, Sequence[Any]]] = {}
+    met_as: ClassVar[str] = "the changed reply reached the caller"
     bounds: ClassVar[Mapping[str, tuple[float, float]]] = {}
     example: ClassVar[str] = ""
     source: ClassVar[str] = ""
@@ -126,7 +130,8 @@ class Fault:
         """The evidence that the caller met this fault, in words, or None. By default: the call or the reply that the
         story changed came through unaltered."""
         if seen.changed_reply is not None:
-            return "the changed reply reached the caller" if seen.changed_reply.same_as(seen.reply) else None
+            said = {**vars(self), "status": seen.changed_reply.status}
+            return self.met_as.format_map(said) if seen.changed_reply.same_as(seen.reply) else None
         if seen.changed_call is None or seen.sent is None or seen.sent.value != seen.changed_call.value:
             return None
         return "the changed call was sent"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from chaoslab.core.exchange import Call, Flow, Observation, TrialContext
+from chaoslab.core.exchange import Call, Flow, TrialContext
 from chaoslab.core.fault import Fault
 
 STATUSES = (500, 502, 503)
@@ -17,6 +17,7 @@ class ServerError(Fault):
     status: int = 0
     layer = "tool"
     drawn: ClassVar = {"status": STATUSES}
+    met_as = "the service's own error {status} reached the caller"
     example = '"server_error", "model", chance=0.2, status=529'
     source = "https://docs.anthropic.com/en/api/errors"
 
@@ -27,6 +28,3 @@ class ServerError(Fault):
     def flow(self, call: Call, context: TrialContext) -> Flow:
         return call.refused_with(self.status)
         yield call
-
-    def witnessed(self, seen: Observation) -> str | None:
-        return f"the service's own error {met.status} reached the caller" if (met := seen.met_reply) else None
