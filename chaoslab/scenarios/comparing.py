@@ -165,8 +165,6 @@ def compare(asked: AskedCompare) -> Comparison:
     if given:
         raise ValueError(f"{given[0]} goes with agents, and {kinds[0]} has its own: leave it out")
     if kinds[0] == RUN:
-        from chaoslab.scenarios.comparing import of_runs
-
         if asked.new is None:
             raise ValueError("there is one run: give the new one too")
         return of_runs(str(asked.base), str(asked.new), alpha=asked.alpha)
