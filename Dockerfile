@@ -5,16 +5,22 @@ FROM $PYTHON_IMAGE AS python
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PYTHONSAFEPATH=1 PYTHONPATH=/lab PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
 WORKDIR /lab
 COPY pyproject.toml containers/install.py containers/lock.txt ./
-RUN python install.py
+
+# In no image, but lent to the steps that install. It takes a quarter of pip's time, and where it cannot, pip is asked.
+FROM python AS uv
+RUN python -m pip install --quiet --no-cache-dir --no-compile --target /uv 'uv>=0.5,<1' || mkdir -p /uv
+
+FROM python AS base
+RUN --mount=type=bind,from=uv,source=/uv,target=/tmp/uv python install.py
 
 # Compiled once for all images. Whoever owns ./logs reads the code, whatever umask the clone was made with.
-FROM python AS code
+FROM base AS code
 COPY chaoslab chaoslab
 RUN chmod -R a+rX chaoslab && python -m compileall -q chaoslab
 
-FROM python
+FROM base
 ARG EXTRA=""
-RUN test -z "$EXTRA" || python install.py $EXTRA
+RUN --mount=type=bind,from=uv,source=/uv,target=/tmp/uv test -z "$EXTRA" || python install.py $EXTRA
 COPY containers/as-owner containers/healthy ./
 COPY --from=code /lab/chaoslab chaoslab
 # Where no other package is needed, ALSO is a file that does no harm, and goes again.

@@ -1,5 +1,5 @@
 """Measures what exploring, shrinking and running again cost and find, each figure beside its goal:
-`python benchmarks/explore.py [PART …]`. Parts: map, pairs, races, attribution, scenarios.
+`python benchmarks/explore.py [PART …]`. Parts: map, lab, pairs, races, attribution, scenarios.
 
 Seconds are of the CPU, children included, unless they are said to be by the clock. Exits 1 if a goal is missed.
 """
@@ -34,6 +34,8 @@ ALONE = 50
 """The times that an agent runs without the lab, for comparison."""
 MOST = 300
 """The trials of the exploration of a shipped scenario."""
+OF_LAB = 200
+"""The trials of the lab's own agent."""
 AGENTS = 30
 """The agents with a planted call."""
 CALLS = 20
@@ -48,7 +50,7 @@ def cpu_s() -> float:
 
 def main(parts: list[str]) -> int:
     rows: list[Row] = []
-    for name in parts or ["map", "pairs", "races", "attribution", "scenarios"]:
+    for name in parts or ["map", "lab", "pairs", "races", "attribution", "scenarios"]:
         for row in globals()[f"of_{name}"]():
             rows.append(row)
             print("| {} | {} | {} |{}".format(*row[:3], "" if row[3] else " MISSED"), flush=True)
@@ -143,6 +145,34 @@ def langchain_agent() -> tuple[Any, list[Any]]:
         return str(graph.invoke({"messages": [("user", prompt)]}, {"recursion_limit": 60})["messages"][-1].content)
 
     return agent, tools
+
+
+# The lab's own agent: a trial with a plan of its own beside one of a run that has one plan.
+
+
+def of_lab() -> Iterator[Row]:
+    asked = lab.scenario("own").agent("lab").ask('Send Ana the message "hello".')
+
+    def took_s(begin: Callable[[], object]) -> float:
+        began_s = cpu_s()
+        begin()
+        return (cpu_s() - began_s) / OF_LAB
+
+    accepted = asked.set(trials=OF_LAB, accept=[*lab.Outcome])
+    alike, drawn = (
+        accepted.fault("latency", "model", delay_s=delay_s, chance=0.5).check()[0]
+        for delay_s in (1.0, {"from": 0.5, "to": 2.0})
+    )
+    (searched,) = asked.set(trials=1).check()
+    list(run(alike, trials=1, apart=True))  # what is imported once
+    plain_s = took_s(lambda: list(run(alike, apart=True)))
+    for what, most, begin in (
+        ("draws its parameters", 1.25, lambda: list(run(drawn, apart=True))),
+        ("is of an exploration", 2.0, lambda: explore(searched, by=("singles", "pairs"), trials=OF_LAB)),
+    ):
+        own_s = took_s(begin)
+        yield (f"a trial of the lab's own agent that {what}", f"≤ {most:g} × one that does not",
+               f"{1000 * own_s:.0f} ms, and {1000 * plain_s:.0f}", own_s <= most * plain_s)  # fmt: skip
 
 
 # Planted pairs.

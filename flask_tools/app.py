@@ -1,94 +1,29 @@
 """A service as a web application: the request's trial and id, repeated requests, and failures in the service's own
-format. Flask's contexts, signals and routing cost more than most answers, so plain requests are answered without it:
-those with the method and the whole path of a route, and a body of a stated length within the bound. Both come to the
-same answer, byte by byte."""
+format."""
 
 from __future__ import annotations
 
 import hashlib
 import importlib
-import io
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl
 
 from chaoslab.base.identity import TrialId, canonical, request_id
 from chaoslab.base.json_text import speller
 from chaoslab.base.registry import did_you_mean
-from chaoslab.base.web_pages import refused
 from chaoslab.config.settings import Settings
 from chaoslab.config.topology import SERVICES
 from chaoslab.core.service_spec import TROUBLE, ServiceSpec
 from chaoslab.flask_tools.ledger import Folders, Ledger, Mismatch, Runs, Unwritten, Worked
+from chaoslab.flask_tools.plain_requests import PlainRequest, plain_first
 from chaoslab.flask_tools.service_module import Answer, Done, Refusal, Route, ServiceRequest
-
-Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
-
-
-@dataclass(frozen=True)
-class PlainRequest:
-    """A request to a route. `trial` and `key`: its headers X-Trial and Idempotency-Key. `body` reads its bytes.
-    `parts`: the named parts of its path."""
-
-    method: str
-    path: str
-    trial: str | None
-    key: str | None
-    query: Sequence[tuple[str, str]]
-    body: Callable[[], bytes]
-    parts: Mapping[str, str]
-
-
-def plain_first(
-    flask: Wsgi, routes: Mapping[tuple[str, str], Callable[[PlainRequest], Worked]], *, body_max: int,
-    all_to_flask: Callable[[], bool], refuse: Callable[[str], Worked],
-) -> Wsgi:  # fmt: skip
-    """An application that answers plain requests by `routes` (method and path) itself, and has `flask` answer the
-    others. `all_to_flask`: tells if Flask has more to do at each request. `refuse`: the answer to a web page."""
-    from werkzeug.http import HTTP_STATUS_CODES
-
-    def answered(worked: Worked, start_response: Callable[..., Any]) -> Iterable[bytes]:
-        data = worked.text.encode()
-        headers = [("Content-Type", "application/json")] if data else []
-        if worked.status != 204:
-            headers.append(("Content-Length", str(len(data))))
-        headers += worked.headers.items()
-        if worked.replayed:
-            headers.append(("Idempotency-Replayed", "true"))
-        start_response(f"{worked.status} {HTTP_STATUS_CODES.get(worked.status, 'unknown').upper()}", headers)
-        return (data,)
-
-    def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        if why := refused(environ.get("HTTP_HOST"), environ.get("HTTP_ORIGIN")):
-            return answered(refuse(why), start_response)
-        method, path = environ["REQUEST_METHOD"], environ.get("PATH_INFO", "")
-        work, length = routes.get((method, path)), environ.get("CONTENT_LENGTH", "")
-        query = environ.get("QUERY_STRING", "")
-        if (
-            work is None
-            or not (length.isascii() and length.isdigit() and int(length) <= body_max)
-            or environ.get("SCRIPT_NAME")
-            or "HTTP_TRANSFER_ENCODING" in environ
-            or "HTTP_UPGRADE" in environ
-            or not query.isascii()
-            or all_to_flask()
-        ):
-            return flask(environ, start_response)
-        body = environ["wsgi.input"].read(int(length)) if length != "0" else b""
-        if len(body) != int(length):  # the client has gone
-            return flask({**environ, "wsgi.input": io.BytesIO(body)}, start_response)
-        fields = parse_qsl(query, keep_blank_values=True, errors="werkzeug.url_quote") if query else ()
-        trial, key = environ.get("HTTP_X_TRIAL"), environ.get("HTTP_IDEMPOTENCY_KEY")
-        return answered(work(PlainRequest(method, path, trial, key, fields, lambda: body, {})), start_response)
-
-    return app
-
 
 if TYPE_CHECKING:
     from flask import Flask, Response
@@ -139,17 +74,83 @@ def create_app(name: str, *, logs: Path, now: str, settings: Settings = DEFAULTS
 
 def app_of(desk: ServiceModule, runs: Runs) -> Flask:
     """A service module as a web application."""
-    from flask import Flask, request
-    from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, RequestEntityTooLarge
+    service = ServiceApp(desk, runs)
+    app = service.flask
+    app.extensions["ledger"] = service.ledger
+    app.wsgi_app = plain_first(  # type: ignore[method-assign,assignment]
+        app.wsgi_app, service.plain, body_max=BODY_MAX, all_to_flask=lambda: bool(app.after_request_funcs),
+        refuse=service.no_page,
+    )  # fmt: skip
+    return app
 
-    name = desk.service.name
-    app = Flask(f"chaoslab.{name}", static_folder=None)
-    app.config["MAX_CONTENT_LENGTH"] = BODY_MAX
-    ledger = Ledger(desk.service, runs)
-    app.extensions["ledger"] = ledger
-    app.extensions["refuse"] = lambda status, message: _text(desk.wording(status, message))
 
-    def answer(route: Route, asked: PlainRequest) -> Worked:
+class ServiceApp:
+    """A service module as a WSGI application that answers plain requests itself, and loads Flask, which takes most of a
+    service's start, at the first request that is none."""
+
+    tell: Callable[[str, str, int, bool, str | None], None] | None = None
+    """Is told of each answer: method, path, status, whether it was given before, and the header X-Trial."""
+
+    def __init__(self, desk: ServiceModule, runs: Runs) -> None:
+        self._desk, self._name, self._lock = desk, desk.service.name, Lock()
+        self.ledger = Ledger(desk.service, runs)
+        named = [route for route in desk.routes if "<" not in route.path]
+        self.plain: dict[tuple[str, str], Callable[[PlainRequest], Worked]] = {
+            (route.method, route.path): partial(self._directly, route) for route in named
+        }
+        self._fixed = {
+            path: _worked(Answer(body), desk.service)
+            for path, body in (
+                ("/health", {"status": "ok", "service": self._name}),
+                ("/tools", desk.service.to_json()),
+            )
+        }
+        self.plain |= {("GET", path): partial(_same, reply) for path, reply in self._fixed.items()}
+        self._wsgi = plain_first(
+            self._by_flask, self.plain, body_max=BODY_MAX, all_to_flask=lambda: False, refuse=self.no_page,
+            tell=self._told,
+        )  # fmt: skip
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        return self._wsgi(environ, start_response)
+
+    def ready(self) -> None:
+        """Loads Flask if a route needs it: no call should have to wait for that."""
+        if any("<" in route.path for route in self._desk.routes):
+            self._loaded()
+
+    def no_page(self, why: str) -> Worked:
+        """The answer to a request of a web page."""
+        return _worked(Answer(self._desk.wording(403, why), 403), self._desk.service)
+
+    def refuse(self, status: int, message: str) -> str:
+        """The body of a refusal."""
+        return _text(self._desk.wording(status, message))
+
+    def _told(self, asked: PlainRequest, worked: Worked) -> None:
+        if self.tell is not None:
+            self.tell(asked.method, asked.path, worked.status, worked.replayed, asked.trial)
+
+    def _by_flask(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        return self._loaded().wsgi_app(environ, start_response)
+
+    def _loaded(self) -> Flask:
+        """The Flask of this application, which tells of its answers too."""
+        with self._lock:
+            if not self.flask.after_request_funcs:
+                self.flask.after_request(self._seen)
+            return self.flask
+
+    def _seen(self, response: Response) -> Response:
+        from flask import request
+
+        if self.tell is not None:
+            again = "Idempotency-Replayed" in response.headers
+            self.tell(request.method, request.path, response.status_code, again, request.headers.get("X-Trial"))
+        return response
+
+    def _answer(self, route: Route, asked: PlainRequest) -> Worked:
+        desk = self._desk
         try:
             trial = TrialId.parse(asked.trial)
         except ValueError as error:
@@ -171,105 +172,107 @@ def app_of(desk: ServiceModule, runs: Runs) -> Flask:
             return _worked(reply, desk.service)
 
         try:
-            ledger.tell(desk.warnings, trial)
-            return ledger.work(trial, key, fingerprint, route.tool, do)
+            self.ledger.tell(desk.warnings, trial)
+            return self.ledger.work(trial, key, fingerprint, route.tool, do)
         except LookupError as error:
             raise Refusal(400, desk.wording(400, f"X-Trial: {error.args[0]}")) from None
         except Mismatch:
             text = "this Idempotency-Key was used for another request"
             raise Refusal(422, desk.wording(422, text)) from None
 
-    def view(route: Route) -> Callable[..., Response]:
-        def viewed(**parts: str) -> Response:
-            said, fields = request.headers, list(request.args.items(multi=True))
-            trial, key = said.get("X-Trial"), said.get("Idempotency-Key")
-            asked = PlainRequest(request.method, request.path, trial, key, fields, request.get_data, parts)
-            return _response(answer(route, asked))
-
-        return viewed
-
-    def directly(route: Route, asked: PlainRequest) -> Worked:
+    def _directly(self, route: Route, asked: PlainRequest) -> Worked:
         """The answer to a plain request, with the errors that Flask hands to the functions below."""
         try:
-            worked = answer(route, asked)
+            worked = self._answer(route, asked)
             worked.text.encode()
             return worked
         except Refusal as refusal:
-            return _worked(refusal.answer, desk.service)
+            return _worked(refusal.answer, self._desk.service)
         except Unwritten as error:
-            return unwritten(error)
+            return self._unwritten(error)
         except Exception as error:  # noqa: BLE001 - as of any server
-            return crash(error, asked.method, asked.path, asked.trial)
+            return self._crash(error, asked.method, asked.path, asked.trial)
 
-    def no(refusal: Refusal) -> Response:
-        return _response(_worked(refusal.answer, desk.service))
+    def _failed(self, headers: dict[str, str]) -> Worked:
+        known = self._desk.service.errors.get(500)
+        body = known.body if known else self._desk.wording(500, "internal error")
+        return _worked(Answer(body, 500, headers), self._desk.service)
 
-    offered = ", ".join([*dict.fromkeys(f"{route.method} {route.path}" for route in desk.routes), *PLAIN])
-
-    def http_error(error: HTTPException) -> Response:
-        status, headers = error.code or 500, {}
-        text = str(error.description)
-        if isinstance(error, NotFound):
-            text = f"nothing is at {request.path[:100]}; there are {offered}"
-        elif isinstance(error, MethodNotAllowed):
-            headers = {"Allow": ", ".join(sorted(error.valid_methods or ()))}
-            text = f"{request.method[:20]} is not answered at {request.path[:100]}, only {headers['Allow']}"
-        elif isinstance(error, RequestEntityTooLarge):
-            text = TOO_LARGE
-        return _response(_worked(Answer(desk.wording(status, text), status, headers), desk.service))
-
-    def failed(headers: dict[str, str]) -> Worked:
-        known = desk.service.errors.get(500)
-        body = known.body if known else desk.wording(500, "internal error")
-        return _worked(Answer(body, 500, headers), desk.service)
-
-    def unwritten(error: Unwritten) -> Worked:
+    def _unwritten(self, error: Unwritten) -> Worked:
         """Fails an effect that could not be logged, and so was not done. No plan has such a fault: the run must not go
         on."""
-        print(f"{name}: {error}", file=sys.stderr, flush=True)
-        return failed({TROUBLE: f"{name}: {error}".encode("ascii", "backslashreplace").decode().replace("\n", " ")})
+        print(f"{self._name}: {error}", file=sys.stderr, flush=True)
+        told = f"{self._name}: {error}".encode("ascii", "backslashreplace").decode().replace("\n", " ")
+        return self._failed({TROUBLE: told})
 
-    def crash(error: Exception, method: str, path: str, trial: str | None) -> Worked:
-        message = f"{name} failed at {method} {path}: {type(error).__name__}: {error}"
+    def _crash(self, error: Exception, method: str, path: str, trial: str | None) -> Worked:
+        message = f"{self._name} failed at {method} {path}: {type(error).__name__}: {error}"
         try:
             try:
-                ledger.warn(message[:500], TrialId.parse(trial))
+                self.ledger.warn(message[:500], TrialId.parse(trial))
             except (ValueError, LookupError):
-                ledger.warn(message[:500], TrialId.parse(None))
+                self.ledger.warn(message[:500], TrialId.parse(None))
         except Unwritten as lost:
-            return unwritten(lost)
-        return failed({})
+            return self._unwritten(lost)
+        return self._failed({})
 
-    for route in desk.routes:
-        app.add_url_rule(
-            route.path,
-            endpoint=f"{route.method} {route.path}",
-            view_func=view(route),
-            methods=[route.method],
-            provide_automatic_options=False,
+    @cached_property
+    def flask(self) -> Flask:
+        """The application that answers each request by Flask."""
+        from flask import Flask, request
+        from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, RequestEntityTooLarge
+
+        desk = self._desk
+        app = Flask(f"chaoslab.{self._name}", static_folder=None)
+        app.config["MAX_CONTENT_LENGTH"] = BODY_MAX
+
+        def view(route: Route) -> Callable[..., Response]:
+            def viewed(**parts: str) -> Response:
+                said, fields = request.headers, list(request.args.items(multi=True))
+                trial, key = said.get("X-Trial"), said.get("Idempotency-Key")
+                asked = PlainRequest(request.method, request.path, trial, key, fields, request.get_data, parts)
+                return _response(self._answer(route, asked))
+
+            return viewed
+
+        def no(refusal: Refusal) -> Response:
+            return _response(_worked(refusal.answer, desk.service))
+
+        offered = ", ".join([*dict.fromkeys(f"{route.method} {route.path}" for route in desk.routes), *PLAIN])
+
+        def http_error(error: HTTPException) -> Response:
+            status, headers = error.code or 500, {}
+            text = str(error.description)
+            if isinstance(error, NotFound):
+                text = f"nothing is at {request.path[:100]}; there are {offered}"
+            elif isinstance(error, MethodNotAllowed):
+                headers = {"Allow": ", ".join(sorted(error.valid_methods or ()))}
+                text = f"{request.method[:20]} is not answered at {request.path[:100]}, only {headers['Allow']}"
+            elif isinstance(error, RequestEntityTooLarge):
+                text = TOO_LARGE
+            return _response(_worked(Answer(desk.wording(status, text), status, headers), desk.service))
+
+        def add(method: str, path: str, endpoint: str, respond: Callable[..., Response]) -> None:
+            app.add_url_rule(
+                path, endpoint=endpoint, view_func=respond, methods=[method], provide_automatic_options=False
+            )
+
+        for route in desk.routes:
+            add(route.method, route.path, f"{route.method} {route.path}", view(route))
+        for path, reply in self._fixed.items():
+            add("GET", path, path, lambda reply=reply: _response(reply))
+        app.register_error_handler(Refusal, no)
+        app.register_error_handler(HTTPException, http_error)
+        app.register_error_handler(Unwritten, lambda error: _response(self._unwritten(error)))
+        app.register_error_handler(
+            Exception,
+            lambda error: _response(self._crash(error, request.method, request.path, request.headers.get("X-Trial"))),
         )
-    for path, body in (("/health", {"status": "ok", "service": name}), ("/tools", desk.service.to_json())):
-        reply = _worked(Answer(body), desk.service)
-        app.add_url_rule(
-            path,
-            endpoint=path,
-            view_func=lambda reply=reply: _response(reply),
-            methods=["GET"],
-            provide_automatic_options=False,
-        )
-    app.register_error_handler(Refusal, no)
-    app.register_error_handler(HTTPException, http_error)
-    app.register_error_handler(Unwritten, lambda error: _response(unwritten(error)))
-    app.register_error_handler(
-        Exception,
-        lambda error: _response(crash(error, request.method, request.path, request.headers.get("X-Trial"))),
-    )
-    routes = {(route.method, route.path): partial(directly, route) for route in desk.routes if "<" not in route.path}
-    app.wsgi_app = plain_first(  # type: ignore[method-assign,assignment]
-        app.wsgi_app, routes, body_max=BODY_MAX, all_to_flask=lambda: bool(app.after_request_funcs),
-        refuse=lambda why: _worked(Answer(desk.wording(403, why), 403), desk.service),
-    )  # fmt: skip
-    return app
+        return app
+
+
+def _same(reply: Worked, _: PlainRequest) -> Worked:
+    return reply
 
 
 def _body(data: bytes, wording: Callable[[int, str], Any]) -> dict[str, Any]:

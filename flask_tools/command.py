@@ -10,7 +10,8 @@ from chaoslab.base.commandline import refuse
 from chaoslab.base.interrupts import Flag
 from chaoslab.config.settings import DEFAULT_NOW, load
 from chaoslab.config.topology import SERVICES, Ports
-from chaoslab.flask_tools.app import ServiceModule, create_app
+from chaoslab.flask_tools.app import ServiceApp, ServiceModule
+from chaoslab.flask_tools.ledger import Folders
 from chaoslab.flask_tools.service_module import moment
 from chaoslab.record.runs import Run
 
@@ -26,15 +27,18 @@ def run(options: argparse.Namespace) -> int:
     try:
         chosen = load()
         Run.prepare(options.logs)
-        apps = {name: create_app(name, logs=options.logs, now=options.now, settings=chosen) for name in names}
+        modules = {name: ServiceModule.load(name, chosen) for name in names}
     except (LookupError, ValueError, OSError) as error:
         return refuse(error)
-    for name in names:
-        for warning in ServiceModule.load(name).warnings:
+    runs = Folders(options.logs, options.now)
+    apps = {name: ServiceApp(module, runs) for name, module in modules.items()}
+    for name, module in modules.items():
+        for warning in module.warnings:
             print(f"{name}: {warning}", file=sys.stderr)
-    if options.verbose:
-        for app in apps.values():
-            app.after_request(_say)
+    for app in apps.values():
+        app.ready()
+        if options.verbose:
+            app.tell = _say
     servers = _bind(apps, options.host, Ports(options.base_port))
     if servers is None:
         return 2
@@ -54,22 +58,17 @@ def run(options: argparse.Namespace) -> int:
     for server in servers:  # requests at work are finished; the sockets, also idle ones, end with the process
         server.task_dispatcher.shutdown(timeout=1)
     for app in apps.values():
-        app.extensions["ledger"].close()
+        app.ledger.close()
     return 0
 
 
-def _say(response: Any) -> Any:
+def _say(method: str, path: str, status: int, again: bool, trial: str | None) -> None:
     """Prints one line per request for `docker compose logs`, but not for health checks."""
-    from flask import request
-
-    if request.path != "/health":
-        trial = request.headers.get("X-Trial", "no trial")
-        again = " (again)" if response.headers.get("Idempotency-Replayed") else ""
-        print(f"{request.method} {request.path} {response.status_code}{again}  {trial}"[:300], flush=True)
-    return response
+    if path != "/health":
+        print(f"{method} {path} {status}{' (again)' if again else ''}  {trial or 'no trial'}"[:300], flush=True)
 
 
-def _bind(apps: dict[str, Any], host: str, ports: Ports) -> list[Any] | None:
+def _bind(apps: dict[str, ServiceApp], host: str, ports: Ports) -> list[Any] | None:
     """A listening server for each application; None, after an error message, if a port is not available."""
     from chaoslab.flask_tools.serving import listen
 

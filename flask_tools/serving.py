@@ -1,6 +1,8 @@
 """A service on a port, by waitress. Requests that never reach the application are refused in the service's own format
 too. A body that is too large is read and thrown away, so that its sender listens when the refusal comes."""
 
+from __future__ import annotations
+
 import logging
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +15,12 @@ from waitress.utilities import RequestEntityTooLarge
 from chaoslab.flask_tools.app import BODY_MAX, TOO_LARGE
 
 if TYPE_CHECKING:
-    from flask import Flask
+    from chaoslab.flask_tools.app import ServiceApp
 
 THREADS = 8
 
 
-def listen(app: "Flask", *, host: str, port: int) -> Any:
+def listen(app: ServiceApp, *, host: str, port: int) -> Any:
     """A waitress server that holds the port and answers once its `run` is called. Raises OSError, OverflowError: the
     port is not available."""
     logging.getLogger("waitress").setLevel(logging.ERROR)
@@ -26,7 +28,7 @@ def listen(app: "Flask", *, host: str, port: int) -> Any:
         app, host=host, port=port, threads=THREADS, ident=None, max_request_body_size=BODY_MAX + 1
     )
     server.channel_class = _Channel
-    server.refuse = app.extensions["refuse"]
+    server.refuse = app.refuse
     return server
 
 

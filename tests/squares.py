@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.waiting import eventually
+from tests.waiting import HUNG_S, eventually
 
 
 class Strange(Exception):
@@ -56,7 +56,7 @@ class Squares:
             raise Strange(status=number) if self.strange else self.error(number)
         if number in self.waits:
             (self.folder / f"waiting.{os.getpid()}").touch()
-            eventually(lambda: (self.folder / "go").exists())
+            eventually(lambda: (self.folder / "go").exists(), within_s=HUNG_S)
         return number * number
 
     def begun(self, number: int) -> int:

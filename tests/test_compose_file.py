@@ -5,6 +5,7 @@ import os
 import re
 import runpy
 import subprocess
+import sysconfig
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -155,17 +156,24 @@ def test_an_image_is_taken_by_its_digest_unless_another_is_asked_for_or_here(tmp
 
 
 def test_what_the_lock_lacks_is_not_installed_in_silence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """pip itself is the foreign part: its report of what it installed is given."""
+    """The installer is the foreign part: what it leaves in the folder of packages is given."""
     (tmp_path / "install.py").write_text((ROOT / "containers" / "install.py").read_text())
     (tmp_path / "lock.txt").write_text("# for Python 3.13\nflask==3.1.3\n")
     program = runpy.run_path(str(tmp_path / "install.py"))
-    report = {"install": [{"metadata": {"name": name, "version": "3.1.3"}} for name in ("Flask", "soup_Sieve")]}
     given: list[list[str]] = []
+
+    def packaged(name: str) -> None:
+        (folder := tmp_path / f"{name}-3.1.3.dist-info").mkdir()
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 3.1.3\n")
 
     def pip(command: list[str], **_: object) -> subprocess.CompletedProcess[bytes]:
         given.append(command)
-        return subprocess.CompletedProcess(command, 0, json.dumps(report).encode())
+        packaged("Flask")
+        packaged("soup_Sieve")
+        return subprocess.CompletedProcess(command, 0)
 
+    packaged("theirs")  # what the image of Python has
+    monkeypatch.setattr(sysconfig, "get_path", lambda _: str(tmp_path))
     monkeypatch.setattr(subprocess, "run", pip)
     monkeypatch.chdir(ROOT)
     with pytest.raises(SystemExit, match=r"lock\.txt lacks soup-sieve==3\.1\.3: write it anew"):

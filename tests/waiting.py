@@ -6,6 +6,8 @@ from collections.abc import Callable
 from chaoslab.base.clock import system
 
 DEADLINE_S = 10.0
+HUNG_S = 600.0
+"""After that, what takes as long as the machine is busy, such as new processes, is taken for hung."""
 
 
 def eventually(true: Callable[[], bool], *, within_s: float = DEADLINE_S) -> None:

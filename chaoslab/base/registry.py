@@ -2,7 +2,8 @@
 share a file that the group names in `FAMILIES`: there each public class is one. A plug-in of another package registers
 its class under an entry-point group, for faults `chaoslab.faults`."""
 
-import difflib
+from __future__ import annotations
+
 import importlib
 import os
 import pkgutil
@@ -10,11 +11,13 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from importlib.metadata import EntryPoint, EntryPoints, distributions
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chaoslab.base.boundary import let_through
 from chaoslab.base.jsonable import describe_error, line, shown
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint, EntryPoints
 
 SAID = 400
 """The most characters of the line that says what is wrong with a plug-in."""
@@ -31,6 +34,8 @@ LISTED, SOME = 120, 10
 def did_you_mean(wrong: str, known: Iterable[str]) -> str:
     """The hint behind an unknown name: the nearest known one, or all of them; of more than `LISTED`, the last ones,
     which are the newest where names are moments."""
+    import difflib
+
     names = sorted(known)
     near = difflib.get_close_matches(wrong, names, n=1)
     if near:
@@ -63,6 +68,7 @@ def _points(group: str) -> Sequence[EntryPoint]:
     if group not in _read.by_group:
         found: dict[str, EntryPoint] = {}
         own = bundled(group)
+        assert _read.all is not None
         for point in _read.all.select(group=f"chaoslab.{group}"):
             if point.name in own or point.name in found:
                 other = "chaoslab" if point.name in own else _origin(found[point.name])
@@ -76,6 +82,8 @@ def _points(group: str) -> Sequence[EntryPoint]:
 def _all_points(packages: Iterable[tuple[str, int]]) -> EntryPoints:
     """Those of all packages. Their files take some milliseconds to read, so this is done again only in folders where
     something has come or gone. Of a package in two folders the first counts."""
+    from importlib.metadata import EntryPoints
+
     before, _read.by_folder = _read.by_folder, {}
     first: dict[str, Iterable[EntryPoint]] = {}
     for folder in packages:
@@ -87,6 +95,8 @@ def _all_points(packages: Iterable[tuple[str, int]]) -> EntryPoints:
 
 
 def _in_folder(place: str) -> Iterator[tuple[str, Iterable[EntryPoint]]]:
+    from importlib.metadata import distributions  # 35 ms, which few commands need
+
     for package in distributions(path=[place]):
         try:
             # its name would be read from another file
@@ -115,7 +125,7 @@ class _Read:
 
     def __init__(self) -> None:
         self.packages: tuple[tuple[str, int], ...] | None = None
-        self.all = EntryPoints()
+        self.all: EntryPoints | None = None
         self.by_folder: dict[tuple[str, int], Sequence[tuple[str, Iterable[EntryPoint]]]] = {}
         self.by_group: dict[str, Sequence[EntryPoint]] = {}
 

@@ -47,12 +47,11 @@ class NamedRun(Protocol):
 
 
 class Redrawn(NamedRun, Protocol[R_co]):
-    """A run of which another can be made with other faults."""
+    """A run whose trials may each have a plan of their own."""
 
-    def with_drawn(self, drawn: Drawn, /) -> Redrawn[R_co]:
-        """The same run with the plan of one trial."""
-
-    def opened(self) -> AbstractContextManager[Callable[[TrialSpec], R_co]]: ...
+    def varied(self) -> AbstractContextManager[Callable[[Drawn, TrialSpec], R_co]]:
+        """A context that gives a function which runs a trial with such a plan in this process. What all trials share
+        is made once; no trial leaves anything to the next."""
 
 
 N = TypeVar("N", bound=NamedRun)
@@ -99,8 +98,5 @@ class DrawnRun(Around[Redrawn[R]]):
     def opened(self) -> Iterator[Callable[[TrialSpec], R]]:
         """A context that gives a function which runs one of the trials in this process."""
 
-        def do(spec: TrialSpec) -> R:
-            with self.run.with_drawn(self.drawn(spec.number)).opened() as own:
-                return own(spec)
-
-        yield do
+        with self.run.varied() as trial:
+            yield lambda spec: trial(self.drawn(spec.number), spec)

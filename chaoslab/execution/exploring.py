@@ -15,7 +15,6 @@ from chaoslab.core.limits import Limits
 from chaoslab.core.plan import Injection, Plan
 from chaoslab.execution._checked import Ground, checked
 from chaoslab.execution.agents._case import AgentResult
-from chaoslab.execution.agents._run import AgentSpec
 from chaoslab.execution.drawn import Drawn, Redrawn
 from chaoslab.execution.forked import children
 from chaoslab.execution.options import RunArguments
@@ -43,34 +42,26 @@ class VariedTrial:
 @dataclass(frozen=True)
 class VariedRun:
     """A run whose work is variations instead of numbers: each is the first trial of a run with its faults. `standing`:
-    injections that all of them have. `told`: the results are judged and read where the trials run."""
+    injections that all of them have. `read`: reads each result where its trial runs, if another process asks for it."""
 
     run: Redrawn[Any]
     standing: tuple[Injection, ...]
-    told: bool
+    read: Callable[[Any], object] | None
 
     def named(self, spec: VariedTrial) -> str:
         return causes.where(spec.variation)
 
     @contextmanager
     def opened(self) -> Iterator[Callable[[VariedTrial], Any]]:
-        if isinstance(self.run, AgentSpec) and not self.run.options.isolate:
-            with self.run.varied() as trial:
+        with self.run.varied() as trial:
 
-                def told(spec: VariedTrial) -> AgentResult:
-                    result = trial(self.drawn(spec), TrialSpec(0, stopped=spec.stopped))
-                    if self.told:
-                        result.judged(lines=False).shown = Shown.of(result.history)
-                    return result
+            def do(spec: VariedTrial) -> Any:
+                result = trial(self.drawn(spec), TrialSpec(0, stopped=spec.stopped))
+                if self.read is not None:
+                    self.read(result)
+                return result
 
-                yield told
-            return
-
-        def do(spec: VariedTrial) -> Any:
-            with self.run.with_drawn(self.drawn(spec)).opened() as own:
-                return own(TrialSpec(0, stopped=spec.stopped))
-
-        yield do
+            yield do
 
     def drawn(self, spec: VariedTrial) -> Drawn:
         own = spec.variation
@@ -82,13 +73,14 @@ class VariedRun:
 class Subject:
     """The subject of a search. `targets`: what faults can hit. `check` raises ValueError or LookupError for an
     injection that cannot hit there. `trial_of`: the trial of a result, with its plan. `agent`: the object, for a
-    digest of its code."""
+    digest of its code. `read`: judges a result and reads its events, so that no other process need do so."""
 
     run: Redrawn[Any]
     targets: Sequence[str]
     check: Callable[[Injection], object]
     trial_of: Callable[[Any, Plan], Trial]
     agent: Any = None
+    read: Callable[[Any], object] | None = None
 
 
 class SearchSession:
@@ -102,7 +94,7 @@ class SearchSession:
         """`alone`: does a trial that nothing can run beside, as most of shrinking: new processes would take longer than
         it. `several`: there are other processes, which judge and read what they run."""
         self.subject, self._does, self._alone, self._fails = subject, does, alone or does, fails
-        self._run, self._several = VariedRun(subject.run, tuple(standing), several), several
+        self._run, self._several = VariedRun(subject.run, tuple(standing), subject.read if several else None), several
         self._seed = subject.run.started(0).seed or 0
         self.trials = 0
 
@@ -191,6 +183,10 @@ class Shown:
         )
 
 
+def _read(result: AgentResult) -> None:
+    result.judged(lines=False).shown = Shown.of(result.history)
+
+
 def _made(history: History) -> Iterator[Made]:
     """Each attempt of the trial, in the order of beginning."""
     ended: dict[tuple[str, int, int], events.CallFinished] = {}
@@ -254,5 +250,6 @@ def session(
             lambda injection: ground.checked([injection]),
             lambda result, plan: trial_of(result, plan, twin, asked=asked),
             asked.agent,
+            _read,
         )
         yield SearchSession(subject, does, fails or fails_by_verdict(), standing, alone=alone, several=jobs > 1)

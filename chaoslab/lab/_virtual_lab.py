@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -97,12 +97,17 @@ class LabSpec:
     drawn: Mapping[str, Any] = field(default_factory=dict)
     """The values that were drawn for the only trial, by name."""
 
+    @cached_property
+    def asked(self) -> list[Prompt]:
+        """The prompts."""
+        return [Prompt.model_validate(prompt) for prompt in self.prompts]
+
     def with_drawn(self, drawn: Drawn) -> LabSpec:
         """The same run with the plan of one trial."""
         run = replace(self, plan=drawn.within(self.plan), drawn=drawn.values)
         if not drawn.waits:
             return run
-        (prompt,) = (Prompt.model_validate(each) for each in self.prompts)
+        (prompt,) = self.asked
         assert prompt.conversation is not None
         return replace(run, prompts=as_data([prompt.asking(prompt.conversation.waiting(drawn.waits))]))
 
@@ -117,16 +122,29 @@ class LabSpec:
 
     def started(self, trials: int) -> events.RunStarted:
         """The first event of the run."""
-        asked = [Prompt.model_validate(prompt) for prompt in self.prompts]
-        return assembly.started(self.settings, self.plan, asked, trials, self.now)
+        return assembly.started(self.settings, self.plan, self.asked, trials, self.now)
 
     @contextmanager
     def opened(self) -> Iterator[Callable[[TrialSpec], LabResult]]:
         """A context that gives a function which runs one of the trials in this process."""
-        lab = Lab(self)
-        twins = Twins(lab) if self.twins and not self.foreign else None
-        with lab.ready():
-            yield partial(lab.trial, twins=twins)
+        with Lab(self).ready() as lab:
+            yield partial(lab.trial, twins=self._twins_of(lab))
+
+    @contextmanager
+    def varied(self) -> Iterator[Callable[[Drawn, TrialSpec], LabResult]]:
+        """The same for trials that each have a plan of their own, in one lab. They may have one number, so the services
+        forget each of them."""
+        with Lab(self).ready() as lab:
+            twins = self._twins_of(lab)
+
+            def do(drawn: Drawn, spec: TrialSpec) -> LabResult:
+                with lab.aside():
+                    return lab.trial(spec, self.with_drawn(drawn), twins=twins)
+
+            yield do
+
+    def _twins_of(self, lab: Lab) -> Twins | None:
+        return Twins(lab) if self.twins and not self.foreign else None
 
 
 class Lab:
@@ -157,10 +175,10 @@ class Lab:
         self._done = 0
 
     @contextmanager
-    def ready(self) -> Iterator[None]:
+    def ready(self) -> Iterator[Lab]:
         """A context with stand-ins for all that is real, and garbage collection under the lab's control."""
         with Patches(), put_aside():
-            yield
+            yield self
 
     def _shelf(self, name: str) -> MemoryLog:
         return MemoryLog(name, self._kept, origin=STARTS_S, events=self._events)
@@ -171,7 +189,6 @@ class Lab:
 
         run, chosen = self._spec, self._spec.settings
         config = configuration.load().model_copy(update={"services": {}})
-        self.prompts = [Prompt.model_validate(prompt) for prompt in run.prompts]
         targets = assembly.targets(services, config, self._ports, chosen)
         seam = self.seam = HttpSeam(
             plan=run.plan, targets=targets, lanes=cast(Any, None), log=self._logs["info"], clock=system,
@@ -183,29 +200,40 @@ class Lab:
         graph = assembly.graph(chosen, targets[MODEL].url, client, toolbox)
         return Session(
             chosen, config, self._run, seam, toolbox, graph, self._logs["info"], self._logs["agent"], system,
-            SessionProgress(len(self.prompts)),
+            SessionProgress(len(run.prompts)),
         )  # fmt: skip
 
-    def calm_trial(self, number: int) -> LabResult:
-        """Runs the trial with that number, from 0, without faults. The services know of no other, and forget it."""
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """A context in which the services know of no trial before, and whose trials they forget."""
         with ExitStack() as stack:
             for ledger in self._ledgers:
                 stack.enter_context(ledger.aside())
-            return self._trial(TrialSpec(number), Plan(self._spec.plan.seed), None)
+            yield
 
-    def trial(self, spec: TrialSpec, *, twins: Twins | None = None) -> LabResult:
-        """Runs one prompt in a world of its own. `twins`: the answers to compare with."""
-        prompt = nth(self._spec.name, spec.number, len(self.prompts)).prompt
-        return self._trial(spec, self._spec.plan, None if twins is None else twins.of(prompt))
+    def calm_trial(self, number: int, run: LabSpec | None = None) -> LabResult:
+        """Runs the trial with that number, from 0, without faults. The services know of no other, and forget it."""
+        run = run or self._spec
+        with self.aside():
+            return self._trial(replace(run, plan=Plan(run.plan.seed)), TrialSpec(number), None)
 
-    def _trial(self, spec: TrialSpec, planned: Plan, twin: Twin | None) -> LabResult:
-        run, seam, session = self._spec, self.seam, self.session
-        trial = nth(run.name, spec.number, len(self.prompts))
-        prompt = self.prompts[trial.prompt - 1]
-        off, plan = tuple(i.name for i in planned.injections if i.name in spec.off), planned.without(spec.off)
+    def trial(self, spec: TrialSpec, run: LabSpec | None = None, *, twins: Twins | None = None) -> LabResult:
+        """Runs one prompt in a world of its own. `run`: the lab's own run with other faults, drawn values or prompts;
+        None: as it is. `twins`: the answers to compare with."""
+        run = run or self._spec
+        prompt = nth(run.name, spec.number, len(run.prompts)).prompt
+        return self._trial(run, spec, None if twins is None else twins.of(prompt, run))
+
+    def _trial(self, run: LabSpec, spec: TrialSpec, twin: Twin | None) -> LabResult:
+        seam, session = self.seam, self.session
+        trial = nth(run.name, spec.number, len(run.prompts))
+        prompt = run.asked[trial.prompt - 1]
+        off, plan = tuple(i.name for i in run.plan.injections if i.name in spec.off), run.plan.without(spec.off)
         waits_s = talk.waits_s if (talk := prompt.conversation) is not None else 0.0
         deadline_s, calls_max = run.settings.deadline_s + waits_s, run.calls_max
         world = World(run.settings.seed, trial.key, now=self._now, deadline_s=deadline_s, calls_max=calls_max)
+        self._kept.clear()
+        self._events.clear()
         self._recording.begin(run.recorded.get(trial.key, ()))
         world.network.listens_like(self._served)
         lanes = VirtualLanes(
@@ -231,14 +259,12 @@ class Lab:
             with world.entered():
                 session.hung(trial, prompt, str(error), began_s=STARTS_S, began=not spec.stopped)
         seconds = round(world.machine.now - STARTS_S, 6)
-        kept, told = masked(self._kept), self._events[:]
-        self._kept.clear()
-        self._events.clear()
+        kept = masked(self._kept)
         self._done += 1
         if self._done % SWEPT == 0:
             gc.collect(0 if self._done % SWEPT_WELL else 2)
-        witnessed = sum(type(event) is events.FaultWitnessed for event in told)
-        ok, outcome = session.progress.succeeded > succeeded, self._judged(trial, kept, told)
+        witnessed = sum(type(event) is events.FaultWitnessed for event in self._events)
+        ok, outcome = session.progress.succeeded > succeeded, self._judged(trial, kept, self._events)
         return LabResult(spec.number, seconds, ok, outcome, witnessed, seam.cost_usd, kept, off=off)
 
     def _judged(self, trial: TrialId, kept: Sequence[BufferedEvent], told: Sequence[events.Event]) -> Outcome:
@@ -265,22 +291,24 @@ class Twins:
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
-        self._known: dict[int, Twin | None] = {}
+        self._known: dict[tuple[int, str], Twin | None] = {}
 
-    def of(self, prompt: int) -> Twin | None:
-        """The twin of that prompt, counted from 1; None if it gives no answer even without faults. Of a prompt that
-        states nothing it has the effects too."""
-        if prompt not in self._known:
-            twin, effects = self._calm_trial(prompt - 1)
-            if twin is not None and not self._lab.prompts[prompt - 1].stated:
-                others = self._calm_trial(prompt - 1 + len(self._lab.prompts))[1] if effects else []
+    def of(self, number: int, run: LabSpec) -> Twin | None:
+        """The twin of that prompt of the run, counted from 1; None if it gives no answer even without faults. Of a
+        prompt that states nothing it has the effects too."""
+        prompt = run.asked[number - 1]
+        key = number, prompt.model_dump_json()  # other waits make another twin
+        if key not in self._known:
+            twin, effects = self._calm_trial(number - 1, run)
+            if twin is not None and not prompt.stated:
+                others = self._calm_trial(number - 1 + len(run.prompts), run)[1] if effects else []
                 twin = replace(twin, effects=[wish(effect) for effect in lasting(effects, others)])
-            self._known[prompt] = twin
-        return self._known[prompt]
+            self._known[key] = twin
+        return self._known[key]
 
-    def _calm_trial(self, number: int) -> tuple[Twin | None, list[dict[str, Any]]]:
+    def _calm_trial(self, number: int, run: LabSpec) -> tuple[Twin | None, list[dict[str, Any]]]:
         """The trial with that number, from 0, and its effects."""
-        done = self._lab.calm_trial(number)
+        done = self._lab.calm_trial(number, run)
         ended = next((entry for entry in done.kept if entry.is_a(events.PromptFinished)), None)
         calls = sum(entry.is_a(events.CallStarted) for entry in done.kept)
         effects = [entry.fields for entry in done.kept if entry.is_a(events.Effect)]

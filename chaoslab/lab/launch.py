@@ -172,12 +172,10 @@ def _virtual(
         with heard_outside_imports():
             check_installed("virtual")
             asked = check(chosen)
-            _check_ways_out(chosen)
-            with no_garbage():
-                from chaoslab.lab._virtual_lab import check_stated  # and LangChain, for which no mistake has to wait
+            spec = spec_of(chosen, asked)
+            from chaoslab.lab._virtual_lab import check_stated
 
             check_stated(chosen, asked, _prompts(chosen))
-            spec = spec_of(chosen, asked)
         run = Run.create(LOGS, now=spec.now, name=spec.name, writers=WRITERS)
     except (settings.SettingError, OSError) as error:
         return refuse(error)
@@ -190,7 +188,6 @@ def spec_of(chosen: Settings, asked: Sequence[Any]) -> LabSpec:
     from chaoslab.agent.prompts import as_data
     from chaoslab.base.identity import digest
     from chaoslab.config.scenario import check_world, from_settings
-    from chaoslab.lab._virtual_lab import LabSpec
 
     _check_ways_out(chosen)
     if chosen.groq_api_key or chosen.model_url:
@@ -200,6 +197,8 @@ def spec_of(chosen: Settings, asked: Sequence[Any]) -> LabSpec:
     _check_calendar(chosen, chosen.trials_of(len(asked)))
     plan = from_settings(chosen)
     check_world(chosen, plan)
+    with no_garbage():
+        from chaoslab.lab._virtual_lab import LabSpec  # and LangChain, for which no mistake has to wait
     prompts = as_data(asked)
     name = f"v{chosen.seed}-{digest([plan.to_json(), chosen.shown(), prompts])}"
     return LabSpec(name, chosen.now, chosen, plan, prompts)

@@ -58,7 +58,7 @@ def _opened(calm: LabSpec) -> Iterator[Callable[[TrialSpec], Twin | None]]:
     known = Twins(lab)
 
     def of(spec: TrialSpec) -> Twin | None:
-        twin = known.of(spec.number + 1)
+        twin = known.of(spec.number + 1, calm)
         return None if twin is None else replace(twin, seconds=None)  # no real ones can be compared with them
 
     with lab.ready():

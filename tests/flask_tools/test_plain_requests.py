@@ -1,6 +1,8 @@
 """A plain request is answered as Flask answers it, byte by byte; all others are Flask's."""
 
 import io
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,7 @@ def _asked(wsgi: Any, method: str, path: str, query: str, body: bytes, more: dic
         "SERVER_PORT": "80", "SERVER_PROTOCOL": "HTTP/1.1", "wsgi.url_scheme": "http", "wsgi.input": io.BytesIO(body),
         "wsgi.errors": io.StringIO(), "CONTENT_LENGTH": str(len(body)), "CONTENT_TYPE": "application/json", **more,
     }  # fmt: skip
-    parts = wsgi(environ, start_response)
+    parts = wsgi({name: value for name, value in environ.items() if value is not None}, start_response)
     sent = b"".join(parts)
     getattr(parts, "close", lambda: None)()
     return said[0], said[1], sent
@@ -75,6 +77,9 @@ PLAIN = {
     "an unknown run": ("search", "GET", "/search.json", "q=a", b"", {"HTTP_X_TRIAL": "x.p1.r1"}, "400 BAD REQUEST"),
     "a key that is too long": ("search", "GET", "/search.json", "q=a", b"", {"HTTP_IDEMPOTENCY_KEY": "k" * 201}, "400"),
     "an event": ("calendar", "POST", EVENTS, "", EVENT, KEY, "200 OK"),
+    "its health": ("search", "GET", "/health", "", b"", {}, "200 OK"),
+    "its tools": ("calendar", "GET", "/tools", "", b"", {}, "200 OK"),
+    "no length of no body": ("search", "GET", "/search.json", "q=a", b"", {"CONTENT_LENGTH": None}, "200 OK"),
     "events": ("calendar", "GET", EVENTS, "timeMin=2026-06-01T00:00:00Z", b"", {}, "200 OK"),
 }
 
@@ -144,3 +149,34 @@ def test_a_service_that_crashes_says_so_in_its_own_way(tmp_path: Path, monkeypat
     assert seen == 0
     for log in (f"plain/logs/{RUN}/search.log", f"flask/logs/{RUN}/search.log"):
         assert "search failed at GET /search.json: KeyError: 'nothing there'" in (tmp_path / log).read_text()
+
+
+def test_a_service_loads_flask_at_the_first_request_that_is_not_plain(tmp_path: Path) -> None:
+    program = f"""
+import io, sys
+from pathlib import Path
+from chaoslab.flask_tools.app import ServiceApp, ServiceModule
+from chaoslab.flask_tools.ledger import Folders
+
+def asked(app, method, path):
+    app({{"REQUEST_METHOD": method, "PATH_INFO": path, "SERVER_NAME": "x", "SERVER_PORT": "80",
+         "wsgi.url_scheme": "http", "wsgi.input": io.BytesIO(), "wsgi.errors": sys.stderr}}, lambda *_: None)
+    return "flask" in sys.modules
+
+for name in ("search", "calendar"):
+    app = ServiceApp(ServiceModule.load(name), Folders(Path({str(tmp_path)!r}), {NOW!r}))
+    app.tell = lambda *told: print(*told)
+    app.ready()
+    print(asked(app, "GET", "/health"), asked(app, "GET", "/search.json"), asked(app, "DELETE", "/nowhere"))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [
+        "GET /health 200 False None",
+        "GET /search.json 400 False None",
+        "DELETE /nowhere 404 False None",
+        "False False True",
+        "GET /health 200 False None",
+        "GET /search.json 404 False None",
+        "DELETE /nowhere 404 False None",
+        "True True True",
+    ]

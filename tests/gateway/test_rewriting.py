@@ -56,6 +56,23 @@ def test_a_cookie(route: str, said: str, led: str) -> None:
     assert rewriting(route).answered([("Set-Cookie", said)]) == [("Set-Cookie", led)]
 
 
+@pytest.mark.parametrize(
+    ("route", "said", "led"),
+    [
+        ("crm", "__Host-a=b; Path=/; Secure", ["__Host-a=b; Path=/; Secure"]),
+        ("api", "__host-a=b; Secure; Path=/", ["__host-a=b; Secure; Path=/", "__host-a=b; Path=/"]),
+        ("api", "__Secure-a=b; Domain=api.test; Secure; Path=/v1",
+         ["__Secure-a=b; Secure; Path=/api", "__Secure-a=b; Path=/api"]),
+        ("crm", "__Secure-a=b; Secure; Path=/x", ["__Secure-a=b; Secure; Path=/crm/x"]),
+        ("crm", "a__Host-=b; Path=/; Secure", ["a__Host-=b; Path=/crm; Secure"]),
+    ],
+)  # fmt: skip
+def test_a_cookie_with_a_prefix_comes_as_that_demands_and_for_clients_that_know_no_prefix(
+    route: str, said: str, led: list[str]
+) -> None:
+    assert rewriting(route).answered([("Set-Cookie", said)]) == [("Set-Cookie", each) for each in led]
+
+
 def test_at_a_port_of_its_own_a_route_has_no_path_before_its_paths() -> None:
     at_port = rewriting("crm", "http://localhost:9200")
     said = [("Location", "http://127.0.0.1:9000/x"), ("Location", "/x"), ("Set-Cookie", "a=b; Path=/x")]

@@ -80,11 +80,12 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 
 @pytest.fixture
 def fresh(built: Stack) -> Iterator[Stack]:
-    """The lab with nothing running, before and after."""
+    """The lab with nothing running before. What a test leaves running serves the next one."""
     if built.up:
         built.end()
+    built.up = True
     yield built
-    built.end()
+    built.end_commands()
 
 
 @pytest.fixture

@@ -31,33 +31,6 @@ FAULTS = {
 """By prompt, the fault that it meets, at which service, and how that is stopped."""
 
 
-def test_the_callers_of_a_stopped_container_meet_it_and_all_come_back(stack: Stack) -> None:
-    faults = ",".join(f"{fault}@{target}:1" for fault, target, _ in FAULTS.values())
-    # Patient with a busy machine, and yet less than the 5 s for which search is paused.
-    knobs = ("TOXIC_PROB=0", "ERROR_PROB=0", "TOOL_TIMEOUT_S=4.5")
-    settings = (f"FAULTS={faults}", *knobs, f"PROMPTS={stack.prompts([*FAULTS])}")
-    begun = stack.begin([sys.executable, "-P", "-m", "chaoslab", "lab", "WORLD=compose", *settings])
-    assert begun.ended() == 0, begun.text()[-3000:]
-    history = stack.history()
-    ended = [event for _, event in history.of(CallFinished) if not event.ok]
-    assert "Failures that nobody injected: none" in begun.text(), ended
-    assert len(list(history.of(PromptFinished))) == len(FAULTS)
-    own = {f"p{number}.r1": each for number, each in enumerate(FAULTS.values(), start=1)}  # search stands in for others
-    stopped = [(r.trial, e.fault, e.target, e.how) for r, e in history.of(ServiceStopped)]
-    assert [each for each in stopped if own[each[0] or ""] == each[1:]] == [
-        (trial, *each) for trial, each in own.items()
-    ]
-    back = [(r.trial, e.target, e.how) for r, e in history.of(ServiceResumed)]
-    assert sorted(back) == sorted((trial, target, how) for trial, _, target, how in stopped)
-    assert len(list(history.of(FaultWitnessed))) == len(list(history.of(FaultInjected)))
-    met = {(r.trial, e.fault, e.request, e.attempt): e.evidence for r, e in history.of(FaultWitnessed)}
-    assert all((trial, fault, 1, 1) in met for trial, (fault, _, _) in own.items())
-    assert met["p5.r1", "service_down", 1, 1].endswith(", nothing was done")
-    assert met["p6.r1", "service_paused", 1, 1].startswith("no answer within ")
-    assert met["p7.r1", "crash_after_effect", 1, 1].endswith(", the work was done")
-    assert [record.trial for record, event in history.of(Effect) if event.target == "calendar"] == ["p7.r1"]
-
-
 def test_a_container_has_afterwards_what_it_had_before(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(stack.folder)
     deeds = ("partitioned", "throttled", "out of memory")
@@ -83,3 +56,30 @@ def limits_and_networks(stack: Stack, service: str) -> dict[str, object]:
     if found["CpuQuota"]:
         found["CpuPeriod"] = attrs["HostConfig"]["CpuPeriod"]
     return found | {"running": attrs["State"]["Status"], "networks": sorted(attrs["NetworkSettings"]["Networks"])}
+
+
+def test_the_callers_of_a_stopped_container_meet_it_and_all_come_back(stack: Stack) -> None:
+    faults = ",".join(f"{fault}@{target}:1" for fault, target, _ in FAULTS.values())
+    # Patient with a busy machine, and yet less than the 5 s for which search is paused.
+    knobs = ("TOXIC_PROB=0", "ERROR_PROB=0", "TOOL_TIMEOUT_S=4.5")
+    settings = (f"FAULTS={faults}", *knobs, f"PROMPTS={stack.prompts([*FAULTS])}")
+    begun = stack.begin([sys.executable, "-P", "-m", "chaoslab", "lab", "WORLD=compose", *settings])
+    assert begun.ended() == 0, begun.text()[-3000:]
+    history = stack.history()
+    ended = [event for _, event in history.of(CallFinished) if not event.ok]
+    assert "Failures that nobody injected: none" in begun.text(), ended
+    assert len(list(history.of(PromptFinished))) == len(FAULTS)
+    own = {f"p{number}.r1": each for number, each in enumerate(FAULTS.values(), start=1)}  # search stands in for others
+    stopped = [(r.trial, e.fault, e.target, e.how) for r, e in history.of(ServiceStopped)]
+    assert [each for each in stopped if own[each[0] or ""] == each[1:]] == [
+        (trial, *each) for trial, each in own.items()
+    ]
+    back = [(r.trial, e.target, e.how) for r, e in history.of(ServiceResumed)]
+    assert sorted(back) == sorted((trial, target, how) for trial, _, target, how in stopped)
+    assert len(list(history.of(FaultWitnessed))) == len(list(history.of(FaultInjected)))
+    met = {(r.trial, e.fault, e.request, e.attempt): e.evidence for r, e in history.of(FaultWitnessed)}
+    assert all((trial, fault, 1, 1) in met for trial, (fault, _, _) in own.items())
+    assert met["p5.r1", "service_down", 1, 1].endswith(", nothing was done")
+    assert met["p6.r1", "service_paused", 1, 1].startswith("no answer within ")
+    assert met["p7.r1", "crash_after_effect", 1, 1].endswith(", the work was done")
+    assert [record.trial for record, event in history.of(Effect) if event.target == "calendar"] == ["p7.r1"]

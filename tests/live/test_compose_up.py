@@ -41,111 +41,9 @@ def process(stack: Stack, service: str) -> dict[str, str]:
     return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
 
-def test_where_root_owns_the_logs_a_part_is_root_without_capabilities(stack: Stack) -> None:
-    logs = stack.folder / "logs"
-    owner = logs.stat()
-    look = ("run", "--rm", "-T", "--no-deps", "--entrypoint", "/lab/as-owner cat /proc/self/status", "agent")
-    try:
-        if os.getuid() == 0:
-            os.chown(logs, 0, 0)
-        said = dict(line.split(":\t", 1) for line in stack.compose(*look).stdout.splitlines() if ":\t" in line)
-    finally:
-        if os.getuid() == 0:
-            os.chown(logs, owner.st_uid, owner.st_gid)
-    expected = "0" if os.getuid() == 0 else str(owner.st_uid)
-    assert set(said["Uid"].split()) == {expected}
-    assert {said[name] for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {"0" * 16}
-
-
-def test_ones_own_prompts_that_are_not_there(stack: Stack) -> None:
-    wrong = stack.compose("run", "--rm", "-T", "--no-deps", "agent", "--prompts", "/data/nothing.json")
-    assert wrong.returncode == 2
-    assert "/data/nothing.json cannot be read: No such file or directory" in wrong.stdout + wrong.stderr
-
-
-def test_the_parts_can_be_followed(stack: Stack) -> None:
-    ran = stack.compose(
-        "run", "--rm", "-T", "agent", PROMPTS=stack.prompts(ASKED * 3), TOXIC_PROB="1", TOXICS="latency"
-    )
-    assert ran.returncode == 0
-    assert "POST /calculate 200" in stack.compose("logs", "calculator").stdout
-    all_of_them = stack.compose("logs").stdout
-    assert "ready: proxy manager" in all_of_them
-    assert re.search(r"run \d{8}-\d{6} is open", all_of_them)
-    assert "latency on calculator.calculate, p1.r1 attempt 1: took 0." in all_of_them
-    assert re.search(r"run \d{8}-\d{6} is over", all_of_them)
-    assert "Traceback" not in all_of_them
-
-
-def test_one_service_scaled_stopped_and_started_again(stack: Stack) -> None:
-    """A stopped service is a failure that nobody injected, and is said to be one; the others do not notice."""
-    prompts = stack.prompts(
-        [*ASKED, "Schedule a dentist appointment tomorrow at 3pm for 45 minutes.", "When is my dentist appointment?"]
-    )
-
-    def agent() -> subprocess.CompletedProcess[str]:
-        return stack.compose("run", "--rm", "-T", "--no-deps", "agent", TOXIC_PROB="0", ERROR_PROB="0", PROMPTS=prompts)
-
-    up = stack.compose(
-        "up", "--detach", "--wait", "--scale", "weather=3", "--scale", "messaging=2", "proxy_manager", *SERVICES, MODEL
-    )
-    assert up.returncode == 0, up.stderr
-    assert agent().returncode == 0
-    assert all(event.ok for _, event in stack.history().of(CallFinished))
-    assert stack.compose("stop", "weather").returncode == 0
-    stopped = agent()
-    assert stopped.returncode == 2
-    assert "weather does not say what it offers" in stopped.stdout + stopped.stderr
-    assert stack.compose("up", "--detach", "--wait", "weather").returncode == 0
-    assert agent().returncode == 0
-
-
-def test_the_other_commands_of_the_readme(stack: Stack) -> None:
-    """The lines about containers in README and docs/, in order.
-
-    What would go on for ever is ended, and the ports are this test's.
-    """
-    stack.prompts([MINE])
-    lines = [line for line in CONTAINERS if line not in (FIRST, AGAIN)]
-    assert len(lines) >= 4
-    for line in lines:
-        words = shlex.split(line.replace("localhost:8000", f"127.0.0.1:{stack.status_port}"))
-        given = dict(word.split("=", 1) for word in words if re.match(r"[A-Z_]+=", word))
-        begun = stack.begin(words[len(given) :], PROMPTS=stack.prompts([ASKED[1]], "others.json"), **given)
-        if "logs -f" in line:
-            begun.said("GET /data/2.5/weather 200")
-            begun.interrupt()
-        else:
-            assert begun.ended() == 0, (line, begun.text()[-2000:])
-        begun.ended()
-        assert "Traceback" not in begun.text()
-        if "--prompts /data/mine.json" in line:
-            assert "trial   1/1 answered" in begun.text()
-            finished = [event for _, event in stack.history().of(PromptFinished)]
-            assert [event.prompt for event in finished] == [MINE]
-
-
-def test_make_compose_reports_and_takes_down_what_was_up(stack: Stack) -> None:
-    good = stack.begin(["make", "compose", f"PROMPTS={stack.prompts(ASKED)}"])
-    assert good.ended() == 0, good.text()[-2000:]
-    assert "3 of 3 judged trials are correct" in good.text()
-    assert _ps(stack) == {}
-
-
-def test_make_compose_has_the_exit_code_of_an_agent_that_refuses(fresh: Stack) -> None:
-    before = fresh.runs()
-    bad = fresh.begin(["make", "compose", "TOXIC_PROB=1.5"])
-    assert bad.ended() == 2
-    said = bad.text()
-    assert "TOXIC_PROB=1.5 (environment) should be a chance from 0 to 1" in said, said[-3000:]
-    assert "Error 2" in bad.text()
-    assert "judged trial" not in bad.text()  # no report of a run that never was
-    assert fresh.runs() == before
-
-
 def test_up_on_a_fresh_clone_and_again_after_each_way_of_ending(fresh: Stack) -> None:
     """The first two commands of README. With a key in `.env` and the model's address at the stand-in, so that it may be
-    seen who gets the key. Every other test comes after a `down`.
+    seen who gets the key. The services that the last `up` begins serve the tests that follow.
     """
     assert [line for line in CONTAINERS if line.endswith("docker compose up")] == [AGAIN, FIRST]
     (fresh.folder / ".env").write_text(f"GROQ_API_KEY={SECRET}\nMODEL_URL=http://model:5007\nSEED=3\n")
@@ -176,7 +74,7 @@ def test_up_on_a_fresh_clone_and_again_after_each_way_of_ending(fresh: Stack) ->
 def _ctrl_c_as_the_agent_begins_is_heard(stack: Stack) -> None:
     """Its container has started, and nothing of it can hear a signal yet."""
     before = stack.runs()
-    up = stack.begin(["docker", "compose", "--ansi", "never", "up"], PROMPTS=stack.prompts(ASKED * 40))
+    stack.begin(["docker", "compose", "--ansi", "never", "up"], PROMPTS=stack.prompts(ASKED * 40))
     labels = [f"com.docker.compose.{what}" for what in (f"project={stack.project}", "service=agent")]
     (agent,) = until(lambda: stack.docker.containers.list(filters={"label": labels}), "a container of the agent")
     stack.compose("stop", "agent")
@@ -185,8 +83,6 @@ def _ctrl_c_as_the_agent_begins_is_heard(stack: Stack) -> None:
     logs = [path for run in set(stack.runs()) - set(before) for path in (stack.folder / "logs" / run).glob("info.log")]
     written = b"".join(path.read_bytes() for path in logs)
     assert written.count(b'"run_started"') == written.count(b'"run_finished"')
-    up.interrupt()
-    up.ended()
 
 
 def _each_part_is_shut_in(stack: Stack) -> None:
@@ -271,6 +167,108 @@ def _what_was_logged(stack: Stack, run: str) -> None:
         assert {path.lstat().st_uid for path in written} == {owner}, folder
     texts = b"".join(path.read_bytes() for path in (stack.folder / "logs" / run).rglob("*") if path.is_file())
     assert SECRET.encode() not in texts
+
+
+def test_where_root_owns_the_logs_a_part_is_root_without_capabilities(stack: Stack) -> None:
+    logs = stack.folder / "logs"
+    owner = logs.stat()
+    look = ("run", "--rm", "-T", "--no-deps", "--entrypoint", "/lab/as-owner cat /proc/self/status", "agent")
+    try:
+        if os.getuid() == 0:
+            os.chown(logs, 0, 0)
+        said = dict(line.split(":\t", 1) for line in stack.compose(*look).stdout.splitlines() if ":\t" in line)
+    finally:
+        if os.getuid() == 0:
+            os.chown(logs, owner.st_uid, owner.st_gid)
+    expected = "0" if os.getuid() == 0 else str(owner.st_uid)
+    assert set(said["Uid"].split()) == {expected}
+    assert {said[name] for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {"0" * 16}
+
+
+def test_ones_own_prompts_that_are_not_there(stack: Stack) -> None:
+    wrong = stack.compose("run", "--rm", "-T", "--no-deps", "agent", "--prompts", "/data/nothing.json")
+    assert wrong.returncode == 2
+    assert "/data/nothing.json cannot be read: No such file or directory" in wrong.stdout + wrong.stderr
+
+
+def test_the_parts_can_be_followed(stack: Stack) -> None:
+    ran = stack.compose(
+        "run", "--rm", "-T", "--no-deps", "agent", PROMPTS=stack.prompts(ASKED), TOXIC_PROB="1", TOXICS="latency"
+    )
+    assert ran.returncode == 0
+    assert "POST /calculate 200" in stack.compose("logs", "calculator").stdout
+    all_of_them = stack.compose("logs").stdout
+    assert "ready: proxy manager" in all_of_them
+    assert re.search(r"run \d{8}-\d{6} is open", all_of_them)
+    assert "latency on calculator.calculate, p1.r1 attempt 1: took 0." in all_of_them
+    assert re.search(r"run \d{8}-\d{6} is over", all_of_them)
+    assert "Traceback" not in all_of_them
+
+
+def test_one_service_scaled_stopped_and_started_again(stack: Stack) -> None:
+    """A stopped service is a failure that nobody injected, and is said to be one; the others do not notice."""
+    prompts = stack.prompts(
+        [*ASKED, "Schedule a dentist appointment tomorrow at 3pm for 45 minutes.", "When is my dentist appointment?"]
+    )
+
+    def agent() -> subprocess.CompletedProcess[str]:
+        return stack.compose("run", "--rm", "-T", "--no-deps", "agent", TOXIC_PROB="0", ERROR_PROB="0", PROMPTS=prompts)
+
+    up = stack.compose(
+        "up", "--detach", "--wait", "--scale", "weather=3", "--scale", "messaging=2", "proxy_manager", *SERVICES, MODEL
+    )
+    assert up.returncode == 0, up.stderr
+    assert agent().returncode == 0
+    assert all(event.ok for _, event in stack.history().of(CallFinished))
+    assert stack.compose("stop", "weather").returncode == 0
+    stopped = agent()
+    assert stopped.returncode == 2
+    assert "weather does not say what it offers" in stopped.stdout + stopped.stderr
+    assert stack.compose("up", "--detach", "--wait", "weather").returncode == 0
+    assert agent().returncode == 0
+
+
+def test_the_other_commands_of_the_readme(stack: Stack) -> None:
+    """The lines about containers in README and docs/, in order.
+
+    What would go on for ever is ended, and the ports are this test's.
+    """
+    stack.prompts([MINE])
+    lines = [line for line in CONTAINERS if line not in (FIRST, AGAIN)]
+    assert len(lines) >= 4
+    for line in lines:
+        words = shlex.split(line.replace("localhost:8000", f"127.0.0.1:{stack.status_port}"))
+        given = dict(word.split("=", 1) for word in words if re.match(r"[A-Z_]+=", word))
+        begun = stack.begin(words[len(given) :], PROMPTS=stack.prompts([ASKED[1]], "others.json"), **given)
+        if "logs -f" in line:
+            begun.said("GET /data/2.5/weather 200")
+            begun.interrupt()
+        else:
+            assert begun.ended() == 0, (line, begun.text()[-2000:])
+        begun.ended()
+        assert "Traceback" not in begun.text()
+        if "--prompts /data/mine.json" in line:
+            assert "trial   1/1 answered" in begun.text()
+            finished = [event for _, event in stack.history().of(PromptFinished)]
+            assert [event.prompt for event in finished] == [MINE]
+
+
+def test_make_compose_has_the_exit_code_of_an_agent_that_refuses(built: Stack) -> None:
+    before = built.runs()
+    bad = built.begin(["make", "compose", "TOXIC_PROB=1.5"])
+    assert bad.ended() == 2
+    said = bad.text()
+    assert "TOXIC_PROB=1.5 (environment) should be a chance from 0 to 1" in said, said[-3000:]
+    assert "Error 2" in bad.text()
+    assert "judged trial" not in bad.text()  # no report of a run that never was
+    assert built.runs() == before
+
+
+def test_make_compose_reports_and_takes_down_what_was_up(stack: Stack) -> None:
+    good = stack.begin(["make", "compose", f"PROMPTS={stack.prompts(ASKED)}"])
+    assert good.ended() == 0, good.text()[-2000:]
+    assert "3 of 3 judged trials are correct" in good.text()
+    assert _ps(stack) == {}
 
 
 def test_ctrl_c_keeps_what_was_done_and_ends_with_130(fresh: Stack) -> None:

@@ -9,8 +9,10 @@ import pytest
 import chaoslab as lab
 from chaoslab.core.events import FaultWitnessed, PromptStarted, ValuesDrawn
 from chaoslab.record.history import History
+from chaoslab.record.steering import steer
 from chaoslab.scenarios.builder import ScenarioBuilder
 from chaoslab.scenarios.load import ScenarioErrors
+from chaoslab.scenarios.running import run
 from chaoslab.scenarios.tell import foreseen
 
 DELAY = "latency on order.delay_s"
@@ -70,6 +72,20 @@ def test_trials_in_other_processes_draw_and_end_alike(tmp_path: Path) -> None:
 
     assert told(1) == told(2)
     assert told(1)[1]
+
+
+@pytest.mark.parametrize("of_the_lab", [False, True])
+def test_a_fault_that_is_switched_off_meanwhile_hits_nothing_in_the_trials_after_it(
+    tmp_path: Path, *, of_the_lab: bool
+) -> None:
+    made = lab.scenario("own").agent("lab").ask("What is the weather in Oslo?") if of_the_lab else asked()
+    target = "weather" if of_the_lab else "order"
+    (scenario,) = made.set(trials=3).fault("latency", target, delay_s={"from": 0.5, "to": 4.0}).check()
+    done = run(scenario, logs=tmp_path)
+    hit = [next(done).trial.met]
+    steer((tmp_path / "latest").resolve(), [f"latency on {target}=off"])
+    hit += [ruling.trial.met for ruling in done]
+    assert [bool(met) for met in hit] == [True, False, False]
 
 
 def values_of(scenario: ScenarioBuilder, trials: int = 40) -> list[dict[str, Any]]:

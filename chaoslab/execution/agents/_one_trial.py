@@ -33,13 +33,14 @@ WAITS_MAX = 3
 
 @dataclass(frozen=True)
 class Ready:
-    """The parts that all trials of a run share in this process. `new`: makes the place of a trial. `hung`: the
+    """The parts that all trials of a run share in this process. `new`: makes the place of a trial,
+    of so many seconds. `hung`: the
     exceptions by which the place ends an endless trial. `of_coroutine`: the agent is async. `unheld`: the functions to
     which no reference was found."""
 
     functions: FunctionSeam
     services: ServiceSeam
-    new: Callable[[ServiceSeam], TrialPlace]
+    new: Callable[[ServiceSeam, float], TrialPlace]
     hung: tuple[type[Exception], ...]
     ask: Ask
     of_coroutine: bool
@@ -49,7 +50,7 @@ class Ready:
 def run_trial(case: AgentCase, spec: TrialSpec, ready: Ready) -> AgentResult:
     """Runs a trial in a place of its own."""
     seam, services = ready.functions, ready.services
-    place = ready.new(services)
+    place = ready.new(services, case.deadline_s)
     with place.entered():
         now = system.utc()
         book = TrialLog(nth(case.name, spec.number, 1), began=now)

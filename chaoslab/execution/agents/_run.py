@@ -36,6 +36,8 @@ from chaoslab.seams.services.model import ModelHost
 from chaoslab.seams.services.seam import ServiceSeam
 
 WORLDS = ("virtual", "local")
+Place = Callable[[ServiceSeam, float], TrialPlace]
+"""Makes the place of a trial; the number is its deadline in seconds."""
 Hangs = tuple[type[Exception], ...]
 """The exceptions by which a world ends an endless trial."""
 Pairs = list[tuple[Any, Any]]
@@ -89,12 +91,20 @@ class AgentSpec(AgentCase):
 
     @contextmanager
     def varied(self) -> Iterator[Callable[[Drawn, TrialSpec], AgentResult]]:
-        """The same for trials that each have a plan of their own, in virtual time: the functions are swapped once for
-        all of them. Not for `isolate`."""
+        """The same for trials that each have a plan of their own. In virtual time the functions are swapped once for
+        all of them."""
+        if self.options.isolate or self.options.world != "virtual":
+
+            def alone(drawn: Drawn, spec: TrialSpec) -> AgentResult:
+                with self.with_drawn(drawn).opened() as own:
+                    return own(spec)
+
+            yield alone
+            return
         with self._ready(ordered=True) as ready:
 
             def do(drawn: Drawn, spec: TrialSpec) -> AgentResult:
-                case = self.with_drawn(drawn)
+                case = self.with_drawn(drawn).without(spec.off)
                 ready.functions.plan = case.plan
                 return run_trial(case, spec, replace(ready, services=self._seam_of_services(case.plan)))
 
@@ -144,7 +154,7 @@ class AgentSpec(AgentCase):
     # The worlds.
 
     @contextmanager
-    def _virtual(self) -> Iterator[tuple[Callable[[ServiceSeam], TrialPlace], Hangs, Pairs]]:
+    def _virtual(self) -> Iterator[tuple[Place, Hangs, Pairs]]:
         from chaoslab.worlds.virtual.asgi import Remade, application
         from chaoslab.worlds.virtual.elsewhere import Elsewhere
         from chaoslab.worlds.virtual.machine import Hung
@@ -154,13 +164,13 @@ class AgentSpec(AgentCase):
 
         now = datetime.fromisoformat(self.now)
 
-        def new(seam: ServiceSeam) -> TrialPlace:
+        def new(seam: ServiceSeam, deadline_s: float) -> TrialPlace:
             models = [address_of(name)[0] for name in self.services if name in self.models]
             elsewhere = Elsewhere(self.options.elsewhere, self.services, models)
             world = World(
                 self.plan.seed,
                 now=now,
-                deadline_s=self.deadline_s,
+                deadline_s=deadline_s,
                 calls_max=self.options.calls_max,
                 elsewhere=elsewhere,
             )
@@ -180,9 +190,9 @@ class AgentSpec(AgentCase):
             yield new, (Hung,), patches.exchanged()
 
     @contextmanager
-    def _local(self) -> Iterator[tuple[Callable[[ServiceSeam], TrialPlace], Hangs, Pairs]]:
-        def new(seam: ServiceSeam) -> TrialPlace:
-            here = Here(self.deadline_s)
+    def _local(self) -> Iterator[tuple[Place, Hangs, Pairs]]:
+        def new(seam: ServiceSeam, deadline_s: float) -> TrialPlace:
+            here = Here(deadline_s)
             seam.runaway = here.runaway
             return here
 

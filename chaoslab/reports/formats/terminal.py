@@ -3,6 +3,7 @@ attention, then the figures. `chaoslab summary` prints it, and a run ends with o
 
 from collections.abc import Iterator, Sequence
 
+from chaoslab.base.jsonable import cut as shortened
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents._parts import EFFECTS, RECOVERY, TROUBLE
 from chaoslab.reports.contents._table import ALL, Section, Table
@@ -71,8 +72,7 @@ def _ways(contents: Contents, cut: ListBounds, most: int) -> list[str]:
     report = contents.report
     lines = ["trials to look at:"]
     for way in cut.shown(contents.ways, most):
-        why = way.why if len(way.why) <= WHY else f"{way.why[: WHY - 1]}…"
-        lines += wrapped(f"{way.head}: {why}{way.named}", indent="  ")
+        lines += wrapped(f"{way.head}: {shortened(way.why, WHY)}{way.named}", indent="  ")
         if report.started is not None or report.rulings is not None:
             lines.append(f"    {' '.join(contents.replay(way.trials[0]).split())}")
     return [*lines, *cut.more(len(contents.ways) - most)] if contents.ways else []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 
 from chaoslab.seams.gateway.routes import PORTS, GatewayRoute, is_near
@@ -28,15 +28,26 @@ class Rewriting:
         if self._own == self._route.url:
             return fields
         return [
-            (name, self._field(low, value) if (low := name.lower()) in _REWRITTEN else value) for name, value in fields
+            (name, each)
+            for name, value in fields
+            for each in (self._values(name.lower(), value) if name.lower() in _REWRITTEN else (value,))
         ]
+
+    def _values(self, name: str, value: str) -> Iterable[str]:
+        """The values in place of one. A cookie whose name demands Secure (RFC 6265bis) is sent with it and without: a
+        client that holds to that takes the first alone, since loopback is secure to it. Any other one, as in Python,
+        takes the second in its place, and would send the first to nobody over plain HTTP."""
+        if name != "set-cookie":
+            return (self._field(name, value),)
+        secure = value.lstrip().lower().startswith(("__host-", "__secure-"))
+        return dict.fromkeys((self._cookie(value, secure=secure), self._cookie(value)))
 
     def _field(self, name: str, value: str) -> str:
         if name in _ADDRESSES:
             return self.address(value)
         if name == "refresh" and (found := _REFRESH.fullmatch(value)):
             return f"{found[1]}{found[2]}{self.address(found[3])}{found[2]}"
-        return self._cookie(value) if name == "set-cookie" else value
+        return value
 
     def address(self, url: str) -> str:
         """The address at the gateway for one at a service; itself if it leads elsewhere."""
@@ -66,16 +77,17 @@ class Rewriting:
         rest = path.removeprefix(route.base)
         return rest if path.startswith(route.base) and (not rest or rest[0] in "/?#") else None
 
-    def _cookie(self, value: str) -> str:
-        """A cookie for the gateway's host and the route's path, over plain HTTP."""
+    def _cookie(self, value: str, *, secure: bool = False) -> str:
+        """A cookie for the gateway's host and the route's path, over plain HTTP unless it is to stay `secure`. One of
+        __Host- is for all paths."""
         pair, *attributes = value.split(";")
         kept = [pair]
         for each in attributes:
             name, equals, said = each.partition("=")
             known = name.strip().lower()
-            if known == "domain" or (known == "secure" and self._route.scheme == "https"):
+            if known == "domain" or (known == "secure" and self._route.scheme == "https" and not secure):
                 continue
-            if known == "path" and said.strip().startswith("/"):
+            if known == "path" and said.strip().startswith("/") and not pair.lstrip().lower().startswith("__host-"):
                 path, base = said.strip(), self._route.base
                 inner = self._path(self._route, path)
                 if inner is None:

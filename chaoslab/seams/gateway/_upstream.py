@@ -252,6 +252,9 @@ class Upstream:
             return OwnAnswer(502, f"{said} refuses TLS: {getattr(error, 'verify_message', None) or in_words(error)}")
         if isinstance(error, asyncio.TimeoutError):
             return OwnAnswer(504, f"{said} did not answer within {self._timeout_s:g} s")
+        # Also of a service that sends more than its Content-Length, if that comes together with the head: the reader
+        # forgets the answer then, as in aiohttp's client. Other clients (httpx, requests, curl, Node) take the answer
+        # and leave the rest; to do so here, each head would have to be read twice.
         if isinstance(error, http_exceptions.HttpProcessingError):
             return OwnAnswer(502, f"{said} does not speak HTTP/1.1: {first_line(error.message)}")
         if isinstance(error, socket.gaierror):
