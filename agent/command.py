@@ -30,12 +30,11 @@ from chaoslab.core.plan import Plan
 from chaoslab.model.prices import cost_usd
 from chaoslab.record.log import LogLost
 from chaoslab.record.runs import Run
-from chaoslab.seams.http.process_faults import ProcessFaults
+from chaoslab.seams.http.process_faults import OutageRequests, ProcessFaults
 from chaoslab.seams.http.seam import HttpSeam
 from chaoslab.seams.http.tags import Target
 from chaoslab.wire.control import Control, explain
 from chaoslab.wire.lanes import MENDING_S, Health, LabDown, Lanes
-from chaoslab.wire.outages import OutageRequests
 
 READY_S = 20.0
 HEALTH_S = 8.0

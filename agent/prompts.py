@@ -1,7 +1,5 @@
 """`agent/prompts.json`, or the user's own file: the prompts, and the facts and effects of a right answer."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -84,14 +82,14 @@ class Prompt(BaseModel):
         return str(self.conversation or self.prompt)
 
     @classmethod
-    def of(cls, asked: str | Conversation, **stated: Any) -> Prompt:
+    def of(cls, asked: str | Conversation, **stated: Any) -> "Prompt":
         """The prompt that asks this. `stated`: facts and effects."""
         if isinstance(asked, str):
             return cls(prompt=asked, **stated)
         user = {"user": dict(asked.user.reply), "turns_max": asked.turns_max} if asked.user else {}
         return cls.model_validate({"turns": [_turn(each) for each in asked.turns], **user, **stated})
 
-    def asking(self, conversation: Conversation) -> Prompt:
+    def asking(self, conversation: Conversation) -> "Prompt":
         """The same prompt with another conversation."""
         return Prompt.of(conversation, **self.model_dump(include={"facts", "effects"}, exclude_unset=True))
 

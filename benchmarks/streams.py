@@ -18,8 +18,7 @@ from virtual_time import PROMPTS
 
 from chaoslab.base.clock import system
 from chaoslab.config import settings
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Reply
+from chaoslab.core.exchange import Call, Reply, TrialContext
 from chaoslab.core.pipe import Pipe, Pipeline, ServedLine, Signal, Timed
 from chaoslab.core.stream import Events, WatchedPipe
 from chaoslab.execution.spec import TrialSpec

@@ -3,8 +3,7 @@ under the entry-point group `chaoslab.faults`, assertions under `chaoslab.analys
 `chaoslab.seams.adapters`. `chaoslab init --plugin NAME` writes a package with one of each."""
 
 from chaoslab.analysis.assertions import Assertion, FinishedTrial, Miss
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Ahead, Call, Failure, Flow, Note, Observation, Reply, Toxic, Wait
+from chaoslab.core.exchange import Ahead, Call, Failure, Flow, Note, Observation, Reply, Toxic, TrialContext, Wait
 from chaoslab.core.fault import Fault, Outage
 from chaoslab.core.occasion import HitsSoFar, Occasion
 from chaoslab.core.triggers import OfNumber, OfNumbers, Trigger

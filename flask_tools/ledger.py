@@ -158,13 +158,8 @@ class Ledger:
         do: Callable[[datetime, tuple[Done, ...]], Worked],
     ) -> Worked:  # fmt: skip
         """The first answer to this request id, or else the answer of `do`, whose effect is logged before it is
-        returned.
-
-        Raises:
-            LookupError: the trial's run does not exist.
-            Mismatch: the id belongs to another request.
-            Unwritten: the effect could not be logged, so it has not happened.
-        """
+        returned. Raises LookupError: the trial's run does not exist. Mismatch: the id belongs to another request.
+        Unwritten: the effect could not be logged, so it has not happened."""
         with self._open(trial) as (run, log, book), book.lock, self._known.alone(log) as lines:
             book.catch_up(lines, trial.key)
             known = (book.effects.get(key) or book.answers.get(key)) if key else None

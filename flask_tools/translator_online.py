@@ -6,8 +6,6 @@ default addresses, so none is used unless it was given. It passes on neither the
 language, so the reply to `auto` has no `detectedLanguage`.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import threading
 from collections.abc import Sequence
@@ -34,7 +32,7 @@ class Online:
     )
 
     @classmethod
-    def chosen(cls, settings: Settings) -> Online:
+    def chosen(cls, settings: Settings) -> "Online":
         """The server in the settings. Raises SettingError: there is none in them, or the library is not installed."""
         if not settings.translator_url:
             raise SettingError(

@@ -22,19 +22,17 @@ from chaoslab.core.limits import Guard, Limits
 from chaoslab.core.memory import telling
 from chaoslab.core.occasion import Occasion
 from chaoslab.core.plan import Plan
-from chaoslab.proxy_manager.arming import Arming, Places
+from chaoslab.proxy_manager.arming import ArmedLane, Arming, OpenRun, Places
 from chaoslab.proxy_manager.clean_proxies import RepairedLoss, StandingProxies
-from chaoslab.proxy_manager.experiment import ArmedLane, OpenRun
 from chaoslab.proxy_manager.figures import Figures
 from chaoslab.record.log import LogLost
 from chaoslab.record.runs import Run
 from chaoslab.record.steering import PAUSED
 from chaoslab.wire import fault_lifecycle
 from chaoslab.wire.client import ProxyInfo, ToxiproxyClient, ToxiproxyDown, ToxiproxyError
-from chaoslab.wire.control import CallRow, Control, ManagerAnswer, RunRow, explain
+from chaoslab.wire.control import CallRow, Control, LeftAlone, ManagerAnswer, RunRow, explain
 from chaoslab.wire.fault_lifecycle import REFUSED
 from chaoslab.wire.lanes import Health
-from chaoslab.wire.left_alone import LeftAlone
 
 BUSY_POLL_S, IDLE_POLL_S = 0.001, 0.01
 IDLE_SHARE = 0.02
@@ -135,11 +133,8 @@ class Manager:
     # The loop.
 
     def serve(self) -> None:
-        """Serves until `stopping` is set; then deletes every proxy that this manager made.
-
-        Raises:
-            sqlite3.Error, LogLost: the shared state or a log cannot be used; `broken` has the reason in one line.
-        """
+        """Serves until `stopping` is set; then deletes every proxy that this manager made. Raises sqlite3.Error,
+        LogLost: the shared state or a log cannot be used; `broken` has the reason in one line."""
         with self._blamed():
             control = Control.fresh(self._state, manager=self._name)
         self.began.set()

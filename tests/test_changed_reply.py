@@ -18,8 +18,7 @@ from chaoslab.core.changed_reply import (
     told_places,
     wanted_values,
 )
-from chaoslab.core.context import PastAttempt
-from chaoslab.core.exchange import Call, Reply
+from chaoslab.core.exchange import Call, PastAttempt, Reply
 from chaoslab.execution.agents._one_trial import _still
 from tests.faults.fault_parts import Target, meet
 

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from chaoslab.core.chain import ActiveFault, chain, play
-from chaoslab.core.context import TrialContext
 from chaoslab.core.events import AttemptRef, Event, FaultScheduled, LabWarning
-from chaoslab.core.exchange import Ahead, Call, Failure, Flow, Note, Observation, Reply, Wait, forever
+from chaoslab.core.exchange import Ahead, Call, Failure, Flow, Note, Observation, Reply, TrialContext, Wait, forever
 from chaoslab.core.fault import Fault
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.faults.tool.tool_error import ToolError

@@ -15,9 +15,8 @@ from chaoslab.cli import main
 from chaoslab.config.scenario import from_settings
 from chaoslab.config.settings import SettingError, Settings
 from chaoslab.core.chain import ActiveFault
-from chaoslab.core.context import TrialContext
 from chaoslab.core.events import CallFinished, FaultWitnessed, PromptFinished
-from chaoslab.core.exchange import Call, Flow, Observation, Reply
+from chaoslab.core.exchange import Call, Flow, Observation, Reply, TrialContext
 from chaoslab.core.fault import BrokenFault, Fault, load
 from chaoslab.core.plan import Choice
 from chaoslab.record.history import History

@@ -13,8 +13,7 @@ import pytest
 import chaoslab as lab
 from chaoslab.cli import main
 from chaoslab.seams.services.app import AppRequest
-from chaoslab.surfaces.otel.masking import Personal
-from chaoslab.surfaces.projects import Project
+from chaoslab.surfaces.projects import Personal, Project
 from chaoslab.surfaces.schemas import mcp_tools
 from chaoslab.surfaces.schemas._state import CallRefused
 from chaoslab.surfaces.schemas.mcp_tools import api_of, listed_by

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.execution._stack import Stack
-from chaoslab.execution.forked import STATM, can_limit_memory, limited
+from chaoslab.execution.forked import STATM, Stack, can_limit_memory, limited
 from chaoslab.execution.workers import WorkerLost
 
 seen: list[str] = []

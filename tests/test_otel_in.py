@@ -19,9 +19,9 @@ from chaoslab.cli import main
 from chaoslab.surfaces.otel import reading
 from chaoslab.surfaces.otel._stand_ins import Replies
 from chaoslab.surfaces.otel.calls import NONE, Episodes, found_in
-from chaoslab.surfaces.otel.masking import Personal
 from chaoslab.surfaces.otel.reading import TraceError, spans_in
 from chaoslab.surfaces.otel.writing import project_of
+from chaoslab.surfaces.projects import Personal
 from tests.otel_parts import receiving
 from tests.test_otel_out import ran
 

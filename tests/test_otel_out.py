@@ -20,7 +20,7 @@ from chaoslab.cli import main
 from chaoslab.record import runs
 from chaoslab.surfaces.otel import _conventions as conventions
 from chaoslab.surfaces.otel.collector import Collector, endpoint, headers, stated
-from chaoslab.surfaces.otel.live import followed
+from chaoslab.surfaces.otel.export import followed
 from tests.otel_parts import Receiver, has, receiving
 
 ORDERS = {17: 49.0}

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from chaoslab.base.identity import digest
-from chaoslab.core.dialog import CHAT
-from chaoslab.core.sketch import NEWEST, WORDS, nearness, sketch
+from chaoslab.core.dialog import CHAT, NEWEST, WORDS, nearness, sketch
 
 
 def of(*said: tuple[str, str], **rest: Any) -> dict[str, Any]:

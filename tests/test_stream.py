@@ -7,12 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chaoslab.core.chain import ActiveFault
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Reply
+from chaoslab.core.exchange import Call, Flow, Reply, TrialContext
 from chaoslab.core.fault import BrokenFault, Fault
-from chaoslab.core.frames import FrameCutter, frame
 from chaoslab.core.pipe import ServedLine, Signal, Timed
-from chaoslab.core.stream import EVENT_MAX, Events, Piped, WatchedPipe, is_done
+from chaoslab.core.stream import EVENT_MAX, Events, FrameCutter, Piped, WatchedPipe, frame, is_done
 from tests.faults.fault_parts import Target, meet
 from tests.seams.stream_parts import STREAM, Timetable, event
 

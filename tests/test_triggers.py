@@ -206,7 +206,7 @@ def test_the_manager_decides_as_the_seam_counts(situation: tuple[Plan, list[Step
         made[target] = max(made.get(target, 0), request)
         wire = plan.candidates(target, wire=True)
         occasion = memory.occasion(target, target, request, attempt, elapsed_s=now, arguments=arguments)
-        row = json.loads(json.dumps(occasion.to_json(wire)))
+        row = json.loads(json.dumps(occasion.to_json(wire.state, reads=wire.reads)))
         found = {name: replace(occasion.of(name)) for name in wire.state}
         counted = [i.name for i, hit in zip(wire, memory.decide(wire, occasion), strict=True) if hit in HITS]
         call = Call(target, target, "p1.r1", request, attempt)
@@ -239,10 +239,11 @@ def test_an_occasion_goes_to_another_process_with_what_its_triggers_read() -> No
     hits = {name: HitsSoFar(name, 2, 1.5, 1, ("shop", 1, 1)) for name in ("it", "other")}
     occasion = Occasion(7, "p1.r1", "shop", "buy", 3, 2, 2, 1, 2.5, {"amount": 4}, hits, {"x-t": "a"}, 1)
     reach = Plan(7, (one(when="amount > 3", max_times=9),)).candidates("shop")
-    told = json.loads(json.dumps(occasion.to_json(reach)))
+    told = json.loads(json.dumps(occasion.to_json(reach.state, reads=reach.reads)))
     assert Occasion.from_json(7, call, told) == replace(occasion, met={"it": hits["it"]})
     calm = replace(occasion, headers=None, under_way=0, met={})
-    assert calm.to_json(Plan(7, (one(calls=[1]),)).candidates("shop")) == {
+    reach = Plan(7, (one(calls=[1]),)).candidates("shop")
+    assert calm.to_json(reach.state, reads=reach.reads) == {
         "turn": 2, "in_turn": 1, "elapsed_s": 2.5, "arguments": None, "met": {}
     }  # fmt: skip
     assert Occasion.from_json(7, call, {}) == Occasion(7, "p1.r1", "shop", "buy", 3, 2, 1, 3)

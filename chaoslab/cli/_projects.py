@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from chaoslab.base.commandline import path, refuse, whole
 
 if TYPE_CHECKING:
-    from chaoslab.surfaces.otel.masking import Personal
-    from chaoslab.surfaces.projects import Project
+    from chaoslab.surfaces.projects import Personal, Project
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +29,7 @@ def written(options: argparse.Namespace, source: str, make: Callable[[Personal],
 
     extras.check(options.parser.prog, "scenarios")
     from chaoslab.scenarios.new_project import write
-    from chaoslab.surfaces.otel.masking import Personal
+    from chaoslab.surfaces.projects import Personal
 
     personal = Personal(on=not options.no_mask)
     try:

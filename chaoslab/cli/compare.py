@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
     if not all(of_scenarios):
         if any(of_scenarios) or options.new is None or ways or any(others[1:]):
             return refuse(ValueError("runs are compared with runs: give two of them, by their names in logs/"))
-        from chaoslab.scenarios.two_runs import of_runs
+        from chaoslab.scenarios.comparing import of_runs
 
         try:
             return _said(of_runs(options.base, options.new, alpha=options.alpha), options)

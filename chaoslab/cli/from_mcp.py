@@ -10,8 +10,7 @@ from chaoslab.base.commandline import filled, seed
 from chaoslab.cli import _projects
 
 if TYPE_CHECKING:
-    from chaoslab.surfaces.otel.masking import Personal
-    from chaoslab.surfaces.projects import Project
+    from chaoslab.surfaces.projects import Personal, Project
 
 HELP = "write a stand-in for an MCP server, with state, and scenarios, from the list of its tools"
 EXAMPLE = "chaoslab from-mcp --out chaos -- python server.py"

@@ -9,8 +9,7 @@ from chaoslab.base.commandline import path, seed
 from chaoslab.cli import _projects
 
 if TYPE_CHECKING:
-    from chaoslab.surfaces.otel.masking import Personal
-    from chaoslab.surfaces.projects import Project
+    from chaoslab.surfaces.projects import Personal, Project
 
 HELP = "write a stand-in for a service, with state, and scenarios, from its OpenAPI document"
 EXAMPLE = "chaoslab from-openapi openapi.yaml --out chaos"

@@ -9,8 +9,7 @@ from chaoslab.base.commandline import path
 from chaoslab.cli import _projects
 
 if TYPE_CHECKING:
-    from chaoslab.surfaces.otel.masking import Personal
-    from chaoslab.surfaces.projects import Project
+    from chaoslab.surfaces.projects import Personal, Project
 
 HELP = "write scenarios, with stand-ins for the tools, from the traces of an agent: OTLP, Phoenix, Langfuse"
 EXAMPLE = "chaoslab from-traces traces.jsonl --out chaos"

@@ -67,7 +67,7 @@ def _live(options: argparse.Namespace, logs: Path | None) -> AbstractContextMana
     if not named or getattr(options, "dry_run", False) or getattr(options, "estimate", False):
         return nullcontext()
     from chaoslab.surfaces.otel import collector
-    from chaoslab.surfaces.otel.live import sent_to
+    from chaoslab.surfaces.otel.export import sent_to
 
     if options.otlp and logs is None:
         raise ValueError("--otlp sends what is written into logs: leave --no-logs out")
@@ -88,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
     except ValueError as error:
         return refuse(error)
     if options.run == STDIN:
-        from chaoslab.surfaces.otel.live import followed
+        from chaoslab.surfaces.otel.export import followed
 
         followed(sys.stdin, collector)
         return LAB_DOWN if collector.lost else 0

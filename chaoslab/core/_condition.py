@@ -15,8 +15,6 @@ have an order. A boolean is no number. A value of any other kind is truthy and e
 entry or a text's part; `contains` is `in` the other way round.
 """
 
-from __future__ import annotations
-
 import math
 import operator
 import re
@@ -59,7 +57,7 @@ class Condition:
         return self._read.of(arguments)
 
     @cached_property
-    def _read(self) -> _Part[bool]:
+    def _read(self) -> "_Part[bool]":
         return _Parser(self.text).whole()
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from chaoslab.core.stream import DONE, is_done
+from chaoslab.core.stream import DONE, is_done, type_of
 
 CHAT_FAILED = {
     "message": "The server had an error while processing your request. Sorry about that!", "type": "server_error",
@@ -141,17 +141,24 @@ class Answers(ABC):
     def retold(self, events: Sequence[Any], said: AnswerContent) -> Iterator[dict[str, Any]]:
         """The events of a streamed answer that was heard, with another content. Other parts of it stay."""
 
-    @abstractmethod
-    def closing(self, events: Sequence[Any]) -> bytes:
-        """The format's last event, for a stream that has said these events and ends now. Raises as `heard` does."""
+    last: ClassVar[bytes] = b""
+    """The format's last event, if it is always the same."""
+    ends: ClassVar[frozenset[str]] = frozenset()
+    """The types of the events with which a stream ends."""
+    failed: ClassVar[bytes] = b""
+    """The format's event for an answer that fails, if it is always the same."""
 
-    @abstractmethod
+    def closing(self, events: Sequence[Any]) -> bytes:  # noqa: ARG002 - as a rule it is always the same
+        """The format's last event, for a stream that has said these events and ends now. Raises as `heard` does."""
+        return self.last
+
     def closes(self, event: bytes) -> bool:
         """Tells if the event is the format's last one."""
+        return type_of(event) in self.ends
 
-    @abstractmethod
-    def failing(self, events: Sequence[Any]) -> bytes:
+    def failing(self, events: Sequence[Any]) -> bytes:  # noqa: ARG002 - as a rule it is always the same
         """The format's event for an answer that fails behind these events, when its status was sent already."""
+        return self.failed
 
     ping = b": keep-alive\n\n"
     """An event by which the format shows that a stream goes on; by default a comment."""
@@ -159,6 +166,8 @@ class Answers(ABC):
 
 class ChatAnswers(Answers):
     """Those of OpenAI's chat completions."""
+
+    last, failed = DONE, b"event: error\ndata: " + json.dumps({"error": CHAT_FAILED}).encode() + b"\n\n"
 
     def hear(self, heard: ReadAnswer, value: Any) -> None:
         self._counted(heard, value, value.get("usage"))
@@ -208,14 +217,8 @@ class ChatAnswers(Answers):
         yield {**last, "choices": [{**ending, "delta": {}, "finish_reason": _finish(said)}]}
         yield from (event for event in events[end:] if not event.get("choices"))  # what it used
 
-    def closing(self, events: Sequence[Any]) -> bytes:  # noqa: ARG002 - it is always the same
-        return DONE
-
     def closes(self, event: bytes) -> bool:
         return is_done(event)
-
-    def failing(self, events: Sequence[Any]) -> bytes:  # noqa: ARG002 - it is always the same
-        return b"event: error\ndata: " + json.dumps({"error": CHAT_FAILED}).encode() + b"\n\n"
 
     def with_said(self, value: Any, said: AnswerContent) -> dict[str, Any]:
         message = {**value["choices"][0]["message"], "content": said.text or None}

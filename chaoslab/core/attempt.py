@@ -1,7 +1,5 @@
 """One attempt of a call, the same at every seam: asks the plan, tells the stories, judges the caller's observation."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -9,9 +7,8 @@ from functools import partial
 
 from chaoslab.base.clock import Clock, Skew, iso, skew
 from chaoslab.core.chain import ActiveFault, chain, play
-from chaoslab.core.context import PastAttempt
 from chaoslab.core.events import Event, FaultHealed, FaultInjected, FaultWitnessed
-from chaoslab.core.exchange import Call, Failure, Observation, Reply
+from chaoslab.core.exchange import Call, Failure, Observation, PastAttempt, Reply
 from chaoslab.core.fault import trait, unusable
 from chaoslab.core.limits import SLICE_S
 from chaoslab.core.memory import TrialMemory

@@ -1,7 +1,5 @@
 """Nests the faults' stories around one call. `chain` runs them; only a seam's driver, which `play` calls, does I/O."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -10,9 +8,8 @@ from typing import Any, Protocol, TypeVar
 from chaoslab.base.boundary import let_through
 from chaoslab.base.differences import differences
 from chaoslab.base.jsonable import brief, cut
-from chaoslab.core.context import TrialContext
 from chaoslab.core.events import REPLY_MAX, Event, FaultScheduled
-from chaoslab.core.exchange import Ahead, Call, Failure, Flow, Note, Observation, Reply, Step, Toxic, Wait
+from chaoslab.core.exchange import Ahead, Call, Failure, Flow, Note, Observation, Reply, Step, Toxic, TrialContext, Wait
 from chaoslab.core.fault import Fault, broken_by, guarded
 
 T = TypeVar("T")
@@ -78,15 +75,11 @@ class ActiveFault:
         if self.sent > 1:
             found.append(f"sent {self.sent} times")
         if self.reply is not None:
-            found.append(_unlike(self.got, self.reply) if self.got else f"{self._without} → {self.reply.status}")
+            without = "no answer" if self.sent else "not asked"
+            found.append(_unlike(self.got, self.reply) if self.got else f"{without} → {self.reply.status}")
         elif self.failed is not None and self.got is not None:
             found.append(f"{brief(self.got.value, REPLY_SHOWN)} → {self.failed}")
         return cut("; ".join(filter(None, found)), REPLY_MAX)
-
-    @property
-    def _without(self) -> str:
-        """The reason, in words, that no reply came back to the story."""
-        return "no answer" if self.sent else "not asked"
 
 
 def _unlike(was: Reply, now: Reply) -> str:

@@ -2,15 +2,12 @@
 told in events of its format. Meanwhile the reader gets empty events, so that its timeout stays one of the model. A
 longer answer passes unchanged."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from math import inf
 from typing import Any
 
 from chaoslab.core.answers import AnswerContent, Answers
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Observation, Reply
+from chaoslab.core.exchange import Call, Flow, Observation, Reply, TrialContext
 from chaoslab.core.fault import Fault
 from chaoslab.core.pipe import ServedLine, Signal, Timed
 from chaoslab.core.stream import EMPTY, data_of, is_done, json_of, spelt_event

@@ -1,16 +1,13 @@
 """`ChangedReply`, the base of faults that make another answer out of a true one."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from chaoslab.core import json_values
-from chaoslab.core.context import TrialContext
 from chaoslab.core.dialog import CHAT
-from chaoslab.core.exchange import Call, Flow, Reply
+from chaoslab.core.exchange import Call, Flow, Reply, TrialContext
 from chaoslab.core.fault import Fault, Left
 from chaoslab.core.json_values import Place
 from chaoslab.core.untrue import kind

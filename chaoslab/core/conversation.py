@@ -134,13 +134,10 @@ class Talk:
         clock: Clock,
     ) -> None:  # fmt: skip
         self._note, self._requests, self._memory, self._clock = note, requests, memory, clock
-        self._conversation, self._number, self._began_s, self._wait_s = conversation, 0, 0.0, 0.0
+        self._conversation, self._number, self._began_s = conversation, 0, 0.0
         self.answers: list[str] = []
-
-    @property
-    def wait_s(self) -> float:
+        self.wait_s = 0.0
         """The time that passes before the turn that `next` gave."""
-        return self._wait_s
 
     def next(self) -> str | None:
         """The user's words of the next turn; None if the conversation is over."""
@@ -148,7 +145,7 @@ class Talk:
         if turn is None:
             return None
         self._number += 1
-        self._wait_s = turn.after_s
+        self.wait_s = turn.after_s
         return turn.words(self.answers[-1] if self.answers else "")
 
     def begin(self, words: str) -> None:

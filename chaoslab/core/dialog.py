@@ -1,11 +1,14 @@
-"""The messages in a request to a model, whatever the format: where they stand, and the role of each."""
+"""The messages in a request to a model, whatever the format: where they stand, the role of each, and the results of
+tools among them. A request in brief (`sketch`) tells which of several is nearest to another one, and how they
+differ."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from typing import Any
 
+from chaoslab.base.identity import digest
+from chaoslab.base.jsonable import brief, line
 from chaoslab.core.answers import CHAT_ANSWERS, Answers
 
 TOOL = "tool"
@@ -48,7 +51,7 @@ class Dialog:
         """The request with other messages."""
         return {**value, self.key: messages}
 
-    def units(self, value: Any) -> list[Unit]:
+    def units(self, value: Any) -> "list[Unit]":
         """The messages of a request, each together with the results behind it, which may not stand without it."""
         units: list[Unit] = []
         for message in self.messages(value):
@@ -59,7 +62,7 @@ class Dialog:
                 units.append(Unit(role, [message]))
         return units
 
-    def with_units(self, value: Mapping[str, Any], units: Iterable[Unit]) -> dict[str, Any]:
+    def with_units(self, value: Mapping[str, Any], units: "Iterable[Unit]") -> dict[str, Any]:
         """The request with other messages."""
         return self.with_messages(value, [message for unit in units for message in unit.messages])
 
@@ -113,3 +116,90 @@ def words_of(message: Any) -> str:
 
 CHAT = Dialog()
 """The messages of OpenAI's chat completions."""
+
+
+@dataclass(frozen=True)
+class FoundToolResult:
+    """A result. `tool`: the tool's name. `holder`: the object in the request whose field `key` is the content."""
+
+    tool: str
+    holder: dict[str, Any]
+    key: str
+
+    @property
+    def content(self) -> Any:
+        return self.holder[self.key]
+
+
+def tool_results(messages: Sequence[Any]) -> list[FoundToolResult]:
+    """The results in these messages, the oldest first. One whose call is not there is left out."""
+    names: dict[Any, str] = {}
+    found = []
+    for part in (part for message in messages for part in _parts(message)):
+        match part:
+            case {"type": "function_call", "call_id": str(place), "name": str(name)}:  # OpenAI's responses
+                names[place] = name
+            case {"type": "tool_use", "id": str(place), "name": str(name)}:  # Anthropic's messages
+                names[place] = name
+            case {"id": str(place), "function": {"name": str(name)}}:  # OpenAI's chat completions
+                names[place] = name
+            case {"type": "function_call_output", "call_id": str(place), "output": _} if place in names:
+                found.append(FoundToolResult(names[place], part, "output"))
+            case {"type": "tool_result", "tool_use_id": str(place), "content": _} if place in names:
+                found.append(FoundToolResult(names[place], part, "content"))
+            case {"role": "tool", "tool_call_id": str(place), "content": _} if place in names:
+                found.append(FoundToolResult(names[place], part, "content"))
+            case {"functionResponse": {"name": str(name), "response": _}}:  # Gemini
+                found.append(FoundToolResult(name, part["functionResponse"], "response"))
+            case {"function_response": {"name": str(name), "response": _}}:
+                found.append(FoundToolResult(name, part["function_response"], "response"))
+    return found
+
+
+def _parts(message: Any) -> Iterator[Any]:
+    """The message, and the objects in it that may be calls or results."""
+    yield message
+    if isinstance(message, Mapping):
+        for key in ("tool_calls", "content", "parts"):
+            inner = message.get(key)
+            yield from inner if isinstance(inner, list) else ()
+
+
+NEWEST = 6
+"""The most messages that are told in words."""
+WORDS, VALUE = 200, 60
+"""The most characters of a message, and of another value."""
+
+
+def sketch(dialog: Dialog, value: Any) -> dict[str, Any]:
+    """The request's messages behind the model's last answer, in words, under `messages`; a digest of those before them
+    under `earlier`; every other field as it is if it is short, else as a digest. Empty if the request is no object."""
+    if not isinstance(value, Mapping):
+        return {}
+    messages = dialog.messages(value)
+    roles = [dialog.role(each) for each in messages]
+    last = max((n for n, role in enumerate(roles, 1) if role == "assistant"), default=0)
+    first = max(last, len(messages) - NEWEST)
+    newest = zip(roles[first:], messages[first:], strict=True)
+    told = [f"{role}: {line(words_of(each), WORDS)}" for role, each in newest]
+    rest = {str(key): _short(each) for key, each in value.items() if key != dialog.key}
+    return {"messages": told, "earlier": digest(messages[:first]) if first else "none", **rest}
+
+
+def nearness(one: Mapping[str, Any], other: Mapping[str, Any]) -> float:
+    """The likeness of two sketches, from 0 to 3: the earlier messages weigh most, then the newest ones, then the
+    rest."""
+    first, second = ("\n".join(map(str, each.get("messages") or ())) for each in (one, other))
+    rest = {*one, *other} - {"messages", "earlier"}
+    alike: float = sum(key in one and key in other and one[key] == other[key] for key in rest) / max(1, len(rest))
+    before = 1.5 if one.get("earlier") == other.get("earlier") else 0.0
+    return before + float(SequenceMatcher(None, first, second).ratio()) + alike / 2
+
+
+def _short(value: Any) -> Any:
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, str):
+        return value if len(value) <= VALUE else f"a text, {digest(value)[:8]}"
+    told = brief(value, VALUE + 1)
+    return told if len(told) <= VALUE else f"{len(value)} entries, {digest(value)[:8]}"

@@ -2,26 +2,27 @@
 
 A fault is a story about one exchange: a generator that does no I/O. It yields the `Call` to have it sent, a `Wait` to
 let time pass, a `Note` to have an event logged, and returns the reply that the caller gets. `chain.py` nests several
-stories into one.
+stories into one. `TrialContext` is the trial around one call, as a story sees it.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any, ClassVar
 
+from chaoslab.base.clock import system
 from chaoslab.base.json_text import encoded, speller, value_of
 from chaoslab.base.phrases import phrase
 from chaoslab.base.values import fixed, once
 from chaoslab.core.dialog import CHAT, Dialog
 from chaoslab.core.events import AttemptRef, Event
-from chaoslab.core.frames import FRAMES
 from chaoslab.core.pipe import Pipe
 from chaoslab.core.service_spec import ErrorReply
-from chaoslab.core.stream import EVENT_STREAM, Parts, Streamed, WatchedPipe
+from chaoslab.core.stream import EVENT_STREAM, FRAMES, Parts, Streamed, WatchedPipe
 
 forever = math.inf
 _spelt = speller()
@@ -270,3 +271,38 @@ class Observation:
         if self.streamed is not None or self.reply is None:
             return self.body_bytes
         return min(self.bytes, len(self.reply.body))
+
+
+@dataclass(frozen=True, slots=True)
+class PastAttempt:
+    """One earlier attempt of the trial, as its caller saw it. `failed`: the kind of its failure if there was no
+    reply. `true`: no fault had changed the call or the reply."""
+
+    call: Call
+    reply: Reply | None
+    failed: str | None
+    began_s: float
+    ended_s: float
+    true: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TrialContext:
+    """The trial around one call. It is rebuilt when a trial is run again, and nothing of it outlives the trial.
+
+    `turn`: the turn of the conversation, from 1. `elapsed_s`: seconds since the trial began. `spent`: the use before
+    this call (tokens, cost_usd, calls, seconds). `memory`: the injection's own, empty at its first call and kept until
+    the trial ends. `earlier`: the trial's attempts that are over, oldest first, for faults that look back
+    (`Fault.looks_back`).
+    """
+
+    trial: str = ""
+    turn: int = 1
+    elapsed_s: float = 0.0
+    spent: Mapping[str, float] = field(default_factory=dict)
+    memory: dict[str, Any] = field(default_factory=dict)
+    earlier: Sequence[PastAttempt] = ()
+
+    def utc(self) -> datetime:
+        """The moment by the clock of the world."""
+        return system.utc()

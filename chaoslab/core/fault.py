@@ -1,12 +1,11 @@
 """`Fault`, the base of every fault, and `load`, which checks a fault before it is used. A fault is a dataclass of its
 parameters that derives from `Fault` and overrides what differs. Everything that the lab has to know of a fault is a
-trait of its class, so nothing outside of `chaoslab.faults` names one."""
-
-from __future__ import annotations
+trait of its class, so nothing outside of `chaoslab.faults` names one. `OutageCut` is the failure that clients meet
+during an `Outage`."""
 
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import Field, dataclass, fields, is_dataclass
+from dataclasses import Field, dataclass, fields, is_dataclass, replace
 from functools import cache
 from typing import Any, ClassVar, Literal, Self, cast, get_args
 
@@ -15,8 +14,7 @@ from chaoslab.base.dice import Dice
 from chaoslab.base.jsonable import describe_error
 from chaoslab.base.registry import add, broken
 from chaoslab.base.registry import load as load_plugin
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Failure, Flow, Observation, Toxic
+from chaoslab.core.exchange import Call, Failure, Flow, Observation, Toxic, TrialContext
 
 GROUP = "faults"
 LAYERS = ("budget", "context", "meaning", "tool", "stream", "wire")
@@ -63,6 +61,12 @@ class Fault:
     - `refuses_at`: the step of making a connection that fails then: the lookup of the name, the connection itself, or
       the handshake of TLS.
 
+    - `drawn`: its parameters that are left to chance, with what each is drawn from where it is 0 or empty; () for a
+      share from 0 to 1, which is drawn where it is below 0.
+
+    - `met_as`: the evidence that its caller met the reply that its story made. `{status}` in it is that of the reply,
+      `{name}` the parameter of this name.
+
     For its reader and for `inject`:
 
     - `bounds`: the least and the greatest value of a parameter, by name. Of others, numbers are 0 or more.
@@ -92,14 +96,23 @@ class Fault:
     refuses: ClassVar[bool] = False
     closes: ClassVar[bool] = False
     refuses_at: ClassVar[Literal["lookup", "connection", "handshake"]] = "connection"
+    drawn: ClassVar[Mapping[str, Sequence[Any]]] = {}
+    met_as: ClassVar[str] = "the changed reply reached the caller"
     bounds: ClassVar[Mapping[str, tuple[float, float]]] = {}
     example: ClassVar[str] = ""
     source: ClassVar[str] = ""
 
-    def draw(self, dice: Dice) -> Self:  # noqa: ARG002 - nothing is left to chance
+    def draw(self, dice: Dice) -> Self:
         """The fault for one exchange, with all its chances drawn: before its story, so that the scheduled event, the
         toxic and the story say the same."""
-        return self
+        made: dict[str, Any] = {}
+        for name, among in self.drawn.items():
+            value = getattr(self, name)
+            if among and not value:
+                made[name] = dice(name).pick(among)
+            elif not among and value < 0:
+                made[name] = dice(name).uniform()
+        return replace(self, **made) if made else self
 
     def flow(self, call: Call, context: TrialContext) -> Flow:  # noqa: ARG002 - it needs nothing of the trial
         """The fault's story for a call (see `exchange`)."""
@@ -109,7 +122,7 @@ class Fault:
         """The toxics of its lane; none for a fault that is not of the wire."""
         return ()
 
-    def outage(self) -> Outage | None:
+    def outage(self) -> "Outage | None":
         """The outage of the service that begins when the story acts; None for a fault of one call alone."""
         return None
 
@@ -117,7 +130,8 @@ class Fault:
         """The evidence that the caller met this fault, in words, or None. By default: the call or the reply that the
         story changed came through unaltered."""
         if seen.changed_reply is not None:
-            return "the changed reply reached the caller" if seen.changed_reply.same_as(seen.reply) else None
+            said = {**vars(self), "status": seen.changed_reply.status}
+            return self.met_as.format_map(said) if seen.changed_reply.same_as(seen.reply) else None
         if seen.changed_call is None or seen.sent is None or seen.sent.value != seen.changed_call.value:
             return None
         return "the changed call was sent"
@@ -243,3 +257,24 @@ class Outage:
     def how(self) -> str:
         """The deed in a word: killed, paused, or what the engine does."""
         return self.deed or ("paused" if self.held else "killed")
+
+
+WORDS = {"refused": "connection refused", "reset": "connection reset"}
+
+
+@dataclass(frozen=True)
+class OutageCut(Fault):
+    """The fault of a call that an outage meets on its way: `error` is refused or reset."""
+
+    error: Literal["refused", "reset"]
+    layer = "tool"
+    conditional: ClassVar[bool] = True
+
+    def flow(self, call: Call, context: TrialContext) -> Flow:  # noqa: ARG002
+        raise Failure(self.error)
+        yield call
+
+    def witnessed(self, seen: Observation) -> str | None:
+        if self.error == "reset" and seen.error == "closed":
+            return "connection closed without an answer"
+        return WORDS[self.error] if seen.error == self.error else None

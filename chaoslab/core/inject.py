@@ -253,13 +253,12 @@ def check(
                         f"aim it at the server, or at mcp_tool('{LISTING}')"
                     )
         for choice in injection.choices:
-            if trait(load(choice.fault), "of_container"):
+            kind = load(choice.fault)
+            if trait(kind, "of_container"):
                 raise ValueError(f"{choice.fault} {ENGINE_ALONE}")
-        for choice in injection.choices:
-            for name in filter(injection.covers, returns if trait(load(choice.fault), "of_process") else ()):
+            for name in filter(injection.covers, returns if trait(kind, "of_process") else ()):
                 raise ValueError(f"{choice.fault} stops a process, and {name} is a function: aim it at a service")
-        for choice in injection.choices:
-            for name in filter(injection.covers, no_texts if trait(load(choice.fault), "of_text") else ()):
+            for name in filter(injection.covers, no_texts if trait(kind, "of_text") else ()):
                 raise ValueError(
                     f"{choice.fault} works on the text of arguments, and those of {name} are objects: inject "
                     "malformed_arguments"

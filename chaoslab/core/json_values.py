@@ -2,8 +2,6 @@
 path of keys and positions. Nothing is changed in place: a copy shares what did not change. Besides dicts, lists and
 tuples, the fields of dataclasses and of pydantic's models are entries."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import json

@@ -6,8 +6,6 @@ whole number, with u from the trial's dice. So among the first n at most ⌈n ×
 their request, and nothing has to be remembered.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
@@ -56,7 +54,7 @@ class Limits:
     shadow: bool = False
 
     @classmethod
-    def of(cls, given: Any) -> Limits:
+    def of(cls, given: Any) -> "Limits":
         """The limits of a mapping as a user writes it: shares as 0.1 or "10%", times in seconds or as in "5m". Raises
         ValueError, LookupError: it is none; the message says what it should be."""
         if not isinstance(given, Mapping):
@@ -184,10 +182,6 @@ Told = Callable[[str, Occasion, str], object]
 """Takes a fault that was held back: its injection, the attempt, and the limit."""
 
 
-def _tells_nobody(injection: str, occasion: Occasion, why: str) -> None:
-    pass
-
-
 class Guard:
     """Keeps one maker of faults within limits, levers, leases and windows. In virtual time, where a trial is a moment
     of the machine's, it looks at the files and the clock once.
@@ -200,7 +194,7 @@ class Guard:
 
     def __init__(self, limits: Sequence[Limits] = (), *, clock: Clock = system) -> None:
         self.limits, self._clock = tuple(limits), clock if levers.in_time() else system
-        self.tell: Told = _tells_nobody
+        self.tell: Told = lambda *_: None
         self.others: Callable[[], int] = int
         self._open: dict[tuple[str, int, int], int] = {}
         self._made, self._ended, self._looked_s = 0, "", float("-inf")

@@ -1,15 +1,13 @@
 """The state of one trial under a plan: which injections hit so far, their memories, and the exchanges that are over."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from operator import length_hint
 from typing import Any
 
 from chaoslab.base.clock import Clock, system
-from chaoslab.core.context import PastAttempt, TrialContext
 from chaoslab.core.events import AttemptRef, FaultHeldBack
+from chaoslab.core.exchange import PastAttempt, TrialContext
 from chaoslab.core.limits import SHADOW, Guard, Told
 from chaoslab.core.occasion import HitsSoFar, Occasion
 from chaoslab.core.plan import BEGINS, HITS, LASTS, SPARED, Candidates, Decision, Injection, Plan

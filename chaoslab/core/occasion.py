@@ -2,11 +2,9 @@
 state of a trial's triggers counts what they decided, for every attempt in the order of beginning, whether the fault was
 reached or an outer one masked it. So taking one injection out of a plan moves no other's hits."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from chaoslab.core.exchange import Call
 
@@ -23,7 +21,7 @@ class HitsSoFar:
     in_a_row: int = 0
     first: tuple[str, int, int] = ("", 0, 0)
 
-    def hit(self, occasion: Occasion, *, lasting: bool) -> None:
+    def hit(self, occasion: "Occasion", *, lasting: bool) -> None:
         """Counts a hit. `lasting`: it goes on with the last row."""
         self.times += 1
         if lasting:
@@ -31,15 +29,6 @@ class HitsSoFar:
         else:
             self.since_s, self.in_a_row = occasion.elapsed_s, 1
             self.first = (occasion.target, occasion.request, occasion.attempt)
-
-
-class InjectionsInQuestion(Protocol):
-    """Injections that an occasion is written down for (`plan.Candidates`)."""
-
-    @property
-    def reads(self) -> bool: ...
-    @property
-    def state(self) -> Sequence[str]: ...
 
 
 @dataclass(slots=True)
@@ -74,21 +63,22 @@ class Occasion:
             found = self.met[injection] = HitsSoFar(injection)
         return found
 
-    def to_json(self, asked: InjectionsInQuestion) -> dict[str, Any]:
-        """The part that the call's own row does not hold and that these injections depend on."""
-        met = {name: asdict(self.met[name]) for name in asked.state if name in self.met}
+    def to_json(self, state: Sequence[str], *, reads: bool) -> dict[str, Any]:
+        """The part that the call's own row does not hold and that injections depend on. `state`, `reads`: theirs, as
+        `plan.Candidates` has them."""
+        met = {name: asdict(self.met[name]) for name in state if name in self.met}
         return {
             "turn": self.turn,
             "in_turn": self.in_turn,
             "elapsed_s": self.elapsed_s,
-            "arguments": self.arguments if asked.reads else None,
+            "arguments": self.arguments if reads else None,
             "met": met,
             **({"headers": dict(self.headers)} if self.headers else {}),
             **({"under_way": self.under_way} if self.under_way else {}),
         }
 
     @classmethod
-    def from_json(cls, seed: int, call: Call, data: Mapping[str, Any]) -> Occasion:
+    def from_json(cls, seed: int, call: Call, data: Mapping[str, Any]) -> "Occasion":
         """The occasion of a call from `to_json`; from an empty mapping, one of a first turn with nothing met."""
         met = {
             name: HitsSoFar(**{**found, "first": tuple(found.get("first", ("", 0, 0)))})

@@ -6,8 +6,6 @@ the next pipe's arrival. So two delays of 100 ms make 200 ms, however late or se
 it takes at once. All times are seconds on one monotonic axis.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from bisect import bisect_left

@@ -129,11 +129,8 @@ class Injection:
 
     @cached_property
     def by_name(self) -> dict[str, Trigger]:
-        """Its triggers that can fail, by name.
-
-        Raises:
-            LookupError: no such trigger. ValueError: one takes no such value.
-        """
+        """Its triggers that can fail, by name. Raises LookupError: no such trigger. ValueError: one takes no such
+        value."""
         given = {**({"calls": self.calls} if self.calls else {}), **self.triggers}
         if self.chance != 1:
             given["chance"] = self.chance
@@ -381,12 +378,9 @@ def together(hit: Sequence[ActiveFault]) -> list[ActiveFault]:
 
 
 def check_cascades(injections: Iterable[Injection]) -> None:
-    """Checks that each `after` names another injection that can hit first.
-
-    Raises:
-        ValueError: one names an injection that is not there, one whose fault decides itself if it acts, one that is
-        switched off, or itself, be it through others.
-    """
+    """Checks that each `after` names another injection that can hit first. Raises ValueError: one names an injection
+    that is not there, one whose fault decides itself if it acts, one that is switched off, or itself, be it through
+    others."""
     there = {injection.name: injection for injection in injections}
     waits = {name: after.value for name, i in there.items() if (after := i.by_name.get("after")) is not None}
     for name, other in waits.items():

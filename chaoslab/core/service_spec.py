@@ -2,8 +2,6 @@
 /tools` with this, so the agent learns the tools over HTTP and a new service is one file. The wire formats are the real
 services' own: pointing a service at the real one changes only the address."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -25,7 +23,7 @@ class ErrorReply:
     body: Any
     headers: Mapping[str, str] = field(default_factory=dict)
 
-    def retry_after(self, seconds: float) -> ErrorReply:
+    def retry_after(self, seconds: float) -> "ErrorReply":
         """The same reply with this time to wait, in its header `Retry-After` and wherever its words name that time."""
         headers = {key: text for key, text in self.headers.items() if key.lower() != "retry-after"}
         said = next((text for key, text in self.headers.items() if key.lower() == "retry-after"), "")
@@ -83,7 +81,7 @@ class ServiceSpec:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> ServiceSpec:
+    def from_json(cls, data: Mapping[str, Any]) -> "ServiceSpec":
         return cls(
             name=data["name"],
             tools=tuple(ToolSpec(**tool) for tool in data["tools"]),

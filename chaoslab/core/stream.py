@@ -1,14 +1,13 @@
 """A reply's body in parts: where the parts come from, the pipes that they go through, and the reader's view of them.
 Nothing here does I/O or reads a clock. A seam's driver takes the parts as they come, feeds them to the pipes event by
-event, and hands on what is due."""
-
-from __future__ import annotations
+event, and hands on what is due. Amazon's binary streams consist of frames with headers, a payload and two checksums."""
 
 import json
 import re
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
+from zlib import crc32
 
 from chaoslab.base.boundary import let_through
 from chaoslab.base.json_text import encoded, value_of
@@ -137,10 +136,6 @@ def _empty(timed: Timed) -> bool:
     return isinstance(timed.item, bytes) and not timed.item.strip()
 
 
-def _reraised(error: BaseException) -> BaseException:
-    return error
-
-
 class WatchedPipe:
     """A story's pipe under the lab's eyes: the first time that it lets out something else than went in, or later,
     `on_change` is called. So the lab sees for itself that a stream was changed. `blame` makes the error for a pipe
@@ -153,43 +148,39 @@ class WatchedPipe:
     straight = False
 
     def __init__(self, pipe: Pipe, *, holds: bool = False) -> None:
-        self._pipe, self._holds = pipe, holds
+        self.pipe, self._holds = pipe, holds
         self._expected: deque[Timed] | None = deque()
         self.on_change: Callable[[], object] = lambda: None
-        self.blame: Callable[[BaseException], BaseException] = _reraised
-
-    @property
-    def pipe(self) -> Pipe:
-        return self._pipe
+        self.blame: Callable[[BaseException], BaseException] = lambda error: error
 
     @property
     def held(self) -> int:
-        return self._pipe.held
+        return self.pipe.held
 
     @property
     def pieces(self) -> int:
-        return self._pipe.pieces
+        return self.pipe.pieces
 
     @property
     def room_bytes(self) -> int:
-        return self._pipe.room_bytes
+        return self.pipe.room_bytes
 
     @property
     def pause_s(self) -> float:
-        return self._pipe.pause_s
+        return self.pipe.pause_s
 
     @property
     def impatient(self) -> bool:
-        return self._pipe.impatient
+        return self.pipe.impatient
 
     def feed(self, timed: Timed) -> None:
         if self._expected is not None and not (self._holds and _empty(timed)):
             self._expected.append(timed)
-        self._pipe.feed(timed)
+        self.pipe.feed(timed)
 
     def poll(self, now: float, most: int = BOUNDLESS) -> list[Timed]:
         try:
-            out = self._pipe.poll(now, most)
+            out = self.pipe.poll(now, most)
         except BaseException as error:
             let_through(error)
             raise self.blame(error) from error
@@ -209,16 +200,16 @@ class WatchedPipe:
 
     def wake(self) -> float | None:
         try:
-            return self._pipe.wake()
+            return self.pipe.wake()
         except BaseException as error:
             let_through(error)
             raise self.blame(error) from error
 
     def retire(self, now: float) -> tuple[list[Timed], list[Timed]]:
-        return self._pipe.retire(now)
+        return self.pipe.retire(now)
 
     def release(self, now: float) -> list[Timed]:
-        return self._pipe.release(now)
+        return self.pipe.release(now)
 
 
 class Piped:
@@ -253,3 +244,54 @@ class Piped:
     def wake(self) -> float | None:
         """The next moment at which a poll gives something, if no part comes before."""
         return self._line.wake()
+
+
+FRAMES = "application/vnd.amazon.eventstream"
+"""The type of such a body."""
+FRAME_MAX = 16 * 1024 * 1024
+"""The most bytes of a frame, as Amazon states it. A larger length is no frame's."""
+_PRELUDE = 12
+"""The lengths of the frame and of its headers, and their checksum, in bytes."""
+
+
+class FrameCutter:
+    """Cuts a body into frames, whatever parts it comes in."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    @property
+    def rest(self) -> bytes:
+        """The beginning of a frame that is not complete."""
+        return self._rest
+
+    def feed(self, part: bytes) -> list[bytes]:
+        """The frames that are complete with this part, in order."""
+        data, found = self._rest + part, list[bytes]()
+        while len(data) >= 4 and len(data) >= (size := max(4, int.from_bytes(data[:4], "big"))):
+            found.append(data[:size])
+            data = data[size:]
+        if len(data) >= 4 and int.from_bytes(data[:4], "big") > FRAME_MAX:  # it is no frame
+            found.append(data)
+            data = b""
+        self._rest = data
+        return found
+
+
+def frame(kind: str, value: Mapping[str, Any], *, exception: bool = False) -> bytes:
+    """An event of this kind with JSON; `exception`: it is an error."""
+    what, type_ = (":exception-type", "exception") if exception else (":event-type", "event")
+    told = ((what, kind), (":content-type", "application/json"), (":message-type", type_))
+    headers = b"".join(
+        bytes([len(name)]) + name.encode() + b"\x07" + len(said).to_bytes(2, "big") + said.encode()
+        for name, said in told
+    )
+    payload = json.dumps(value, ensure_ascii=False).encode()
+    prelude = (_PRELUDE + len(headers) + len(payload) + 4).to_bytes(4, "big") + len(headers).to_bytes(4, "big")
+    body = prelude + crc32(prelude).to_bytes(4, "big") + headers + payload
+    return body + crc32(body).to_bytes(4, "big")
+
+
+def payload_of(event: bytes) -> bytes:
+    """The payload of a frame."""
+    return event[_PRELUDE + int.from_bytes(event[4:8], "big") : -4]

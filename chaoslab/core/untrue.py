@@ -1,8 +1,6 @@
 """Another value in the place of a true one: of the same type and form, by little or by far. `severity` goes from 0 (one
 digit, one day, a near word) to 1 (obvious). A value is known by its type and form, never by the name of its field."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

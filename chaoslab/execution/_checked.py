@@ -1,7 +1,5 @@
 """Checks the arguments of `run` before anything is started, and makes the run of them."""
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -73,7 +71,7 @@ class Ground:
     world: str
 
     @classmethod
-    def of(cls, run: AgentSpec) -> Ground:
+    def of(cls, run: AgentSpec) -> "Ground":
         """That of a run which was checked."""
         names = _validation.names_of(run.tools, run.reads, {**run.services, **run.upstreams})
         turns = run.prompt.most if isinstance(run.prompt, Conversation) else 1

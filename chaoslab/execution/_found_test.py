@@ -1,7 +1,5 @@
 """The text of a test that shows a failure."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Mapping, Sequence

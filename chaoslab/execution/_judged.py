@@ -1,7 +1,5 @@
 """A run whose trials are judged in the process that does them, so that the process which takes them only counts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The place of a user's trial: a world of virtual time, or this process in real time."""
 
-from __future__ import annotations
-
 import asyncio
 from asyncio import _get_running_loop, _set_running_loop
 from collections.abc import Callable, Coroutine, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Checks the arguments of `run` and `run_many` before anything starts; each error is one line."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
@@ -21,8 +19,7 @@ from chaoslab.model.app import ModelApp
 from chaoslab.seams import adapters
 from chaoslab.seams.adapters.mcp import McpTool
 from chaoslab.seams.functions import native_errors
-from chaoslab.seams.functions.injected import unasked
-from chaoslab.seams.functions.inside import is_object, own_name, ways_in
+from chaoslab.seams.functions.inside import is_object, own_name, unasked, ways_in
 from chaoslab.seams.gateway.routes import GatewayRoute, routes
 from chaoslab.seams.services.app import address_of, kind_of
 

@@ -1,8 +1,6 @@
 """Asks a model, as a judge, over HTTP: any server with OpenAI's chat completions. JUDGE_URL, JUDGE_MODEL and JUDGE_KEY
 in the environment name it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from chaoslab.analysis.opinion import SAID, Unjudged
@@ -36,7 +34,7 @@ class Model:
     key: str = ""
 
     @classmethod
-    def named(cls, who: str, name: str = "") -> Model:
+    def named(cls, who: str, name: str = "") -> "Model":
         """The model of the environment. `who`: who needs it. `name`: in place of JUDGE_MODEL. Raises Unjudged: it is
         not named, or its address is none."""
         environment = inherited()

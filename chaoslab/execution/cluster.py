@@ -93,12 +93,8 @@ class OnPool:
     left: Callable[[], int] | None = None
 
     def map(self, work: Work[S, R], specs: Iterable[S]) -> Generator[R, None, None]:
-        """See `Executor.map`. Specs are read as they are given out.
-
-        Raises:
-            WorkerLost: the pool broke, or ended the workers of a batch again and again.
-            NotPicklable: the work cannot be sent.
-        """
+        """See `Executor.map`. Specs are read as they are given out. Raises WorkerLost: the pool broke, or ended the
+        workers of a batch again and again. NotPicklable: the work cannot be sent."""
         sent, coming, size = _Sent(packed(work), tuple(self.paths())), iter(specs), 1
         batch: Sequence[S]
         out: deque[tuple[Sequence[S], Future[tuple[list[Came[R]], float]], int]] = deque()

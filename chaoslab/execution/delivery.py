@@ -2,8 +2,6 @@
 counted. Nothing here is mocked: a caller calls a function, a client asks a service over HTTP, a client asks a model.
 One trial of many calls is one cell of the check: a fault, a seam and a chance."""
 
-from __future__ import annotations
-
 import gc
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The cost of a run before it starts: trials, time, tokens and dollars, by a pilot or by the log of an earlier run."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -53,7 +51,7 @@ class CostEstimate:
     def of(
         cls, name: str, trials: int, sample: Sample | None, *, real: bool, jobs: int = 1,
         limit_usd: float | None = None, notes: Sequence[str] = (),
-    ) -> CostEstimate:  # fmt: skip
+    ) -> "CostEstimate":  # fmt: skip
         """The cost of `trials` trials in `jobs` processes. `sample`: None if nothing is known. `real`: a real model may
         be asked."""
         if sample is None:

@@ -221,11 +221,7 @@ class _Explorer:
         """The ways to fail so far."""
 
     def all_batches(self) -> None:
-        """Goes through all strategies.
-
-        Raises:
-            _Ended: the budget is spent.
-        """
+        """Goes through all strategies. Raises _Ended: the budget is spent."""
         for name in strategies.ORDER:
             if name not in self._asked.by:
                 continue

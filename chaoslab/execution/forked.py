@@ -1,12 +1,13 @@
 """Trials in a child process, which is a copy of this one. An end of the child is no end of this process, and a trial
-that does not end is ended from here."""
+that does not end is ended from here. The stack of one that crashed is read through a pipe: a handler of the signal in C
+writes it."""
 
-from __future__ import annotations
-
+import faulthandler
 import gc
 import importlib
 import os
 import pickle
+import re
 import select
 import signal
 import struct
@@ -16,13 +17,12 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, Generic, NoReturn, TypeVar
 
 from chaoslab.base import garbage
 from chaoslab.base.interrupts import SIGNALS, check_late
-from chaoslab.execution._stack import Stack
 from chaoslab.execution.spec import Executor, Work
 from chaoslab.execution.workers import TRIES, Came, Processes, TellNews, WorkerLost, child_executor, executor, from_here
 
@@ -132,7 +132,7 @@ class Child(Generic[S, R]):
         self._stack.close()
         return status
 
-    def __enter__(self) -> Child[S, R]:
+    def __enter__(self) -> "Child[S, R]":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -300,7 +300,7 @@ def ending(status: int) -> str:
 # In the child process.
 
 
-def _serve(opened: Opened[Any, Any], asked_end: int, came_end: int, lifeline: int, stack: Stack) -> NoReturn:
+def _serve(opened: Opened[Any, Any], asked_end: int, came_end: int, lifeline: int, stack: "Stack") -> NoReturn:
     """Does what it is given, and ends the process, whatever happens."""
     code = 1
     try:
@@ -351,3 +351,44 @@ def end_with_writer(read_end: int) -> None:
 
     fcntl.fcntl(read_end, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(read_end, fcntl.F_SETFL, fcntl.fcntl(read_end, fcntl.F_GETFL) | os.O_ASYNC)
+
+
+SILENT_S = 2.0
+"""Seconds after which a stack that does not go on is whole."""
+SHOWN = 8
+"""The most places of a stack that a message has, the innermost first, each once in a row."""
+_PLACE = re.compile(r'^  File "(.*)", line (\d+) in (.+)$', re.MULTILINE)
+_OWN = f"{Path(__file__).parents[1]}/"
+
+
+class Stack:
+    """The pipe, made before the fork. Each of the two processes calls its own method after it."""
+
+    def __init__(self) -> None:
+        self._read, self._write = os.pipe()
+
+    def of_this_process(self) -> None:
+        """In the child: has a crash written into the pipe, and no file of its memory."""
+        import resource
+
+        os.close(self._read)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+        faulthandler.enable(self._write, all_threads=False)
+
+    def of_child(self) -> None:
+        """In the parent."""
+        os.close(self._write)
+
+    def places(self) -> str:
+        """The stack of a child that ends, as in ": ag.py:3 in spin", with a line for each further place. Empty if the
+        child wrote none."""
+        poll, text = select.poll(), b""
+        poll.register(self._read, select.POLLIN)
+        while poll.poll(SILENT_S * 1000) and (part := os.read(self._read, 1 << 16)):
+            text += part
+        found = _PLACE.findall(text.decode("utf-8", "replace"))
+        own = [f"{Path(file).name}:{number} in {name}" for file, number, name in found if not file.startswith(_OWN)]
+        return ": " + "\n".join([place for place, _ in groupby(own)][:SHOWN]) if own else ""
+
+    def close(self) -> None:
+        os.close(self._read)

@@ -1,8 +1,6 @@
 """The folder of an exploration: a run's logs, in which each trial tells what was tried in it. So it can be read like
 any run, and an exploration that was broken off goes on where it was."""
 
-from __future__ import annotations
-
 import hashlib
 import inspect
 from contextlib import ExitStack

@@ -1,8 +1,6 @@
 """Has a model, or a user's function, answer the questions about answers that only words would decide. Each question is
 asked once. The replies are kept beside the run's log, so that reports go without the model."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -34,7 +32,7 @@ class Judge:
         raise NotImplementedError
 
     @staticmethod
-    def of(given: Any) -> Judge | None:
+    def of(given: Any) -> "Judge | None":
         """The judge that `judge=` stands for; None for None. Raises ValueError, TypeError: it is none, or the
         environment does not name the model."""
         if given is None or isinstance(given, Judge):
@@ -158,7 +156,7 @@ class JudgingWanted:
     model: str = ""
 
     @classmethod
-    def of(cls, history: History, folder: Path, model: str = "") -> JudgingWanted:
+    def of(cls, history: History, folder: Path, model: str = "") -> "JudgingWanted":
         return cls(folder, questions(history), dict(KeptReplies.read(folder).replies), model)
 
     @property

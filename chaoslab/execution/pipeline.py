@@ -1,7 +1,5 @@
 """Runs the trials of a run and writes them to its folder, for the lab's agent and a user's agent alike."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager

@@ -1,8 +1,6 @@
 """A run as a value: its trials, and the result of each. `RunSpec` → `TrialSpec` → `TrialResult`. All three can be sent
 to another process; an `Executor` carries out the trials."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass

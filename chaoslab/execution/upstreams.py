@@ -1,8 +1,6 @@
 """Services that stand behind a gateway of this process: its listeners, its addresses, and the faults that it cannot
 do."""
 
-from __future__ import annotations
-
 import os
 import socket
 import threading

@@ -156,12 +156,9 @@ class Processes:
     alone: Executor | None = None
 
     def map(self, work: Work[S, R], specs: Iterable[S]) -> Generator[R, None, None]:
-        """See `Executor.map`. All specs are read before anything is done.
-
-        Raises:
-            WorkerLost: a trial, named in the message, kills its workers; the results before it have been yielded.
-            NotPicklable: the processes are not forked, and the work cannot be pickled.
-        """
+        """See `Executor.map`. All specs are read before anything is done. Raises WorkerLost: a trial, named in the
+        message, kills its workers; the results before it have been yielded. NotPicklable: the processes are not forked,
+        and the work cannot be pickled."""
         todo: Sequence[S] = list(specs)
         jobs, method = max(1, min(self.jobs, len(todo))), self.method or _default_method()
         most = len(todo) // (jobs * 4)
@@ -399,11 +396,7 @@ def _open(sent: Work[Any, Any] | bytes, beats: _Beats) -> None:
 
 
 def unpacked(sent: Work[Any, Any] | bytes) -> Work[Any, Any]:
-    """The work of `packed`.
-
-    Raises:
-        NotPicklable: it cannot be made here, as where a module is missing.
-    """
+    """The work of `packed`. Raises NotPicklable: it cannot be made here, as where a module is missing."""
     if not isinstance(sent, bytes):
         return sent
     try:

@@ -72,10 +72,8 @@ def lab_trials(
 
     The answer is compared with that of a run without faults unless `facts` are given, and so are the effects unless
     `effects` are. `timeout_s`: the deadline of an attempt at a tool. `limit_s`: as `apart` of `numbered`, with the most
-    seconds of real time for a trial. `log_as`, `keep`: see `RunOptions`.
-
-    Raises:
-        Incomplete: a package for this form of the logs is not installed.
+    seconds of real time for a trial. `log_as`, `keep`: see `RunOptions`. Raises Incomplete: a package for this form of
+    the logs is not installed.
     """
     spec = _spec(prompt, faults, seed, timeout_s, deadline_s, effects, facts, limits)
     spec, twin = _with_twin(spec, effects)

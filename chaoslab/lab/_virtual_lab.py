@@ -41,6 +41,7 @@ from chaoslab.record.log import BufferedEvent, MemoryLog, masked
 from chaoslab.record.runs import Run
 from chaoslab.seams.functions.seam import CALLS_MAX
 from chaoslab.seams.http.seam import HttpSeam
+from chaoslab.seams.services.app import Wsgi
 from chaoslab.worlds.virtual import context, serving
 from chaoslab.worlds.virtual.in_process_transport import InProcessTransports
 from chaoslab.worlds.virtual.lanes import VirtualLanes
@@ -161,7 +162,7 @@ class Lab:
         desks = {name: ServiceModule.load(name, chosen) for name in SERVICES}
         own = {name: app_of(desk, OneRun(self._run, self._logs[name])) for name, desk in desks.items()}
         self._ledgers: list[Ledger] = [app.extensions["ledger"] for app in own.values()]
-        served: dict[str, serving.Wsgi] = {**own, MODEL: endpoint.create_app(token_s=chosen.model_token_ms / 1000)}
+        served: dict[str, Wsgi] = {**own, MODEL: endpoint.create_app(token_s=chosen.model_token_ms / 1000)}
         self._apps = {name: self._recording.app(name) if name in run.foreign else app for name, app in served.items()}
         self.session = self._assembled({name: desk.service for name, desk in desks.items()})
         paced = {MODEL} if chosen.streams or chosen.model_token_ms else set()

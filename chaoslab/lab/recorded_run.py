@@ -1,8 +1,6 @@
 """A run read from its log, so far as it can be replayed: its trials line by line, and the run as a value. The log is
 the only source. A log that lacks something needed is refused with a one-line message."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
@@ -259,7 +257,7 @@ def foreign(remembered: RecordedRun) -> tuple[str, ...]:
     return tuple(sorted(asked))
 
 
-def spec_of(remembered: RecordedRun) -> LabSpec:
+def spec_of(remembered: RecordedRun) -> "LabSpec":
     """The run as a value, to be carried out in virtual time with the recorded replies of foreign targets. Raises
     SettingError: this version does not know one of its settings; Unrepeatable: this version does not know its plan or
     its prompts."""

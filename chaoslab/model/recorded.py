@@ -10,9 +10,9 @@ from chaoslab.base.differences import differences
 from chaoslab.base.identity import parsed
 from chaoslab.base.jsonable import line
 from chaoslab.base.registry import did_you_mean
+from chaoslab.core.dialog import nearness, sketch
 from chaoslab.core.events import Replied
 from chaoslab.core.exchange import Failure
-from chaoslab.core.sketch import nearness, sketch
 from chaoslab.core.stream import EVENT_STREAM, Events
 from chaoslab.model.app import Answered, ModelApp
 from chaoslab.model.formats import format_of

@@ -3,5 +3,5 @@
 Other rooms use `agent_tools`, `baseline`, `bisecting`, `builder`, `check`, `checks`, `command_agent`, `comparing`,
 `demo`, `drawn_spec`, `estimate`, `exploring`, `files`, `gating`, `junit`, `lab_agent`, `load`, `located`,
 `new_plugin`, `new_project`, `python_files`, `revisions`, `running`, `scenario`, `schema`, `sides`, `sources`, `spec`,
-`stress`, `tell`, `two_runs`, `words`, `writing`.
+`stress`, `tell`, `words`, `writing`.
 """

@@ -13,7 +13,7 @@ from chaoslab.config.topology import MODEL, SERVICES
 from chaoslab.core.inject import check
 from chaoslab.core.levels import FAMILIES, USUAL, level
 from chaoslab.core.plan import Injection, check_cascades
-from chaoslab.scenarios._spaces import FIXED, DrawnFault, ListSpace, Space, Spaces, space_of, space_or_value
+from chaoslab.scenarios.drawn_spec import FIXED, DrawnFault, ListSpace, Space, Spaces, space_of, space_or_value
 from chaoslab.scenarios.lab_agent import LAB
 from chaoslab.scenarios.scenario import BUDGET, names_of
 

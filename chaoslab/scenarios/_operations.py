@@ -1,7 +1,5 @@
 """Operations in place of an agent: calls of tools, one after the other, each a turn of a conversation."""
 
-from __future__ import annotations
-
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +18,7 @@ FAILED = "I could not complete "
 """The beginning of the answer of an operation that failed."""
 
 
-def words(operation: OperationSpec) -> str:
+def words(operation: "OperationSpec") -> str:
     """The operation as the words of its turn, as in 'refund(order=17)'."""
     given = ", ".join(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in operation.args.items())
     return f"{operation.tool}({given})"

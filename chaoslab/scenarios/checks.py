@@ -1,7 +1,5 @@
 """The checks of a scenario that depend on several of its values, or on what assertions and services there are."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Mapping, Sequence, Set
@@ -17,7 +15,7 @@ from chaoslab.core.conversation import Conversation, Turn, turn, turns
 from chaoslab.core.limits import all_of
 from chaoslab.scenarios._fault_checks import FaultChecks
 from chaoslab.scenarios._operations import words
-from chaoslab.scenarios._spaces import Space, space_or_value
+from chaoslab.scenarios.drawn_spec import Space, space_or_value
 from chaoslab.scenarios.lab_agent import LAB, lab_agent
 from chaoslab.scenarios.located import Located
 from chaoslab.scenarios.scenario import Scenario, folders_of, name_of, names_of
@@ -52,7 +50,7 @@ class Checks:
     something was wrong and was left out; nothing that depends on them is told."""
 
     def __init__(
-        self, located: Located, spec: ScenarioSpec, folder: Path | None, objects: Mapping[str, Any],
+        self, located: Located, spec: "ScenarioSpec", folder: Path | None, objects: Mapping[str, Any],
         lost: Set[str] = frozenset(),
     ) -> None:  # fmt: skip
         self.located, self.spec, self.folder, self.objects, self.lost = located, spec, folder, objects, lost

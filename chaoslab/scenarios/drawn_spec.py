@@ -1,11 +1,184 @@
 """The types of a value that each trial may draw: {from: 1, to: 5} or {choices: [1, 5]} in the value's place."""
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from math import prod
 from typing import Any, Generic, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from chaoslab.scenarios._spaces import CHOICES_MAX, OneOf, RangeSpace, Space
+from chaoslab.base.dice import Dice
+from chaoslab.base.identity import nth
+from chaoslab.core.inject import inject
+from chaoslab.core.plan import Injection
+from chaoslab.execution.drawn import Drawn
+
+FIXED = ("name", "fault", "target", "after")
+"""The arguments of a fault that no trial may have for itself."""
+CHOICES_MAX = 100
+"""The most values of a parameter that trials choose from."""
+FORMS = ("from", "to", "choices")
+"""The keys of a range and of choices."""
+LEVEL = "chaos_level"
+
+
+class Space(ABC):
+    """The values that something may have."""
+
+    @property
+    @abstractmethod
+    def ends(self) -> tuple[Any, ...]:
+        """The values that stand for all others when they are checked."""
+
+    @abstractmethod
+    def draw(self, dice: Dice) -> Any:
+        """One of the values, each as likely as any other."""
+
+
+@dataclass(frozen=True)
+class OneOf(Space):
+    """A value out of a list."""
+
+    choices: tuple[Any, ...]
+
+    @property
+    def ends(self) -> tuple[Any, ...]:
+        return self.choices
+
+    def draw(self, dice: Dice) -> Any:
+        return dice.pick(self.choices)
+
+
+@dataclass(frozen=True)
+class RangeSpace(Space):
+    """A value from `low` to `high`; a whole number if both are."""
+
+    low: float
+    high: float
+
+    @property
+    def ends(self) -> tuple[Any, ...]:
+        return self.low, self.high
+
+    def draw(self, dice: Dice) -> Any:
+        if isinstance(self.low, int) and isinstance(self.high, int):
+            return min(self.high, int(dice.between(self.low, self.high + 1)))
+        return round(dice.between(self.low, self.high), 6)
+
+
+@dataclass(frozen=True)
+class ListSpace(Space):
+    """A list, some of whose entries are spaces."""
+
+    parts: tuple[Any, ...]
+
+    @property
+    def ends(self) -> tuple[Any, ...]:
+        return tuple(list(each) for each in product(*map(_ends, self.parts)))
+
+    def draw(self, dice: Dice) -> Any:
+        return [part.draw(dice(n)) if isinstance(part, Space) else part for n, part in enumerate(self.parts)]
+
+
+def _ends(part: Any) -> tuple[Any, ...]:
+    return part.ends if isinstance(part, Space) else (part,)
+
+
+@dataclass(frozen=True)
+class DrawnFault:
+    """A fault with spaces among its arguments."""
+
+    fault: str
+    target: str | Sequence[str]
+    arguments: Mapping[str, Any]
+
+    def made(self, dice: Dice | None, name: str = "") -> tuple[Injection, dict[str, Any]]:
+        """The injection and the drawn values, by parameter. Without dice: each space's first value."""
+        values = {
+            key: space.ends[0] if dice is None else space.draw(dice(key))
+            for key, space in self.arguments.items()
+            if isinstance(space, Space)
+        }
+        more = {"name": name} if name else {}
+        return inject(self.fault, self.target, **{**self.arguments, **values, **more}), values
+
+    def check(self) -> None:
+        """Checks that each value may be drawn. Raises LookupError, ValueError, TypeError: one may not."""
+        spaces = {key: value for key, value in self.arguments.items() if isinstance(value, Space)}
+        first = {key: space.ends[0] for key, space in spaces.items()}
+        for key, value in [(key, value) for key, space in spaces.items() for value in space.ends]:
+            inject(self.fault, self.target, **{**self.arguments, **first, key: value})
+
+
+@dataclass(frozen=True)
+class Spaces:
+    """All that each trial of a scenario draws. `faults`: by the injection's name. `level`: the level of chaos, with the
+    injections of each value. `waits`: the time before a turn, by its number."""
+
+    faults: Mapping[str, DrawnFault] = field(default_factory=dict)
+    level: Space | None = None
+    levels: Mapping[float, tuple[Injection, ...]] = field(default_factory=dict)
+    waits: Mapping[int, Space] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.faults or self.level or self.waits)
+
+    def drawn(self, injections: Sequence[Injection], *, seed: int, number: int) -> Drawn:
+        """The plan of the trial with this number, from 0. The values have names such as "injection.parameter". The dice
+        are named (seed, trial, injection, parameter), so a trial draws the same alone and among others."""
+        trial = nth("", number, 1).key
+        made: list[Injection] = []
+        values: dict[str, Any] = {}
+        if self.level is not None:
+            values[LEVEL] = self.level.draw(Dice(seed, "space", trial, "", LEVEL))
+        of_levels = {each.name for level in self.levels.values() for each in level}
+        of_level = {each.name: each for each in self.levels.get(values.get(LEVEL, 0), ())}
+        for each in injections:
+            if each.name in of_levels:
+                made += [of_level[each.name]] if each.name in of_level else []
+                continue
+            if each.name in self.faults:
+                each, own = self.faults[each.name].made(Dice(seed, "space", trial, each.name), each.name)
+                values |= {f"{each.name}.{key}": value for key, value in own.items()}
+            made.append(each)
+        waits = {n: space.draw(Dice(seed, "space", trial, "", "wait", n)) for n, space in self.waits.items()}
+        values |= {f"turn {n}.after": wait for n, wait in waits.items()}
+        return Drawn(tuple(made), values, waits)
+
+
+def space_of(given: Any) -> Space | None:
+    """The space that a value states, as in {from: 1, to: 5}, {choices: [1, 5]}, or a list with such entries; None if it
+    states none. Raises ValueError: it is a mapping and no space, or has too many values."""
+    if isinstance(given, list) and any(isinstance(each, Mapping) for each in given):
+        parts = tuple(each if (space := space_of(each)) is None else space for each in given)
+        if (count := prod(len(_ends(part)) for part in parts)) > CHOICES_MAX:
+            raise ValueError(f"its entries have {count} combinations: {CHOICES_MAX} at most")
+        return ListSpace(parts)
+    if not isinstance(given, Mapping):
+        return None
+    if set(given) == {"choices"}:
+        choices = given["choices"]
+        if not isinstance(choices, list) or not choices:
+            raise ValueError(f"its choices are {choices!r:.60}: they should be a list of values")
+        if len(choices) > CHOICES_MAX:
+            raise ValueError(f"it has {len(choices)} choices: {CHOICES_MAX} at most")
+        return OneOf(tuple(choices))
+    if set(given) == {"from", "to"}:
+        low, high = given["from"], given["to"]
+        if any(isinstance(end, bool) or not isinstance(end, int | float) for end in (low, high)) or not low < high:
+            raise ValueError(
+                f"its range is from {low!r:.30} to {high!r:.30}: it should be from a number to a larger one"
+            )
+        return RangeSpace(low, high)
+    raise ValueError("a value that each trial draws is {from: 1, to: 5} or {choices: [1, 5]}")
+
+
+def space_or_value(given: Any) -> Any:
+    """The space of a checked value that states one; else the value itself."""
+    return getattr(given, "space", given)
+
 
 T = TypeVar("T")
 

@@ -1,8 +1,6 @@
 """Reads and checks scenarios. Nothing of the user's code is imported. Mistakes in the part whose types are right are
 told with those of the types."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -35,11 +33,11 @@ class Sound:
     unknown key may have meant."""
 
     located: Located
-    spec: ScenarioSpec
+    spec: "ScenarioSpec"
     lost: Set[str]
 
 
-def sound(located: Located, error: ValidationError) -> Sound | None:
+def sound(located: Located, error: "ValidationError") -> Sound | None:
     """The part of the data that the error is not about; None if there is none."""
     from pydantic import ValidationError
 

@@ -49,8 +49,6 @@ class {cls}Doubled(Fault):
 ASSERTION = '''\
 """The agent's answer mentions a text."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from chaoslab.plugins import Assertion, FinishedTrial, Miss

@@ -1,7 +1,5 @@
 """Scenarios that are written in Python: those of a file, or the one of module:name. Their module is imported."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,7 +19,7 @@ WHY = 300
 """The most characters of an import's error."""
 
 
-def scenarios_of(given: str, *, changed: Sequence[str] = ()) -> list[Scenario]:
+def scenarios_of(given: str, *, changed: Sequence[str] = ()) -> "list[Scenario]":
     """The scenarios that a file's module binds to names, or those of one name. `changed`: as for `load`. Raises
     ScenarioError: it cannot be imported, has no scenario, or something in one is wrong."""
     folder, module, name = _place(given)

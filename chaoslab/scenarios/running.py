@@ -1,7 +1,5 @@
 """Runs scenarios and rules on their trials."""
 
-from __future__ import annotations
-
 import importlib
 import json
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -390,7 +388,7 @@ def imported(scenario: Scenario) -> tuple[Any, dict[str, Any]]:
     return agent, {each.name: made.get(each.name, getattr(spec, key_of(each))) for each in keys()}
 
 
-def _command(scenario: Scenario, given: CommandSpec) -> CommandAgent:
+def _command(scenario: Scenario, given: "CommandSpec") -> CommandAgent:
     try:
         return CommandAgent(given.command, folder=scenario.folder, deadline_s=scenario.spec.deadline)
     except LookupError as error:

@@ -11,7 +11,7 @@ from chaoslab.analysis.assertions import Assertion
 from chaoslab.analysis.assertions.calls import Slo
 from chaoslab.core.conversation import Conversation
 from chaoslab.core.plan import Injection
-from chaoslab.scenarios._spaces import Spaces
+from chaoslab.scenarios.drawn_spec import Spaces
 
 if TYPE_CHECKING:
     from chaoslab.execution.drawn import Drawn

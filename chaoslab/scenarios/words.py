@@ -1,13 +1,11 @@
 """Words for what pydantic finds wrong with a scenario."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from chaoslab.base.foreign import KEYS
 from chaoslab.base.registry import did_you_mean
-from chaoslab.scenarios._spaces import FORMS
+from chaoslab.scenarios.drawn_spec import FORMS
 from chaoslab.scenarios.located import Located
 
 if TYPE_CHECKING:
@@ -21,7 +19,7 @@ _SHOULD = {
 }  # fmt: skip
 
 
-def worded(located: Located, error: ErrorDetails) -> str:
+def worded(located: Located, error: "ErrorDetails") -> str:
     """One line: the place, the wrong value, and what would be right."""
     from chaoslab.scenarios.spec import DRAWN, ITS_OWN
 
@@ -46,7 +44,7 @@ def worded(located: Located, error: ErrorDetails) -> str:
     return str(located.error(path, f"{name} is {short(value)}: it should be {_right(kind, context, error)}"))
 
 
-def _right(kind: str, context: Mapping[str, Any], error: ErrorDetails) -> str:
+def _right(kind: str, context: Mapping[str, Any], error: "ErrorDetails") -> str:
     match kind:
         case "literal_error":
             return str(context.get("expected", "")).replace(" or ", ", ").replace("'", "").replace(", ", " or ")

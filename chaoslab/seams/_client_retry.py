@@ -2,8 +2,6 @@
 every request: 0 with the first, 1 with their first retry. So a further attempt that says 0 was made by the code around
 the SDK."""
 
-from __future__ import annotations
-
 HEADER = "x-stainless-retry-count"
 _DIGITS_MAX = 9
 

@@ -1,7 +1,5 @@
 """The event for a reply that could not be made again."""
 
-from __future__ import annotations
-
 from chaoslab.core import events
 from chaoslab.core.exchange import Reply
 

@@ -1,7 +1,5 @@
 """The span of the agent's own that sent a request, as the header `traceparent` tells it (W3C Trace Context)."""
 
-from __future__ import annotations
-
 import re
 
 HEADER = "traceparent"

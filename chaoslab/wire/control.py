@@ -14,10 +14,9 @@ Desktop lack what WAL needs), no fsync, short transactions, never one held acros
 thread.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +24,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from chaoslab.base.clock import Clock
 from chaoslab.core.exchange import Call
 from chaoslab.core.limits import Limits
 
@@ -129,10 +129,8 @@ class RunRow:
 class Control:
     """One thread's connection to the state that agent and manager share.
 
-    `manager` names the manager of the runs that are opened here, so several labs may share the file.
-
-    Raises:
-        sqlite3.Error: the file is locked for longer than 2 s, not a database, or cannot be written.
+    `manager` names the manager of the runs that are opened here, so several labs may share the file. Raises
+    sqlite3.Error: the file is locked for longer than 2 s, not a database, or cannot be written.
     """
 
     def __init__(self, path: Path, *, manager: str = "") -> None:
@@ -162,7 +160,7 @@ class Control:
                     self._db.execute(statement)
 
     @classmethod
-    def fresh(cls, path: Path, *, manager: str = "") -> Control:
+    def fresh(cls, path: Path, *, manager: str = "") -> "Control":
         """A connection for a manager that begins. Drops its earlier runs, and makes a broken file anew."""
         try:
             control = cls(path, manager=manager)
@@ -186,11 +184,8 @@ class Control:
         self._db.close()
 
     def check_place(self) -> None:
-        """Checks that the file is still in place, which SQLite itself notices only when it writes.
-
-        Raises:
-            sqlite3.OperationalError: another file stands there, or none.
-        """
+        """Checks that the file is still in place, which SQLite itself notices only when it writes. Raises
+        sqlite3.OperationalError: another file stands there, or none."""
         if _file(self._path) != self._file:
             raise _error("it is not the file that was opened", "SQLITE_READONLY_DBMOVED")
 
@@ -367,3 +362,31 @@ def _decoded(text: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise sqlite3.DatabaseError("a row is garbled")
     return value
+
+
+SETTLED_S = 0.05
+"""A file system's clock ticks every few milliseconds, so a second write may have the time of the first one. A write
+that is older than this when the file is read has a time of its own."""
+
+
+class LeftAlone:
+    """The times of one file's writes. `due` is asked before each reading."""
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        self._path, self._clock = path, clock
+        self._seen: tuple[int, int, int] | None = None
+        self._settled = False
+
+    def due(self) -> bool:
+        """True if the file may have been written since this last returned True."""
+        try:
+            held = os.stat(self._path)
+        except OSError:  # its reader says what is wrong
+            self._seen = None
+            return True
+        seen = held.st_mtime_ns, held.st_ino, held.st_size
+        if seen == self._seen and self._settled:
+            return False
+        self._seen = seen
+        self._settled = self._clock.utc().timestamp() - held.st_mtime_ns / 1e9 > SETTLED_S
+        return True

@@ -1,7 +1,5 @@
 """The life of a fault of the wire: its events in their order, and its toxics for Toxiproxy."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The names of lanes on Toxiproxy, which end with the moment until which their maker answers for them."""
 
-from __future__ import annotations
-
 import re
 from typing import TYPE_CHECKING
 
@@ -16,7 +14,7 @@ def lane(target: str, run: str, number: int, until: int) -> str:
     return f"lane.{target}.{run}.{number}.{until}"
 
 
-def delete_all(toxiproxy: ToxiproxyClient) -> int:
+def delete_all(toxiproxy: "ToxiproxyClient") -> int:
     """Deletes all lanes of a Toxiproxy, whoever made them. Returns their number. Raises ToxiproxyError: it does not
     answer, or refuses."""
     from chaoslab.wire.client import ToxiproxyError

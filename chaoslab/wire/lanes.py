@@ -1,7 +1,5 @@
 """The seam's side of the wire: asks the proxy manager for an attempt's address, and reports the observation to it."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass

@@ -18,7 +18,7 @@ import httpx
 from chaoslab.base.durations import duration
 from chaoslab.core.exchange import Failure, Reply
 from chaoslab.core.stream import EVENT_STREAM, Parts
-from chaoslab.wire.body import ACCEPTED, BODY_MAX, Unpacker, whole
+from chaoslab.wire.http1 import ACCEPTED, BODY_MAX, Unpacker, whole
 
 Address = tuple[str, int]
 Headers = list[tuple[bytes, bytes]]
@@ -29,12 +29,8 @@ class Transport(Protocol):
 
     async def ask(self, request: httpx.Request, to: Address, headers: Headers, body: bytes) -> Reply:
         """The reply to this request, sent to the address `to` with these headers and this body. It is whole, or a
-        stream whose parts its caller takes, if `is_stream`.
-
-        Raises:
-            httpx.TransportError: there was none.
-            Failure: it cannot be read.
-        """
+        stream whose parts its caller takes, if `is_stream`. Raises httpx.TransportError: there was none. Failure: it
+        cannot be read."""
 
     async def aclose(self) -> None: ...
 

@@ -1,7 +1,5 @@
 """The place of the shared state, checked before anything starts."""
 
-from __future__ import annotations
-
 import errno
 from pathlib import Path
 

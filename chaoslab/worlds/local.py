@@ -1,7 +1,5 @@
 """The local world: the parts of the lab as processes on loopback, which end with their supervisor however it ends."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import os
@@ -205,7 +203,7 @@ class Local:
         finally:
             self.parts.clear()
 
-    def __enter__(self) -> Local:
+    def __enter__(self) -> "Local":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -339,10 +337,8 @@ def brought_up(
 def free_ports(wanted: int | None, clock: Clock) -> Ports:
     """Free ports: at the wanted base, or at the first of a few bases where all are free.
 
-    A run that was just killed may hold its ports for a moment, so a wanted base is waited for.
-
-    Raises:
-        WorldError: names what is taken.
+    A run that was just killed may hold its ports for a moment, so a wanted base is waited for. Raises WorldError: names
+    what is taken.
     """
     if wanted is not None:
         began_s = clock.monotonic()

@@ -10,8 +10,6 @@ process of its own, the others share one. An outage ends with its trial. A pause
 go on when the supervisor is gone, kill -9 included.
 """
 
-from __future__ import annotations
-
 import contextlib
 import sqlite3
 import subprocess

@@ -20,7 +20,7 @@ from chaoslab.core import events
 from chaoslab.core.plan import Plan
 from chaoslab.flask_tools.calculator import SERVICE
 from chaoslab.record.history import History
-from chaoslab.wire.body import BODY_MAX
+from chaoslab.wire.http1 import BODY_MAX
 from tests.agent.agent_parts import Bench, bench, embedded
 from tests.seams import virtual_parts
 from tests.seams.hostile_parts import Answer, Hostile, for_ever, hostile, hostile_host, never, reply

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chaoslab.core.chain import ActiveFault, Driver, at_once, chain, play
-from chaoslab.core.context import TrialContext
 from chaoslab.core.events import Event
-from chaoslab.core.exchange import Call, Failure, Flow, Observation, Reply
+from chaoslab.core.exchange import Call, Failure, Flow, Observation, Reply, TrialContext
 from chaoslab.core.fault import Fault
 from chaoslab.core.service_spec import ErrorReply
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import strategies as st
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.context import PastAttempt
-from chaoslab.core.exchange import Call, Reply
+from chaoslab.core.exchange import Call, PastAttempt, Reply
 from chaoslab.core.fault import Fault
 from chaoslab.core.inject import inject
 from chaoslab.seams.functions.wrapped import Returned

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaoslab.core.dialog import words_of
+from chaoslab.core.dialog import tool_results, words_of
 from chaoslab.core.exchange import Call
 from chaoslab.core.fault import Fault
-from chaoslab.core.tool_results import tool_results
 from chaoslab.faults.context.circular_reference import CircularReference
 from chaoslab.faults.context.compact_context import CompactContext
 from chaoslab.faults.context.drop_context import DropContext

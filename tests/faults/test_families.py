@@ -26,7 +26,7 @@ from chaoslab.faults.meaning.unit_error import UnitError
 from chaoslab.faults.meaning.wrong_entity import WrongEntity
 from chaoslab.faults.stream.call_index import CallIndex
 from chaoslab.faults.stream.corrupt_chunk import CorruptChunk
-from chaoslab.faults.stream.cut import EVENTS_MAX, Cut
+from chaoslab.faults.stream.cut import EVENTS, Cut
 from chaoslab.faults.stream.disconnect import Disconnect
 from chaoslab.faults.stream.error_event import ErrorEvent
 from chaoslab.faults.stream.slow_chunks import SlowChunks
@@ -105,7 +105,7 @@ def test_the_place_is_drawn_unless_it_is_given(name: str) -> None:
 
 @pytest.mark.parametrize("make", [CorruptChunk, Cut, Disconnect, ErrorEvent, Stall])
 def test_where_a_stream_is_hit_is_drawn_unless_it_is_said(make: Callable[..., Fault]) -> None:
-    assert drawn_over(make()) == {make(n) for n in range(1, EVENTS_MAX + 1)}
+    assert drawn_over(make()) == {make(n) for n in EVENTS}
     assert make(3).draw(Dice(1)) == make(3)
 
 

@@ -9,9 +9,8 @@ import httpx
 import pytest
 
 import chaoslab as lab
-from chaoslab.core.context import TrialContext
 from chaoslab.core.events import CallFinished, FaultWitnessed
-from chaoslab.core.exchange import Failure, Wait
+from chaoslab.core.exchange import Failure, TrialContext, Wait
 from chaoslab.faults.budget.concurrency_limit import ConcurrencyLimit
 from tests.faults.fault_parts import CALL, WORDS, answer, meet
 

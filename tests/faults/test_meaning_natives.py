@@ -14,7 +14,7 @@ import pytest
 from chaoslab.base.dice import Dice
 from chaoslab.base.registry import family
 from chaoslab.core import json_values
-from chaoslab.core.context import PastAttempt
+from chaoslab.core.exchange import PastAttempt
 from chaoslab.core.fault import load
 from chaoslab.seams.functions.wrapped import Returned
 from tests.faults.fault_parts import CALL, Target, meet

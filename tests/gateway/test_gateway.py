@@ -22,7 +22,7 @@ from chaoslab.base.jsonable import TEXT_MAX
 from chaoslab.core.events import CallFinished, CallStarted, Effect, FaultWitnessed, Replied, Usage
 from chaoslab.seams.gateway.routes import is_host, routes
 from chaoslab.surfaces.gateway import plan_of
-from chaoslab.wire.body import BODY_MAX
+from chaoslab.wire.http1 import BODY_MAX
 from tests.gateway.parts import Shop, history, shop, standing
 from tests.measure_parts import calls, uninjected
 from tests.seams.lab_parts import eventually

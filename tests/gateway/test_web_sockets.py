@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from chaoslab.core.events import CallFinished, FaultWitnessed
-from chaoslab.seams.services._web_socket import FRAME_MAX, Messages
+from chaoslab.seams.services.messages import FRAME_MAX, Messages
 from tests.gateway.parts import history, standing
 from tests.seams.lab_parts import eventually
 

@@ -12,7 +12,7 @@ from werkzeug.test import Client
 
 import chaoslab as lab
 from chaoslab.core.events import CallFinished, Effect, FaultWitnessed, Usage
-from chaoslab.core.frames import FRAMES, FrameCutter, payload_of
+from chaoslab.core.stream import FRAMES, FrameCutter, payload_of
 from chaoslab.model.app import LiveModel
 from chaoslab.model.formats import FORMATS, format_at
 from tests.gateway.parts import history, standing

@@ -21,12 +21,11 @@ from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.core.service_spec import TROUBLE, ErrorReply
 from chaoslab.seams.http._words import error_in
-from chaoslab.seams.http.process_faults import ProcessFaults
+from chaoslab.seams.http.process_faults import OutageRequests, ProcessFaults
 from chaoslab.seams.http.tags import EXTENSION, ProbeTag, Target, TrialState, entered, episode
-from chaoslab.wire.body import BODY_MAX
 from chaoslab.wire.control import FIRST, ManagerAnswer
+from chaoslab.wire.http1 import BODY_MAX
 from chaoslab.wire.lanes import LabDown
-from chaoslab.wire.outages import OutageRequests
 from chaoslab.worlds.virtual.context import world
 from chaoslab.worlds.virtual.lanes import VirtualLanes
 from tests.seams.lab_parts import Heard, get, said

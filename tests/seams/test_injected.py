@@ -18,7 +18,7 @@ from langgraph.store.memory import InMemoryStore
 
 import chaoslab as lab
 from chaoslab.core.events import CallStarted
-from chaoslab.seams.functions.injected import injected, receiver
+from chaoslab.seams.functions.inside import injected, receiver
 
 if TYPE_CHECKING:
     import of_nobody  # type: ignore[import-not-found]

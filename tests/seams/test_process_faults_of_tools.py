@@ -20,10 +20,16 @@ from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.faults.process.crash_after_effect import CrashAfterEffect
 from chaoslab.faults.process.service_down import ServiceDown
 from chaoslab.faults.process.service_paused import ServicePaused
-from chaoslab.seams.http.process_faults import ConfirmedOutage, ProcessFaults
+from chaoslab.seams.http.process_faults import (
+    BACK_S,
+    STOPPED_S,
+    ConfirmedOutage,
+    NotStopped,
+    OutageRequests,
+    ProcessFaults,
+)
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import LabDown
-from chaoslab.wire.outages import BACK_S, STOPPED_S, NotStopped, OutageRequests
 from tests.seams.lab_parts import said
 from tests.seams.virtual_parts import Bench, bench, virtually
 from tests.worlds.test_stopping import Clock as SetByHand
@@ -127,7 +133,7 @@ def test_an_outage_ends_with_its_trial_and_one_that_does_not_ends_the_run(
     supervisor.close()
 
 
-class Supervisor:
+class Supervisor(OutageRequests):
     """Stops a process in 0.7 s, and has it back after `for_s`. `lost`: what it cannot do."""
 
     def __init__(self, lost: str = "") -> None:

@@ -34,9 +34,9 @@ from chaoslab.core.events import (
 from chaoslab.core.fault import BrokenFault
 from chaoslab.core.stream import Streamed
 from chaoslab.seams.services._enveloped import WantedCall
+from chaoslab.seams.services.line import StreamView
 from chaoslab.seams.services.messages import HttpRequest
 from chaoslab.seams.services.model import ModelHost
-from chaoslab.seams.services.stream_view import StreamView
 from tests.measure_parts import attempts
 from tests.plugin_parts import STALE, installed
 from tests.worlds.virtual.patch_parts import in_place

@@ -154,10 +154,9 @@ def test_calls_that_come_in_pieces_are_put_together_by_their_place() -> None:
         heard.feed(b"data: " + json.dumps({"model": "m", "choices": [{"delta": delta}]}).encode() + b"\n\n")
     for chunk in ({"x_groq": {"usage": {"n": 1}}}, {"usage": {"n": 2}}, {"choices": [{"delta": None}]}, {"choices": 3}):
         heard.feed(b"data: " + json.dumps(chunk).encode() + b"\n\n")
-    assert (heard.count, heard.done, heard.model, heard.usage) == (7, False, "m", {"n": 2})
+    assert (heard.count, heard.done, heard.heard.model, heard.usage) == (7, False, "m", {"n": 2})
     heard.feed(b"data: [DONE]\n\n")
-    calls = [{"name": "charge", "arguments": '{"a": 1}'}, {"name": "mail", "arguments": ""}]
-    assert heard.message == {"content": "Hm. " * 3, "tool_calls": [{"function": call} for call in calls]}
+    assert heard.heard.said == 'Hm. Hm. Hm.  calls charge({"a": 1}), mail()'
     assert (heard.count, heard.done) == (8, True)
 
 
@@ -166,4 +165,4 @@ def test_of_an_answer_no_more_is_read_than_the_log_keeps_but_its_usage() -> None
     for delta in ({"content": "x" * (REPLY_MAX - 1)}, {"content": "y"}, {"content": "z"}):
         heard.feed(b"data: " + json.dumps({"choices": [{"delta": delta}]}).encode() + b"\n\n")
     heard.feed(b'data: {"usage": {"n": 1}}\n\n')
-    assert (heard.message["content"], heard.usage, heard.count) == ("x" * (REPLY_MAX - 1) + "y", {"n": 1}, 4)
+    assert (heard.heard.text, heard.usage, heard.count) == ("x" * (REPLY_MAX - 1) + "y", {"n": 1}, 4)

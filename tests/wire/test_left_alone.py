@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from chaoslab.base.clock import SystemClock
-from chaoslab.wire.left_alone import SETTLED_S, LeftAlone
+from chaoslab.wire.control import SETTLED_S, LeftAlone
 
 NOW = datetime(2026, 6, 1, 9, tzinfo=UTC)
 

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from chaoslab.core.exchange import Failure, Reply
-from chaoslab.wire.body import BODY_MAX, PART_MAX, Unpacker, unpacked
+from chaoslab.wire.http1 import BODY_MAX, PART_MAX, Unpacker, unpacked
 from chaoslab.wire.sending import SocketFactory, Transport, _kind, gathered, native, send, text_of
 
 TLS = httpx.create_ssl_context()

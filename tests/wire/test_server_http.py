@@ -13,13 +13,13 @@ import pytest
 from chaoslab.base.dice import Dice
 from chaoslab.wire import lane_names
 from chaoslab.wire.client import ToxiproxyClient, ToxiproxyError
+from chaoslab.wire.server import _address as listener
 from chaoslab.wire.server import _http as http
-from chaoslab.wire.server import _listener as listener
-from chaoslab.wire.server import _plain as plain_reader
+from chaoslab.wire.server import _http as plain_reader
+from chaoslab.wire.server._address import Dials, Listener
 from chaoslab.wire.server._catalog import Catalog
-from chaoslab.wire.server._errors import BadTarget
 from chaoslab.wire.server._http import Dates, Http
-from chaoslab.wire.server._listener import Dials, Listener
+from chaoslab.wire.server._spelling import BadTarget
 from chaoslab.wire.server.rest import RestRequest, RestResponse
 
 GET = b"GET /version HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -358,11 +358,11 @@ def line_of(*fields: str, body: str = "", word: str = "POST") -> bytes:
 )
 def test_a_request_is_read_at_once_only_in_the_form_that_clients_usually_send(sent: bytes, *, plain: bool) -> None:
     try:
-        found = plain_reader.read(bytearray(sent), body_max=9)
+        found = plain_reader.read_plain(bytearray(sent), body_max=9)
     except plain_reader.NotPlain:
         found = None
     else:
-        assert plain_reader.read(bytearray(sent + b"GET"), body_max=9) == found
+        assert plain_reader.read_plain(bytearray(sent + b"GET"), body_max=9) == found
         assert found is not None
         assert (found[0].body, found[1]) == (sent.partition(b"\r\n\r\n")[2], len(sent))
     assert (found is not None) == plain
@@ -370,4 +370,4 @@ def test_a_request_is_read_at_once_only_in_the_form_that_clients_usually_send(se
 
 def test_a_request_whose_body_is_not_all_there_is_waited_for() -> None:
     sent = line_of("Host: a", "Content-Length: 3", body="{}")
-    assert plain_reader.read(bytearray(sent), body_max=9) is None
+    assert plain_reader.read_plain(bytearray(sent), body_max=9) is None

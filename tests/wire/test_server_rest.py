@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 import chaoslab.wire.server
-from chaoslab.wire.server._errors import BadTarget
+from chaoslab.wire.server._spelling import BadTarget
 from chaoslab.wire.server.rest import RestRequest
 from tests.seams.lab_parts import eventually
 from tests.wire.wire_parts import dial, embedded, real

@@ -6,8 +6,7 @@ import pytest
 
 from chaoslab.wire.server._address import split_address
 from chaoslab.wire.server._decode import depth, read_json
-from chaoslab.wire.server._errors import ApiError
-from chaoslab.wire.server._spelling import dump, float32, sample
+from chaoslab.wire.server._spelling import ApiError, dump, float32, sample
 
 
 def test_depth_is_that_of_brackets_outside_of_strings() -> None:

@@ -1,8 +1,6 @@
 """The triggers: each class of a family is one, `MaxTimes` for `inject(…, max_times=2)`. So is a file of its own. A
 trigger is a pure condition on an occasion. An injection hits an attempt if all its triggers hold."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -57,7 +55,7 @@ class Trigger:
         """Tells if the condition holds. `met`: the hits of its own injection so far."""
         raise NotImplementedError
 
-    def never(self, others: Mapping[str, Trigger]) -> str:
+    def never(self, others: "Mapping[str, Trigger]") -> str:
         """The reason, in words, that it can never hold together with the others of its injection; empty if it can."""
         return ""
 

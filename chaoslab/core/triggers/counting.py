@@ -1,7 +1,5 @@
 """Triggers that count requests, attempts and hits, or roll dice."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -87,7 +85,7 @@ class Chance(Trigger):
     order = 9
 
     @classmethod
-    def of(cls, value: Any) -> Chance:
+    def of(cls, value: Any) -> "Chance":
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
             raise cls.refused()
         return cls(float(value))
@@ -121,7 +119,7 @@ class Persistence(Trigger):
     should_be = "'once', 'burst 3', 'for_s 2.5' or 'for_good'"
 
     @classmethod
-    def of(cls, value: Any) -> Persistence:
+    def of(cls, value: Any) -> "Persistence":
         found = _FORM.fullmatch(value) if isinstance(value, str) else None
         if found is None:
             raise cls.refused()

@@ -1,7 +1,5 @@
 """Calls a user's agent: in its own event loop if it gives awaitables, and until its streamed answer is whole."""
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import inspect

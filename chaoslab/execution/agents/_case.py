@@ -1,7 +1,5 @@
 """The question to a user's agent, its tools, the right result as far as it is known, and the result of a trial."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -58,7 +56,7 @@ class AgentResult:
     sums: bytes | None = None
     """The sums of this trial and those before it, where they were run in one place (`_judged.py`)."""
 
-    def judged(self, *, lines: bool) -> AgentResult:
+    def judged(self, *, lines: bool) -> "AgentResult":
         """The result with all that is asked of every trial, so that another process need not read its events. `lines`:
         those of the run's log too."""
         self.verdict = judge(self.history, self.book.key)

@@ -1,8 +1,6 @@
 """A run of a user's agent: its world, the stand-ins for its functions, and a function that runs its trials. This module
 chooses the place of a trial; the trial itself is the same in both worlds."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager

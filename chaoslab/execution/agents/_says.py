@@ -1,7 +1,5 @@
 """The user's own reading of an answer: patterns by name, or a function from the answer to values."""
 
-from __future__ import annotations
-
 import re
 import traceback
 from collections.abc import Callable, Iterable, Mapping

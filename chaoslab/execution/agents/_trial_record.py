@@ -1,7 +1,5 @@
 """The events that begin and end a trial of a user's agent, and the warnings about it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 

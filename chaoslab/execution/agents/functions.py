@@ -12,7 +12,7 @@ from typing import Any
 from chaoslab.base.phrases import a
 from chaoslab.seams import adapters
 from chaoslab.seams.functions import code_swap
-from chaoslab.seams.functions.injected import unasked
+from chaoslab.seams.functions.inside import unasked
 from chaoslab.seams.functions.seam import Wrapping
 
 

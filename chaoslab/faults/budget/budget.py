@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from chaoslab.core import events
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Note, Observation, Reply
+from chaoslab.core.exchange import Call, Flow, Note, Reply, TrialContext
 from chaoslab.core.fault import Fault
 
 QUOTA = 402
@@ -28,6 +27,7 @@ class Budget(Fault):
     layer = "budget"
     conditional = True
     lasts = True
+    met_as = "the call was refused for want of budget"
     example = '"budget", "*", tokens=20_000'
     source = "https://github.com/openai/codex/pull/6340"
 
@@ -50,6 +50,3 @@ class Budget(Fault):
         reply = call.refused_with(QUOTA if QUOTA in call.errors else 429)
         headers = {k: v for k, v in reply.headers.items() if k.lower() != "retry-after"}
         return Reply(reply.status, headers | {"x-should-retry": "false"}, reply.body)
-
-    def witnessed(self, seen: Observation) -> str | None:
-        return "the call was refused for want of budget" if seen.met_reply else None

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Ahead, Call, Failure, Flow, Observation, Reply
+from chaoslab.core.exchange import Ahead, Call, Failure, Flow, Observation, Reply, TrialContext
 from chaoslab.core.fault import Fault
 
 YEARS_S = 10 * 365.0 * 86400

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Observation, Wait
+from chaoslab.core.exchange import Call, Flow, TrialContext, Wait
 from chaoslab.core.fault import Fault
 
 AT_WORK_S = 0.001
@@ -25,6 +24,7 @@ class ConcurrencyLimit(Fault):
     layer = "budget"
     conditional = True
     bounds: ClassVar = {"most": (1, 1_000_000)}
+    met_as = "the call was refused, with {most} others under way"
     example = '"concurrency_limit", "api.anthropic.com", most=2'
     source = "https://github.com/anthropics/anthropic-sdk-python/issues/496"
 
@@ -39,6 +39,3 @@ class ConcurrencyLimit(Fault):
             return reply
         finally:
             context.memory["under_way"] -= 1
-
-    def witnessed(self, seen: Observation) -> str | None:
-        return f"the call was refused, with {self.most} others under way" if seen.met_reply else None

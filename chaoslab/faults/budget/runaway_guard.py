@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from chaoslab.base.identity import digest
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Observation
+from chaoslab.core.exchange import Call, Flow, TrialContext
 from chaoslab.core.fault import Fault
 
 
@@ -22,6 +21,7 @@ class RunawayGuard(Fault):
     conditional = True
     lasts = True
     bounds: ClassVar = {"repeats": (1, 1_000_000)}
+    met_as = "the same call was refused after {repeats} requests"
     example = '"runaway_guard", "*", repeats=2'
     source = "https://github.com/bytedance/deer-flow/issues/1055"
 
@@ -33,6 +33,3 @@ class RunawayGuard(Fault):
         if made[key] > self.repeats:
             return call.refused_with(429)
         return (yield call)
-
-    def witnessed(self, seen: Observation) -> str | None:
-        return f"the same call was refused after {self.repeats} requests" if seen.met_reply else None

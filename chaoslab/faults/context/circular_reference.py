@@ -1,13 +1,11 @@
 """Two messages refer to each other for what they said, as when a history was shortened to references."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Self
+from typing import ClassVar
 
-from chaoslab.base.dice import Dice
-from chaoslab.core.context import TrialContext
 from chaoslab.core.dialog import TOOL, reworded, words_of
-from chaoslab.core.exchange import Call, Flow
+from chaoslab.core.exchange import Call, Flow, TrialContext
 from chaoslab.core.fault import Fault
 
 
@@ -25,11 +23,9 @@ class CircularReference(Fault):
     corrupts = "call"
     needs = "two messages of the user or of tools before the user's newest"
     bounds: ClassVar = {"point": (-1.0, 1.0)}
+    drawn: ClassVar = {"point": ()}
     example = '"circular_reference", "api.openai.com", chance=0.2'
     source = "https://github.com/latitude-dev/latitude-llm/pull/83"
-
-    def draw(self, dice: Dice) -> Self:
-        return self if self.point >= 0 else replace(self, point=dice("point").uniform())
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         messages = call.dialog.messages(call.value)

@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-from chaoslab.core.context import TrialContext
 from chaoslab.core.dialog import Unit, words_of
-from chaoslab.core.exchange import Call, Flow
+from chaoslab.core.exchange import Call, Flow, TrialContext
 from chaoslab.core.fault import Fault
 
 

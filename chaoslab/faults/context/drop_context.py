@@ -1,13 +1,11 @@
 """Messages in the middle vanish from what the model is sent, as when a history is trimmed carelessly."""
 
 import math
-from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from dataclasses import dataclass
+from typing import ClassVar
 
-from chaoslab.base.dice import Dice
-from chaoslab.core.context import TrialContext
 from chaoslab.core.dialog import Unit
-from chaoslab.core.exchange import Call, Flow
+from chaoslab.core.exchange import Call, Flow, TrialContext
 from chaoslab.core.fault import Fault
 
 
@@ -26,11 +24,9 @@ class DropContext(Fault):
     corrupts = "call"
     needs = "a message between the first and the last"
     bounds: ClassVar = {"part": (0.0, 1.0), "point": (-1.0, 1.0)}
+    drawn: ClassVar = {"point": ()}
     example = '"drop_context", "api.openai.com", part=0.5, chance=0.2'
     source = "https://github.com/docker/docker-agent/issues/1863"
-
-    def draw(self, dice: Dice) -> Self:
-        return self if self.point >= 0 else replace(self, point=dice("point").uniform())
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         units = call.dialog.units(call.value)

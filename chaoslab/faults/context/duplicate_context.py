@@ -1,12 +1,10 @@
 """A message of the user stands twice in what the model is sent, as when two stores of a history are joined."""
 
-from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from dataclasses import dataclass
+from typing import ClassVar
 
-from chaoslab.base.dice import Dice
-from chaoslab.core.context import TrialContext
 from chaoslab.core.dialog import Unit
-from chaoslab.core.exchange import Call, Flow
+from chaoslab.core.exchange import Call, Flow, TrialContext
 from chaoslab.core.fault import Fault
 
 
@@ -23,11 +21,9 @@ class DuplicateContext(Fault):
     corrupts = "call"
     needs = "a message of the user"
     bounds: ClassVar = {"point": (-1.0, 1.0)}
+    drawn: ClassVar = {"point": ()}
     example = '"duplicate_context", "api.openai.com", chance=0.2'
     source = "https://github.com/microsoft/agent-framework/issues/7930"
-
-    def draw(self, dice: Dice) -> Self:
-        return self if self.point >= 0 else replace(self, point=dice("point").uniform())
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         units = call.dialog.units(call.value)

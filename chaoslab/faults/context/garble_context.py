@@ -4,9 +4,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from chaoslab.core.context import TrialContext
 from chaoslab.core.dialog import TOOL, reworded
-from chaoslab.core.exchange import Call, Flow
+from chaoslab.core.exchange import Call, Flow, TrialContext
 from chaoslab.core.fault import Fault
 
 

@@ -4,9 +4,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from chaoslab.core.context import TrialContext
 from chaoslab.core.dialog import reworded
-from chaoslab.core.exchange import Call, Flow
+from chaoslab.core.exchange import Call, Flow, TrialContext
 from chaoslab.core.fault import Fault
 
 WORD = re.compile(r"[^\W\d_]{4,}")

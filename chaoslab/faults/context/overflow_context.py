@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import ClassVar
 
-from chaoslab.core.context import TrialContext
 from chaoslab.core.dialog import Unit
-from chaoslab.core.exchange import Call, Flow
+from chaoslab.core.exchange import Call, Flow, TrialContext
 from chaoslab.core.fault import Fault
 
 TEXT = (

@@ -1,12 +1,10 @@
 """The older turns of a conversation reach the model in the wrong order, as from a history that was sorted wrongly."""
 
-from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from dataclasses import dataclass
+from typing import ClassVar
 
-from chaoslab.base.dice import Dice
-from chaoslab.core.context import TrialContext
 from chaoslab.core.dialog import Unit
-from chaoslab.core.exchange import Call, Flow
+from chaoslab.core.exchange import Call, Flow, TrialContext
 from chaoslab.core.fault import Fault
 
 
@@ -23,11 +21,9 @@ class ReorderContext(Fault):
     corrupts = "call"
     needs = "three turns or more"
     bounds: ClassVar = {"point": (-1.0, 1.0)}
+    drawn: ClassVar = {"point": ()}
     example = '"reorder_context", "api.openai.com", chance=0.2'
     source = "https://github.com/langflow-ai/langflow/issues/7607"
-
-    def draw(self, dice: Dice) -> Self:
-        return self if self.point >= 0 else replace(self, point=dice("point").uniform())
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         blocks = _blocks(call.dialog.units(call.value))

@@ -1,14 +1,12 @@
 """An old result of a tool stands in the history in place of a newer one, as from a cache that was not cleared."""
 
 from copy import deepcopy
-from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from dataclasses import dataclass
+from typing import ClassVar
 
-from chaoslab.base.dice import Dice
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow
+from chaoslab.core.dialog import FoundToolResult, tool_results
+from chaoslab.core.exchange import Call, Flow, TrialContext
 from chaoslab.core.fault import Fault
-from chaoslab.core.tool_results import FoundToolResult, tool_results
 
 
 @dataclass(frozen=True)
@@ -25,11 +23,9 @@ class StaleContext(Fault):
     corrupts = "call"
     needs = "two different results of one tool in the conversation"
     bounds: ClassVar = {"point": (-1.0, 1.0)}
+    drawn: ClassVar = {"point": ()}
     example = '"stale_context", "api.openai.com", chance=0.2'
     source = "https://github.com/esengine/DeepSeek-Reasonix/pull/2955"
-
-    def draw(self, dice: Dice) -> Self:
-        return self if self.point >= 0 else replace(self, point=dice("point").uniform())
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         messages = deepcopy(call.dialog.messages(call.value))

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from chaoslab.core.context import TrialContext
 from chaoslab.core.dialog import TOOL, Dialog
-from chaoslab.core.exchange import Call, Flow, Observation
+from chaoslab.core.exchange import Call, Flow, Observation, TrialContext
 from chaoslab.core.fault import Fault
 
 

@@ -1,13 +1,12 @@
 """The answer is wrong, and says how sure it is."""
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
 from chaoslab.core.changed_reply import ChangedReply, pick, told_places
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call
+from chaoslab.core.exchange import Call, TrialContext
 from chaoslab.core.untrue import untrue
 
 
@@ -24,12 +23,9 @@ class ConfidentWrong(ChangedReply):
     point: float = -1.0
     confidence: float = 0.99
     bounds: ClassVar = {"severity": (-1, 1), "point": (-1, 1), "confidence": (0, 1)}
+    drawn: ClassVar = {"severity": (), "point": ()}
     example = '"confident_wrong", "get_price", severity=0.2, chance=0.2'
     source = "https://github.com/microsoft/BotBuilder-CognitiveServices/issues/107"
-
-    def draw(self, dice: Dice) -> Self:
-        severity = self.severity if self.severity >= 0 else dice("severity").uniform()
-        return replace(self, severity=severity, point=self.point if self.point >= 0 else dice("point").uniform())
 
     def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
         among = told_places(value, call)

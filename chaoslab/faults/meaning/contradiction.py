@@ -2,16 +2,15 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
 from chaoslab.core.changed_reply import ChangedReply, pick, told_places
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call
+from chaoslab.core.exchange import Call, TrialContext
 from chaoslab.core.json_values import Place
 from chaoslab.core.untrue import is_epoch, kind, shifted, untrue
 
@@ -30,12 +29,9 @@ class Contradiction(ChangedReply):
     severity: float = -1.0
     point: float = -1.0
     bounds: ClassVar = {"severity": (-1, 1), "point": (-1, 1)}
+    drawn: ClassVar = {"severity": (), "point": ()}
     example = '"contradiction", "get_order", chance=0.2'
     source = "https://github.com/hypothesis/client/issues/5109"
-
-    def draw(self, dice: Dice) -> Self:
-        severity = self.severity if self.severity >= 0 else dice("severity").uniform()
-        return replace(self, severity=severity, point=self.point if self.point >= 0 else dice("point").uniform())
 
     def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
         lies = [*self._of_lengths(value), *self._of_sums(value), *self._of_order(value)]

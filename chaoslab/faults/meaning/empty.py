@@ -5,8 +5,7 @@ from typing import Any, Literal
 
 from chaoslab.core import json_values
 from chaoslab.core.changed_reply import ChangedReply
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call
+from chaoslab.core.exchange import Call, TrialContext
 
 
 @dataclass(frozen=True)

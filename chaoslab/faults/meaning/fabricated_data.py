@@ -1,13 +1,12 @@
 """The answer has a record in it that does not exist."""
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
 from chaoslab.core.changed_reply import ChangedReply, pick, told_places
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call
+from chaoslab.core.exchange import Call, TrialContext
 from chaoslab.core.json_values import Place
 from chaoslab.core.untrue import untrue
 
@@ -26,12 +25,9 @@ class FabricatedData(ChangedReply):
     point: float = -1.0
     how: Literal["", "added", "replaced"] = ""
     bounds: ClassVar = {"severity": (-1, 1), "point": (-1, 1)}
+    drawn: ClassVar = {"severity": (), "point": ()}
     example = '"fabricated_data", "search", chance=0.2'
     source = "https://github.com/NorthlandPositronics/Cogtrix/issues/350"
-
-    def draw(self, dice: Dice) -> Self:
-        severity = self.severity if self.severity >= 0 else dice("severity").uniform()
-        return replace(self, severity=severity, point=self.point if self.point >= 0 else dice("point").uniform())
 
     def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
         lists = json_values.lists(value) if self.how != "replaced" else []

@@ -2,14 +2,13 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
 from chaoslab.core.changed_reply import ChangedReply, wanted_values
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call
+from chaoslab.core.exchange import Call, TrialContext
 from chaoslab.core.json_values import Place
 from chaoslab.core.untrue import URLS, kind, other_url, untrue
 
@@ -26,11 +25,9 @@ class NonexistentReference(ChangedReply):
     severity: float = -1.0
     needs = "an id or a link in the answer"
     bounds: ClassVar = {"severity": (-1, 1)}
+    drawn: ClassVar = {"severity": ()}
     example = '"nonexistent_reference", "search", severity=0.1, chance=0.2'
     source = "https://github.com/Arize-ai/phoenix/issues/13528"
-
-    def draw(self, dice: Dice) -> Self:
-        return replace(self, severity=self.severity if self.severity >= 0 else dice("severity").uniform())
 
     def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
         for place in dict.fromkeys(_references(value, call)):

@@ -7,8 +7,7 @@ from typing import Any, ClassVar, Self
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
 from chaoslab.core.changed_reply import ChangedReply, told_places
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call
+from chaoslab.core.exchange import Call, TrialContext
 from chaoslab.core.untrue import kind, shifted, untrue
 
 

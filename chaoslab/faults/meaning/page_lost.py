@@ -1,13 +1,11 @@
 """The last page of a list is missing."""
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
-from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
 from chaoslab.core.changed_reply import ChangedReply
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call
+from chaoslab.core.exchange import Call, TrialContext
 
 
 @dataclass(frozen=True)
@@ -23,11 +21,9 @@ class PageLost(ChangedReply):
     leaves = ""
     needs = "a list of at least two entries"
     bounds: ClassVar = {"share": (0, 1)}
+    drawn: ClassVar = {"count": ("kept", "changed")}
     example = '"page_lost", "list_orders", share=0.3, count="changed", calls=[1]'
     source = "https://github.com/cuga-project/cuga-agent/issues/750"
-
-    def draw(self, dice: Dice) -> Self:
-        return replace(self, count=self.count or dice("count").pick(("kept", "changed")))
 
     def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
         lists = json_values.lists(value, least=2)

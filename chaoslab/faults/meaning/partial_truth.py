@@ -1,13 +1,12 @@
 """A part of the answer is true, and the rest is missing or wrong."""
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
 from chaoslab.core.changed_reply import ChangedReply, told_places
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call
+from chaoslab.core.exchange import Call, TrialContext
 from chaoslab.core.json_values import Place
 from chaoslab.core.untrue import untrue
 
@@ -26,13 +25,9 @@ class PartialTruth(ChangedReply):
     point: float = -1.0
     how: Literal["", "missing", "wrong"] = ""
     bounds: ClassVar = {"share": (0, 1), "severity": (-1, 1), "point": (-1, 1)}
+    drawn: ClassVar = {"severity": (), "point": (), "how": ("missing", "wrong")}
     example = '"partial_truth", "search", how="missing", calls=[1]'
     source = "https://github.com/elastic/elasticsearch/pull/40367/files"
-
-    def draw(self, dice: Dice) -> Self:
-        severity = self.severity if self.severity >= 0 else dice("severity").uniform()
-        point = self.point if self.point >= 0 else dice("point").uniform()
-        return replace(self, severity=severity, point=point, how=self.how or dice("how").pick(("missing", "wrong")))
 
     def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
         lists = json_values.lists(value, least=2)

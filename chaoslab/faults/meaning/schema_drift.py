@@ -2,14 +2,12 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
-from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
 from chaoslab.core.changed_reply import ChangedReply, pick
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call
+from chaoslab.core.exchange import Call, TrialContext
 from chaoslab.core.json_values import Place
 
 KINDS = ("renamed", "nested", "retyped", "wrapped")
@@ -31,11 +29,9 @@ class SchemaDrift(ChangedReply):
     point: float = -1.0
     breaks_form = True
     bounds: ClassVar = {"point": (-1, 1)}
+    drawn: ClassVar = {"point": ()}
     example = '"schema_drift", "get_order", kind="renamed", chance=0.2'
     source = "https://github.com/basicmachines-co/basic-memory/issues/638"
-
-    def draw(self, dice: Dice) -> Self:
-        return replace(self, point=self.point if self.point >= 0 else dice("point").uniform())
 
     def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
         drifts = [drift for kind in ([self.kind] if self.kind else KINDS) for drift in self._drifts(kind, value)]

@@ -6,8 +6,7 @@ from typing import Any
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
 from chaoslab.core.changed_reply import answered, as_text, meaning, of_model, renamed
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Observation
+from chaoslab.core.exchange import Call, Flow, Observation, TrialContext
 from chaoslab.core.fault import Fault
 from chaoslab.core.untrue import kind, untrue
 

@@ -1,12 +1,10 @@
 """The list of a server's tools is not what it was, or says what it should not."""
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
-from chaoslab.base.dice import Dice
 from chaoslab.core.changed_reply import is_answer, pick
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Reply
+from chaoslab.core.exchange import Call, Flow, Reply, TrialContext
 from chaoslab.core.fault import Fault
 from chaoslab.faults.meaning.prompt_injection import ORDER
 
@@ -33,12 +31,9 @@ class ToolList(Fault):
     of_listing = True
     needs = "a list of tools in MCP"
     bounds: ClassVar = {"from_list": (1, 10**6), "point": (-1, 1)}
+    drawn: ClassVar = {"how": ("shorter", "renamed", "poisoned"), "point": ()}
     example = '"tool_list", "shop", how="poisoned"'
     source = "https://invariantlabs.ai/blog/mcp-security-notification-tool-poisoning-attacks"
-
-    def draw(self, dice: Dice) -> Self:
-        how = self.how or dice("how").pick(("shorter", "renamed", "poisoned"))
-        return replace(self, how=how, point=self.point if self.point >= 0 else dice("point").uniform())
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call

@@ -2,15 +2,13 @@
 
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
-from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
 from chaoslab.core.changed_reply import ChangedReply, pick, told_places
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call
+from chaoslab.core.exchange import Call, TrialContext
 from chaoslab.core.untrue import kind
 
 Unit = Literal["", "fahrenheit", "thousand", "thousandth", "sixty", "hundred"]
@@ -36,12 +34,9 @@ class UnitError(ChangedReply):
     point: float = -1.0
     needs = "a number in the answer"
     bounds: ClassVar = {"factor": (0, 1e9), "point": (-1, 1)}
+    drawn: ClassVar = {"point": (), "kind": tuple(KINDS)}
     example = '"unit_error", "weather", kind="fahrenheit", chance=0.2'
     source = "https://github.com/Pirate-Weather/pirateweather/issues/71"
-
-    def draw(self, dice: Dice) -> Self:
-        point = self.point if self.point >= 0 else dice("point").uniform()
-        return replace(self, point=point, kind=self.kind or dice("kind").pick(list(KINDS)))
 
     def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
         meant = [place for place in told_places(value, call) if self._changes(json_values.at(value, place))]

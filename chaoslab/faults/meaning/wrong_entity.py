@@ -1,7 +1,7 @@
 """The answer is about another one: another city, another order."""
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
@@ -14,8 +14,7 @@ from chaoslab.core.changed_reply import (
     told_places,
     wanted_values,
 )
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call
+from chaoslab.core.exchange import Call, TrialContext
 from chaoslab.core.untrue import untrue
 
 
@@ -31,11 +30,9 @@ class WrongEntity(ChangedReply):
     severity: float = -1.0
     looks_back = True
     bounds: ClassVar = {"severity": (-1, 1)}
+    drawn: ClassVar = {"severity": ()}
     example = '"wrong_entity", "get_order", severity=0.8, chance=0.2'
     source = "https://github.com/morcen/passage/issues/111"
-
-    def draw(self, dice: Dice) -> Self:
-        return replace(self, severity=self.severity if self.severity >= 0 else dice("severity").uniform())
 
     def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
         for earlier, reply in reversed(answered(call, context)):

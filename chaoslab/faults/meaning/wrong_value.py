@@ -10,8 +10,7 @@ from typing import Any, Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Observation, Reply
+from chaoslab.core.exchange import Call, Flow, Reply, TrialContext
 from chaoslab.core.fault import Fault
 from chaoslab.core.untrue import untrue
 
@@ -43,6 +42,7 @@ class WrongValue(Fault):
     corrupts = "reply"
     leaves = "value"
     bounds = {"point": (-1, 1), "severity": (-1, 1)}  # noqa: RUF012 - a trait, which nobody changes
+    met_as = "a value that the service did not give reached the caller"
     example = '"wrong_value", "get_order", chance=0.2'
     source = "https://github.com/chubin/wttr.in/issues/1280"
 
@@ -110,9 +110,6 @@ class WrongValue(Fault):
             return (day + timedelta(days=max(1, math.ceil(self.factor)))).isoformat() + text[10:]
         except (ValueError, OverflowError):
             return None
-
-    def witnessed(self, seen: Observation) -> str | None:
-        return "a value that the service did not give reached the caller" if seen.met_reply else None
 
 
 def _places(value: Any, around: tuple[int, ...] = (), *, every: bool = False) -> Iterator[Place]:

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Observation
+from chaoslab.core.exchange import Call, Flow, TrialContext
 from chaoslab.core.fault import Fault
 from chaoslab.core.service_spec import CONTEXT_LENGTH
 
@@ -15,13 +14,10 @@ class ContextLength(Fault):
 
     layer = "meaning"
     of_model = True
+    met_as = "the provider's refusal of a long conversation, {status}, reached the caller"
     example = '"context_length", "api.openai.com", after_calls=5'
     source = "https://github.com/crewAIInc/crewAI-examples/issues/121"
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         return call.refused_with(CONTEXT_LENGTH if CONTEXT_LENGTH in call.errors else 400)
         yield call
-
-    def witnessed(self, seen: Observation) -> str | None:
-        met = seen.met_reply
-        return f"the provider's refusal of a long conversation, {met.status}, reached the caller" if met else None

@@ -1,7 +1,7 @@
 """The model calls the right tool with an argument that is wrong, and looks right."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
@@ -26,11 +26,9 @@ class WrongArguments(ChangedAnswer):
     leaves = "value"
     needs = "a tool call with arguments in the model's answer"
     bounds: ClassVar = {"severity": (0, 1), "point": (-1, 1)}
+    drawn: ClassVar = {"point": ()}
     example = '"wrong_arguments", "api.openai.com", chance=0.1'
     source = "https://github.com/floritange/AgentChaos/blob/main/docs/faults.md"
-
-    def draw(self, dice: Dice) -> Self:
-        return self if self.point >= 0 else replace(self, point=dice("point").uniform())
 
     def changed(self, said: AnswerContent) -> AnswerContent:
         values = said.calls[0].values if said.calls else None

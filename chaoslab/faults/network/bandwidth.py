@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chaoslab.base.durations import duration
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Observation, Reply, Toxic, Wait
+from chaoslab.core.exchange import Call, Flow, Observation, Reply, Toxic, TrialContext, Wait
 from chaoslab.core.fault import Fault
 from chaoslab.core.pipe import Paced, ServedLine
 from chaoslab.faults.network.latency import TIMER_SLACK_S

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Observation, Toxic
+from chaoslab.core.exchange import Call, Flow, Observation, Toxic, TrialContext
 from chaoslab.core.fault import Fault
 from chaoslab.faults.network.latency import STREAMS, Latency, Stream
 

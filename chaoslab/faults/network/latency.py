@@ -6,8 +6,7 @@ from typing import Literal
 
 from chaoslab.base.dice import Dice
 from chaoslab.base.durations import duration
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Observation, Toxic, Wait
+from chaoslab.core.exchange import Call, Flow, Observation, Toxic, TrialContext, Wait
 from chaoslab.core.fault import Fault
 
 Stream = Literal["", "upstream", "downstream"]

@@ -1,13 +1,11 @@
 """The connection is reset in mid-exchange (RST), as by a crashed process or a firewall."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import dataclass
+from typing import ClassVar
 
-from chaoslab.base.dice import Dice
 from chaoslab.base.durations import duration
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Failure, Flow, Observation, Toxic, Wait
+from chaoslab.core.exchange import Call, Failure, Flow, Observation, Toxic, TrialContext, Wait
 from chaoslab.core.fault import Fault
 from chaoslab.faults.network.latency import STREAMS, Stream
 
@@ -20,11 +18,9 @@ class ResetPeer(Fault):
     after_s: float = 0.0
     stream: Stream = ""
     layer = "wire"
+    drawn: ClassVar = {"stream": STREAMS}
     example = '"reset_peer", "search", stream="downstream", chance=0.1'
     source = "https://github.com/Shopify/toxiproxy#reset_peer"
-
-    def draw(self, dice: Dice) -> Self:
-        return replace(self, stream=self.stream or dice("stream").pick(STREAMS))
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         if self.stream == "downstream":

@@ -1,13 +1,11 @@
 """Nothing arrives any more, and the connection ends after a while or never."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import dataclass
+from typing import ClassVar
 
-from chaoslab.base.dice import Dice
 from chaoslab.base.durations import duration
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Failure, Flow, Observation, Toxic, Wait, forever
+from chaoslab.core.exchange import Call, Failure, Flow, Observation, Toxic, TrialContext, Wait, forever
 from chaoslab.core.fault import Fault
 from chaoslab.faults.network.latency import STREAMS, TIMER_SLACK_S, Stream
 
@@ -23,11 +21,9 @@ class Timeout(Fault):
     stream: Stream = ""
     layer = "wire"
     closes = True
+    drawn: ClassVar = {"stream": STREAMS}
     example = '"timeout", "search", after_s=2.0, chance=0.1'
     source = "https://github.com/Shopify/toxiproxy#timeout"
-
-    def draw(self, dice: Dice) -> Self:
-        return replace(self, stream=self.stream or dice("stream").pick(STREAMS))
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         if self.stream == "downstream":

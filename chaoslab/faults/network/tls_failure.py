@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Failure, Flow, Observation
+from chaoslab.core.exchange import Call, Failure, Flow, Observation, TrialContext
 from chaoslab.core.fault import Fault
 
 

@@ -3,8 +3,7 @@
 from dataclasses import dataclass, replace
 
 from chaoslab.base.durations import duration
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Failure, Flow, Observation
+from chaoslab.core.exchange import Call, Failure, Flow, Observation, TrialContext
 from chaoslab.core.fault import Fault, Outage
 
 

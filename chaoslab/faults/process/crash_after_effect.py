@@ -3,10 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Failure, Flow, Observation
-from chaoslab.core.fault import Fault, Outage
-from chaoslab.core.outage import OutageCut
+from chaoslab.core.exchange import Call, Failure, Flow, Observation, TrialContext
+from chaoslab.core.fault import Fault, Outage, OutageCut
 
 
 @dataclass(frozen=True)

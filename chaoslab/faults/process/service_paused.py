@@ -3,8 +3,7 @@
 from dataclasses import dataclass, replace
 
 from chaoslab.base.durations import duration
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Observation, Wait
+from chaoslab.core.exchange import Call, Flow, Observation, TrialContext, Wait
 from chaoslab.core.fault import Fault, Outage
 from chaoslab.faults.network.latency import TIMER_SLACK_S
 

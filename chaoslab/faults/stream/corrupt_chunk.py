@@ -1,16 +1,14 @@
 """One event of the stream is damaged on its way."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import dataclass
+from typing import ClassVar
 
-from chaoslab.base.dice import Dice
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Observation, Reply
+from chaoslab.core.exchange import Call, Flow, Observation, Reply, TrialContext
 from chaoslab.core.fault import Fault
 from chaoslab.core.pipe import ServedLine, Signal, Timed
 from chaoslab.core.stream import json_of, type_of
-from chaoslab.faults.stream.cut import drawn
+from chaoslab.faults.stream.cut import EVENTS
 
 
 @dataclass(frozen=True)
@@ -22,11 +20,9 @@ class CorruptChunk(Fault):
     layer = "stream"
     leaves = "garbage"
     needs = "a streamed reply with more events"
+    drawn: ClassVar = {"after_events": EVENTS}
     example = '"corrupt_chunk", "api.openai.com", after_events=3'
     source = "https://github.com/openai/openai-python/issues/2722"
-
-    def draw(self, dice: Dice) -> Self:
-        return replace(self, after_events=drawn(self.after_events, dice))
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call

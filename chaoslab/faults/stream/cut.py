@@ -1,26 +1,19 @@
 """The stream ends too early, as if it had ended as it should."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Any, Literal, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
-from chaoslab.base.dice import Dice
 from chaoslab.core.answers import Answers
-from chaoslab.core.context import TrialContext
 from chaoslab.core.dialog import CHAT
 from chaoslab.core.events import CANCELLED
-from chaoslab.core.exchange import Call, Flow, Observation, Reply
+from chaoslab.core.exchange import Call, Flow, Observation, Reply, TrialContext
 from chaoslab.core.fault import Fault
 from chaoslab.core.pipe import ServedLine, Signal, Timed
 from chaoslab.core.stream import DONE, json_of
 
-EVENTS_MAX = 8
-"""The most events that pass before a fault whose `after_events` is drawn."""
-
-
-def drawn(after_events: int, dice: Dice) -> int:
-    """The number of events that pass: the given one, or one from 1 to `EVENTS_MAX` if it is 0."""
-    return after_events or dice("after_events").pick(range(1, EVENTS_MAX + 1))
+EVENTS = range(1, 9)
+"""The events of which one number is drawn, that of those that pass before a fault of this family."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +32,9 @@ class Cut(Fault):
     corrupts = "reply"
     leaves = "part"
     needs = "a streamed reply with more events"
+    drawn: ClassVar = {"after_events": EVENTS}
     example = '"cut", "api.openai.com", after_events=3, chance=0.1'
     source = "https://github.com/griffinwork40/agent-afk/pull/635"
-
-    def draw(self, dice: Dice) -> Self:
-        return replace(self, after_events=drawn(self.after_events, dice))
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call

@@ -1,15 +1,13 @@
 """The connection breaks in the middle of a stream."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import dataclass
+from typing import ClassVar
 
-from chaoslab.base.dice import Dice
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Observation, Reply
+from chaoslab.core.exchange import Call, Flow, Observation, Reply, TrialContext
 from chaoslab.core.fault import Fault
 from chaoslab.core.pipe import ServedLine, Signal, Timed
-from chaoslab.faults.stream.cut import drawn
+from chaoslab.faults.stream.cut import EVENTS
 
 
 @dataclass(frozen=True)
@@ -20,11 +18,9 @@ class Disconnect(Fault):
     layer = "stream"
     leaves = "part"
     needs = "a streamed reply with more events"
+    drawn: ClassVar = {"after_events": EVENTS}
     example = '"disconnect", "api.openai.com", after_events=3'
     source = "https://github.com/konveyor/kai/issues/622"
-
-    def draw(self, dice: Dice) -> Self:
-        return replace(self, after_events=drawn(self.after_events, dice))
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call

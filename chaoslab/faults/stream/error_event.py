@@ -1,17 +1,15 @@
 """The stream says in its middle that the answer has failed, behind a status of success."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from chaoslab.base.dice import Dice
 from chaoslab.core.answers import Answers
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Observation, Reply
+from chaoslab.core.exchange import Call, Flow, Observation, Reply, TrialContext
 from chaoslab.core.fault import Fault
 from chaoslab.core.pipe import ServedLine, Signal, Timed
 from chaoslab.core.stream import data_of, json_of
-from chaoslab.faults.stream.cut import drawn
+from chaoslab.faults.stream.cut import EVENTS
 
 
 @dataclass(frozen=True)
@@ -27,11 +25,9 @@ class ErrorEvent(Fault):
     layer = "stream"
     leaves = "part"
     needs = "a streamed reply with more events"
+    drawn: ClassVar = {"after_events": EVENTS}
     example = '"error_event", "api.anthropic.com", after_events=3'
     source = "https://docs.anthropic.com/en/docs/build-with-claude/streaming#error-events"
-
-    def draw(self, dice: Dice) -> Self:
-        return replace(self, after_events=drawn(self.after_events, dice))
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call

@@ -1,17 +1,15 @@
 """The stream stands still in its middle."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import dataclass
+from typing import ClassVar
 
-from chaoslab.base.dice import Dice
 from chaoslab.base.durations import duration
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Observation, Reply, forever
+from chaoslab.core.exchange import Call, Flow, Observation, Reply, TrialContext, forever
 from chaoslab.core.fault import Fault
 from chaoslab.core.pipe import ServedLine, Signal, Timed
 from chaoslab.faults.network.latency import TIMER_SLACK_S
-from chaoslab.faults.stream.cut import drawn
+from chaoslab.faults.stream.cut import EVENTS
 
 
 @dataclass(frozen=True)
@@ -27,11 +25,9 @@ class Stall(Fault):
     stall_s: float = 0.0
     ping_every_s: float = 0.0
     layer = "stream"
+    drawn: ClassVar = {"after_events": EVENTS}
     example = '"stall", "api.openai.com", after_events=3'
     source = "https://github.com/microsoft/amplifier/issues/339"
-
-    def draw(self, dice: Dice) -> Self:
-        return replace(self, after_events=drawn(self.after_events, dice))
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call

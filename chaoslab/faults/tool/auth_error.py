@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Observation
+from chaoslab.core.exchange import Call, Flow, TrialContext
 from chaoslab.core.fault import Fault
 
 
@@ -15,12 +14,10 @@ class AuthError(Fault):
 
     status: Literal[401, 403] = 401
     layer = "tool"
+    met_as = "the service's own error {status} reached the caller"
     example = '"auth_error", "crm.test", after_calls=3'
     source = "https://platform.openai.com/docs/guides/error-codes/api-errors"
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         return call.refused_with(self.status)
         yield call
-
-    def witnessed(self, seen: Observation) -> str | None:
-        return f"the service's own error {met.status} reached the caller" if (met := seen.met_reply) else None

@@ -7,8 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from chaoslab.base.dice import Dice
 from chaoslab.base.durations import duration
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Observation, Reply, Wait
+from chaoslab.core.exchange import Call, Flow, Observation, Reply, TrialContext, Wait
 from chaoslab.core.fault import Fault
 from chaoslab.faults.network.latency import TIMER_SLACK_S
 

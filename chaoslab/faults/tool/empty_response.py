@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import OF_LENGTH, Call, Flow, Observation, Reply
+from chaoslab.core.exchange import OF_LENGTH, Call, Flow, Reply, TrialContext
 from chaoslab.core.fault import Fault
 
 
@@ -14,6 +13,7 @@ class EmptyResponse(Fault):
 
     layer = "tool"
     leaves = "nothing"
+    met_as = "an empty answer with status {status} reached the caller"
     example = '"empty_response", "refund", calls=[1]'
     source = "https://github.com/uptick/pymyob/issues/55"
 
@@ -23,6 +23,3 @@ class EmptyResponse(Fault):
             return reply
         kept = {name: text for name, text in reply.headers.items() if name.lower() not in OF_LENGTH}
         return Reply(reply.status, kept)
-
-    def witnessed(self, seen: Observation) -> str | None:
-        return f"an empty answer with status {met.status} reached the caller" if (met := seen.met_reply) else None

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Observation
+from chaoslab.core.exchange import Call, Flow, TrialContext
 from chaoslab.core.fault import Fault
 
 
@@ -17,6 +16,7 @@ class Flapping(Fault):
     layer = "tool"
     conditional = True
     bounds = {"up_s": (0.001, 86400), "down_s": (0.001, 86400)}  # noqa: RUF012 - a trait, which nobody changes
+    met_as = "a reply that the service is down reached the caller"
     example = '"flapping", "crm.test", up_s=10, down_s=2'
     source = "https://github.com/flynn/flynn/issues/2706"
 
@@ -24,6 +24,3 @@ class Flapping(Fault):
         if context.elapsed_s % (self.up_s + self.down_s) < self.up_s:
             return (yield call)
         return call.refused_with(503)
-
-    def witnessed(self, seen: Observation) -> str | None:
-        return "a reply that the service is down reached the caller" if seen.met_reply else None

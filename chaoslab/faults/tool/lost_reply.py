@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Observation, Reply, Wait, forever
+from chaoslab.core.exchange import Call, Flow, Observation, Reply, TrialContext, Wait, forever
 from chaoslab.core.fault import Fault
 
 

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Observation
+from chaoslab.core.exchange import Call, Flow, TrialContext
 from chaoslab.core.fault import Fault
 
 
@@ -12,12 +11,10 @@ class NotFound(Fault):
     """Answers with the target's own reply for 404. The service is not asked."""
 
     layer = "tool"
+    met_as = "a reply that there is no such thing reached the caller"
     example = '"not_found", "get_order", chance=0.1'
     source = "https://github.com/hashicorp/terraform-provider-azurerm/issues/32535"
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         return call.refused_with(404)
         yield call
-
-    def witnessed(self, seen: Observation) -> str | None:
-        return "a reply that there is no such thing reached the caller" if seen.met_reply else None

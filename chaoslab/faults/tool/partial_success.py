@@ -3,8 +3,7 @@
 import json
 from dataclasses import dataclass
 
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import OF_LENGTH, Call, Flow, Reply
+from chaoslab.core.exchange import OF_LENGTH, Call, Flow, Reply, TrialContext
 from chaoslab.core.fault import Fault
 
 FAILED = {"status": 500, "title": "not processed"}

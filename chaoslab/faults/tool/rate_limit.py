@@ -6,8 +6,7 @@ from email.utils import format_datetime
 from math import ceil
 from typing import Literal
 
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Observation, Reply
+from chaoslab.core.exchange import Call, Flow, Reply, TrialContext
 from chaoslab.core.fault import Fault
 from chaoslab.faults.budget.budget import QUOTA
 
@@ -35,6 +34,7 @@ class RateLimit(Fault):
     quota: bool = False
     layer = "tool"
     conditional = True
+    met_as = "a reply that there were too many requests reached the caller"
     example = '"rate_limit", "model", per_minute=20'
     source = "https://platform.openai.com/docs/guides/rate-limits"
 
@@ -78,9 +78,6 @@ class RateLimit(Fault):
             return max(full_s)
         passed.append((context.elapsed_s, 1.0))
         return None
-
-    def witnessed(self, seen: Observation) -> str | None:
-        return "a reply that there were too many requests reached the caller" if seen.met_reply else None
 
 
 def _without_time(reply: Reply) -> Reply:

@@ -1,11 +1,9 @@
 """The service fails for a reason of its own."""
 
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import dataclass
+from typing import ClassVar
 
-from chaoslab.base.dice import Dice
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Observation
+from chaoslab.core.exchange import Call, Flow, TrialContext
 from chaoslab.core.fault import Fault
 
 STATUSES = (500, 502, 503)
@@ -18,6 +16,8 @@ class ServerError(Fault):
 
     status: int = 0
     layer = "tool"
+    drawn: ClassVar = {"status": STATUSES}
+    met_as = "the service's own error {status} reached the caller"
     example = '"server_error", "model", chance=0.2, status=529'
     source = "https://docs.anthropic.com/en/api/errors"
 
@@ -25,12 +25,6 @@ class ServerError(Fault):
         if self.status and not 500 <= self.status <= 599:
             raise ValueError(f"status of server_error is {self.status}: it should be from 500 to 599, or 0")
 
-    def draw(self, dice: Dice) -> Self:
-        return replace(self, status=self.status or dice("status").pick(STATUSES))
-
     def flow(self, call: Call, context: TrialContext) -> Flow:
         return call.refused_with(self.status)
         yield call
-
-    def witnessed(self, seen: Observation) -> str | None:
-        return f"the service's own error {met.status} reached the caller" if (met := seen.met_reply) else None

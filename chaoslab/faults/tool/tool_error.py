@@ -1,12 +1,10 @@
 """The service answers with an error of its own instead of doing the work."""
 
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import dataclass
+from typing import ClassVar
 
-from chaoslab.base.dice import Dice
 from chaoslab.base.phrases import phrase
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Observation
+from chaoslab.core.exchange import Call, Flow, Observation, TrialContext
 from chaoslab.core.fault import Fault
 
 STATUSES = (500, 503, 429, 401, 404)
@@ -22,15 +20,13 @@ class ToolError(Fault):
     status: int = 0
     retry_after_s: float = 0.0
     layer = "tool"
+    drawn: ClassVar = {"status": STATUSES}
     example = '"tool_error", "weather", status=503, chance=0.2'
     source = "https://github.com/openai/openai-agents-python/issues/879"
 
     def __post_init__(self) -> None:
         if self.status and not 400 <= self.status <= 599:
             raise ValueError(f"status of tool_error is {self.status}: it should be an error's, from 400 to 599, or 0")
-
-    def draw(self, dice: Dice) -> Self:
-        return replace(self, status=self.status or dice("status").pick(STATUSES))
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         if call.failed_with is not None and not self.retry_after_s:

@@ -1,12 +1,13 @@
 """Anthropic's messages."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from chaoslab.core.answers import AnswerContent, Answers, ReadAnswer, halves, new_id, pieces
 from chaoslab.core.dialog import TOOL, Dialog
 from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
-from chaoslab.core.stream import spelt_event, type_of
+from chaoslab.core.stream import spelt_event
 from chaoslab.model.formats import common
 
 KINDS = {
@@ -56,6 +57,9 @@ class AnthropicAnswers(Answers):
 
     _stops: ClassVar = {"length": "max_tokens", "content_filter": "refusal"}
     objects, without = (True, False), "{}"
+    last, ends = spelt_event(LAST), frozenset({LAST["type"]})
+    failed = spelt_event({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})
+    ping = b'event: ping\ndata: {"type": "ping"}\n\n'
 
     def hear(self, heard: ReadAnswer, value: Any) -> None:
         self._begun(heard, value)
@@ -114,17 +118,6 @@ class AnthropicAnswers(Answers):
                 yield {**event, "delta": {**event["delta"], "stop_reason": self._stop(said)}}
         yield LAST
 
-    def closing(self, events: Sequence[Any]) -> bytes:  # noqa: ARG002 - it is always the same
-        return spelt_event(LAST)
-
-    def closes(self, event: bytes) -> bool:
-        return type_of(event) == LAST["type"]
-
-    def failing(self, events: Sequence[Any]) -> bytes:  # noqa: ARG002 - it is always the same
-        return spelt_event({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})
-
-    ping = b'event: ping\ndata: {"type": "ping"}\n\n'
-
 
 # The words for histories that are refused, as reports of them show.
 ORPHAN = (
@@ -150,10 +143,7 @@ class AnthropicMessages(common.Format):
 
     name = "Anthropic messages"
     dialog = Dialog("messages", _role, answers=AnthropicAnswers())
-    known, listed = KNOWN, "data"
-
-    def serves(self, path: str) -> bool:
-        return path.endswith("/messages")
+    known, listed, form = KNOWN, "data", re.compile(r"/messages\Z")
 
     def chat(self, path: str, query: str, body: Mapping[str, Any], asked: bytes) -> common.Chat:  # noqa: ARG002
         for key, kind in (("model", str), ("max_tokens", int), ("messages", list)):
@@ -164,8 +154,7 @@ class AnthropicMessages(common.Format):
         given = common.objects("messages", body["messages"])
         if not given:
             raise common.ModelRefused(400, "messages: at least one message is required")
-        told = common.text_in(body.get("system"))
-        messages: list[dict[str, Any]] = [{"role": "system", "content": told}] if told else []
+        messages = common.system(common.text_in(body.get("system")))
         for number, message in enumerate(given):
             if message.get("role") == "system":
                 raise common.ModelRefused(400, SYSTEM)
@@ -293,7 +282,7 @@ def _event(kind: str, **more: Any) -> bytes:
 
 
 def _messages(message: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A message in the common form: results of tools become messages of their own, before the user's text."""
+    """A message in the common form."""
     content = message.get("content")
     if isinstance(content, str):
         return [{"role": message["role"], "content": content}]
@@ -305,9 +294,6 @@ def _messages(message: Mapping[str, Any]) -> list[dict[str, Any]]:
         elif kind == "tool_use":
             calls.append(common.function(str(block.get("name")), block.get("input") or {}, str(block.get("id"))))
         elif kind == "tool_result":
-            failed = {"status": "error"} if block.get("is_error") is True else {}
-            said = common.text_in(block.get("content"))
-            results.append({"role": "tool", "tool_call_id": str(block.get("tool_use_id")), "content": said, **failed})
-    if message["role"] == "assistant":
-        return [{"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})}]
-    return [*results, *([{"role": "user", "content": text}] if text or not results else [])]
+            said, failed = common.text_in(block.get("content")), block.get("is_error") is True
+            results.append(common.result(str(block.get("tool_use_id")), said, failed=failed))
+    return common.turn(text, calls, results, assistant=message["role"] == "assistant")

@@ -6,15 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
-from chaoslab.base.identity import digest, parsed
-from chaoslab.base.json_text import value_of
-from chaoslab.core.answers import UNREAD, AnswerContent, Answers, ReadAnswer, halves, new_id, pieces
+from chaoslab.core.answers import AnswerContent, Answers, ReadAnswer, halves, new_id, pieces
 from chaoslab.core.dialog import TOOL, Dialog
-from chaoslab.core.frames import FRAMES, FrameCutter, frame, payload_of
 from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
+from chaoslab.core.stream import FRAMES, FrameCutter, frame, payload_of
 from chaoslab.model.formats import common
 
-PATH = re.compile(r"/model/([^/]+)/(converse|converse-stream)$")
 KINDS = {
     400: "ValidationException", 402: "ServiceQuotaExceededException", 403: "AccessDeniedException",
     404: "ResourceNotFoundException", 408: "ModelTimeoutException", 424: "ModelErrorException",
@@ -53,6 +50,11 @@ class BedrockAnswers(Answers):
     binary."""
 
     objects = (True, False)
+    last = frame("messageStop", {"stopReason": "end_turn"})
+    failed = frame(
+        "modelStreamErrorException", {"message": "The model has encountered an error while streaming."}, exception=True
+    )
+    ping = frame("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": ""}})
 
     def hear(self, heard: ReadAnswer, value: Any) -> None:
         usage = value.get("usage") or {}
@@ -90,17 +92,8 @@ class BedrockAnswers(Answers):
     def retold(self, events: Sequence[Any], said: AnswerContent) -> Iterator[dict[str, Any]]:
         raise NotImplementedError  # none is heard
 
-    def closing(self, events: Sequence[Any]) -> bytes:  # noqa: ARG002 - it is always the same
-        return frame("messageStop", {"stopReason": "end_turn"})
-
     def closes(self, event: bytes) -> bool:
         return b":event-type" in event and b"messageStop" in event
-
-    def failing(self, events: Sequence[Any]) -> bytes:  # noqa: ARG002 - it is always the same
-        said = {"message": "The model has encountered an error while streaming."}
-        return frame("modelStreamErrorException", said, exception=True)
-
-    ping = frame("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": ""}})
 
 
 class Bedrock(common.Format):
@@ -108,22 +101,21 @@ class Bedrock(common.Format):
 
     name = "Bedrock converse"
     dialog = Dialog("messages", _role, _from_user, answers=BedrockAnswers())
-    stream_type = FRAMES
-    known, listed = KNOWN, "modelSummaries"
+    stream_type, cutter = FRAMES, FrameCutter
+    known, listed, form = KNOWN, "modelSummaries", re.compile(r"/model/([^/]+)/(converse|converse-stream)$")
 
-    def serves(self, path: str) -> bool:
-        return PATH.search(path) is not None
+    def payload(self, event: bytes) -> bytes:
+        return payload_of(event)
 
     def chat(self, path: str, query: str, body: Mapping[str, Any], asked: bytes) -> common.Chat:  # noqa: ARG002
-        found = PATH.search(path)
+        found = self.form.search(path)
         assert found is not None
         given = common.objects("messages", body.get("messages"))
         if not given:
             raise common.ModelRefused(
                 400, "The messages field is empty: a conversation must start with a user message."
             )
-        told = common.text_in(body.get("system"))
-        messages: list[dict[str, Any]] = [{"role": "system", "content": told}] if told else []
+        messages = common.system(common.text_in(body.get("system")))
         for message in given:
             messages += _messages(message)
         config = body.get("toolConfig") or {}
@@ -152,10 +144,6 @@ class Bedrock(common.Format):
                     400, f"Expected toolResult blocks at messages.{number}.content for the following Ids: {ids}"
                 )
             made = {str(each["toolUse"].get("toolUseId")) for each in blocks if "toolUse" in each}
-
-    def question_digest(self, path: str, body: bytes) -> str:
-        found = PATH.search(path)
-        return digest([found and found.groups(), parsed(body or b"null")])
 
     def whole(self, answer: common.ModelAnswer) -> Any:
         return {
@@ -191,15 +179,6 @@ class Bedrock(common.Format):
     def model(self, name: str) -> Any:
         return {"modelId": name, "modelName": name, "providerName": "chaoslab"}
 
-    def read_stream(self, body: bytes) -> ReadAnswer:
-        heard = ReadAnswer()
-        for event in FrameCutter().feed(body):
-            try:
-                self.dialog.answers.hear_event(heard, value_of(payload_of(event)))
-            except UNREAD:
-                continue
-        return heard
-
 
 def _content(answer: common.ModelAnswer) -> list[dict[str, Any]]:
     said = [{"text": answer.reply.content}] if answer.reply.content or not answer.reply.tool_calls else []
@@ -220,7 +199,7 @@ def _usage(answer: common.ModelAnswer) -> dict[str, int]:
 
 
 def _messages(message: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A message in the common form: results of tools become messages of their own, before the user's text."""
+    """A message in the common form."""
     text, calls, results = "", [], []
     for block in common.objects("messages.content", message.get("content")):
         use, result = block.get("toolUse"), block.get("toolResult")
@@ -229,10 +208,8 @@ def _messages(message: Mapping[str, Any]) -> list[dict[str, Any]]:
         elif isinstance(result, Mapping):
             parts = common.objects("toolResult.content", result.get("content"))
             said = "".join(json.dumps(part["json"]) if "json" in part else str(part.get("text", "")) for part in parts)
-            failed = {"status": "error"} if result.get("status") == "error" else {}
-            results.append({"role": "tool", "tool_call_id": str(result.get("toolUseId")), "content": said, **failed})
+            failed = result.get("status") == "error"
+            results.append(common.result(str(result.get("toolUseId")), said, failed=failed))
         else:
             text += str(block.get("text") or "")
-    if message.get("role") == "assistant":
-        return [{"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})}]
-    return [*results, *([{"role": "user", "content": text}] if text or not results else [])]
+    return common.turn(text, calls, results, assistant=message.get("role") == "assistant")

@@ -1,12 +1,13 @@
 """Cohere's chat, version 2."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from chaoslab.core.answers import AnswerContent, Answers, FunctionCall, ReadAnswer, halves, new_id, pieces
 from chaoslab.core.dialog import Dialog
 from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
-from chaoslab.core.stream import json_of, spelt_event
+from chaoslab.core.stream import spelt_event
 from chaoslab.model._completion import wrong
 from chaoslab.model.formats.common import (
     QUOTA,
@@ -38,6 +39,12 @@ _FINISHES = {"length": "MAX_TOKENS", "content_filter": "ERROR"}
 
 class CohereAnswers(Answers):
     """Answers with a list of parts of text, and calls as OpenAI has them."""
+
+    last, ends = (
+        spelt_event({"type": "message-end", "delta": {"finish_reason": "COMPLETE"}}),
+        frozenset({"message-end"}),
+    )
+    failed = spelt_event({"type": "message-end", "delta": {"error": "internal server error", "finish_reason": "ERROR"}})
 
     def hear(self, heard: ReadAnswer, value: Any) -> None:
         self._counted(heard, value)
@@ -82,27 +89,13 @@ class CohereAnswers(Answers):
                 reason = _finish(said.finish, called=bool(calls))
                 yield {**event, "delta": {**event["delta"], "finish_reason": reason}}
 
-    def closing(self, events: Sequence[Any]) -> bytes:  # noqa: ARG002 - it is always the same
-        return spelt_event({"type": "message-end", "delta": {"finish_reason": "COMPLETE"}})
-
-    def closes(self, event: bytes) -> bool:
-        said = json_of(event)
-        return isinstance(said, Mapping) and said.get("type") == "message-end"
-
-    def failing(self, events: Sequence[Any]) -> bytes:  # noqa: ARG002 - it is always the same
-        said = {"error": "internal server error", "finish_reason": "ERROR"}
-        return spelt_event({"type": "message-end", "delta": said})
-
 
 class Cohere(Format):
     """`POST …/v2/chat`."""
 
     name = "Cohere chat"
     dialog: ClassVar[Dialog] = Dialog(answers=CohereAnswers())
-    known = KNOWN
-
-    def serves(self, path: str) -> bool:
-        return path.endswith("/v2/chat")
+    known, form = KNOWN, re.compile(r"/v2/chat\Z")
 
     def chat(self, path: str, query: str, body: Mapping[str, Any], asked: bytes) -> Chat:  # noqa: ARG002
         if why := wrong(body):

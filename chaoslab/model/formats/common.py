@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -15,7 +16,7 @@ from chaoslab.base.phrases import phrase
 from chaoslab.core.answers import UNREAD, ReadAnswer
 from chaoslab.core.dialog import CHAT, Dialog
 from chaoslab.core.service_spec import ErrorReply
-from chaoslab.core.stream import EVENT_STREAM, Events, data_of
+from chaoslab.core.stream import EVENT_STREAM, Events, FrameCutter, data_of
 from chaoslab.model._chat import ChatReply, text_of
 from chaoslab.model._completion import tokens
 
@@ -86,10 +87,18 @@ class Format(ABC):
     """The error replies for which the service has words of its own."""
     listed: ClassVar[str] = "models"
     """The field of the list of models."""
+    form: ClassVar[re.Pattern[str]]
+    """The form of its paths. What its groups hold is part of a question."""
+    cutter: ClassVar[type[Events | FrameCutter]] = Events
+    """Cuts a streamed reply into events."""
 
-    @abstractmethod
     def serves(self, path: str) -> bool:
         """True if requests to the path are of this format."""
+        return self.form.search(path) is not None
+
+    def payload(self, event: bytes) -> bytes:
+        """The JSON of an event of a streamed reply; empty if it has none."""
+        return data_of(event)
 
     @abstractmethod
     def chat(self, path: str, query: str, body: Mapping[str, Any], asked: bytes) -> Chat:
@@ -119,10 +128,11 @@ class Format(ABC):
     def model(self, name: str) -> Any:
         """The JSON of one model."""
 
-    def question_digest(self, path: str, body: bytes) -> str:  # noqa: ARG002
-        """A digest of what a request asks for, by which a log's answers are found. The body alone says it, as in the
-        logs of the lab's own agent. Raises ValueError: the body is no JSON."""
-        return digest(parsed(body or b"null"))
+    def question_digest(self, path: str, body: bytes) -> str:
+        """A digest of what a request asks for, by which a log's answers are found. As a rule the body alone says it, as
+        in the logs of the lab's own agent. Raises ValueError: the body is no JSON."""
+        said, found = parsed(body or b"null"), self.form.search(path)
+        return digest([found and found.groups(), said] if self.form.groups else said)
 
     def recalled(self, body: Mapping[str, Any], memory: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: ARG002
         """The request with what it leaves to the service's memory. Raises Refused: the memory does not hold it."""
@@ -160,8 +170,8 @@ class Format(ABC):
     def read_stream(self, body: bytes) -> ReadAnswer:
         """Reads a streamed reply. An event of it that cannot be read says nothing."""
         heard = ReadAnswer()
-        for event in Events().feed(body):
-            if data := data_of(event):
+        for event in self.cutter().feed(body):
+            if data := self.payload(event):
                 try:
                     self.dialog.answers.hear_event(heard, value_of(data.decode()))
                 except UNREAD:
@@ -197,6 +207,26 @@ def function(name: str, arguments: Any, call_id: str) -> dict[str, Any]:
     """A call in the common form. `arguments`: JSON as text, or its value."""
     said = arguments if isinstance(arguments, str) else spelt(arguments)
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": said}}
+
+
+def system(told: str) -> list[dict[str, Any]]:
+    """The message of the system in the common form; none for an empty text."""
+    return [{"role": "system", "content": told}] if told else []
+
+
+def result(call_id: str, said: str, *, failed: bool = False) -> dict[str, Any]:
+    """A tool's result in the common form."""
+    return {"role": "tool", "tool_call_id": call_id, "content": said, **({"status": "error"} if failed else {})}
+
+
+def turn(
+    text: str, calls: Sequence[Any], results: Sequence[dict[str, Any]], *, assistant: bool
+) -> list[dict[str, Any]]:
+    """A message that holds text, calls and results in the common form: results of tools become messages of their own,
+    before the user's text."""
+    if assistant:
+        return [{"role": "assistant", "content": text, **({"tool_calls": list(calls)} if calls else {})}]
+    return [*results, *([{"role": "user", "content": text}] if text or not results else [])]
 
 
 def joined(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

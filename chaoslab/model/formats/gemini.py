@@ -5,14 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 from urllib.parse import parse_qs, unquote
 
-from chaoslab.base.identity import digest, parsed
 from chaoslab.core.answers import AnswerContent, Answers, ReadAnswer, pieces
 from chaoslab.core.dialog import TOOL, Dialog
 from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
 from chaoslab.core.stream import json_of, spelt_event
 from chaoslab.model.formats import common
 
-PATH = re.compile(r"/models/([^/:]+):(generateContent|streamGenerateContent)")
 STATUSES = {
     400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 409: "ABORTED",
     429: "RESOURCE_EXHAUSTED", 499: "CANCELLED", 500: "INTERNAL", 501: "UNIMPLEMENTED", 503: "UNAVAILABLE",
@@ -64,6 +62,9 @@ class GeminiAnswers(Answers):
 
     _finishes: ClassVar = {"length": "MAX_TOKENS", "content_filter": "SAFETY"}
     objects = (True, True)
+    failed = spelt_event(
+        {"error": {"code": 503, "message": "The model is overloaded. Please try again later.", "status": "UNAVAILABLE"}}
+    )
 
     def hear(self, heard: ReadAnswer, value: Any) -> None:
         for each in value if isinstance(value, list) else [value]:
@@ -117,10 +118,6 @@ class GeminiAnswers(Answers):
     def closing(self, events: Sequence[Any]) -> bytes:
         return spelt_event(self.with_said(self._joined(events), AnswerContent("")))
 
-    def failing(self, events: Sequence[Any]) -> bytes:  # noqa: ARG002 - it is always the same
-        said = "The model is overloaded. Please try again later."
-        return spelt_event({"error": {"code": 503, "message": said, "status": "UNAVAILABLE"}})
-
     def closes(self, event: bytes) -> bool:
         value = json_of(event)
         try:
@@ -150,20 +147,17 @@ class Gemini(common.Format):
 
     name = "Gemini generateContent"
     dialog = Dialog("contents", _role, _from_user, answers=GeminiAnswers())
-    known = KNOWN
-
-    def serves(self, path: str) -> bool:
-        return PATH.search(path) is not None
+    known, form = KNOWN, re.compile(r"/models/([^/:]+):(generateContent|streamGenerateContent)")
 
     def chat(self, path: str, query: str, body: Mapping[str, Any], asked: bytes) -> common.Chat:
-        found = PATH.search(path)
+        found = self.form.search(path)
         assert found is not None
         contents = common.objects("contents", body.get("contents"))
         if not contents:
             raise common.ModelRefused(400, "* GenerateContentRequest.contents: contents is not specified")
         told = body.get("systemInstruction") or body.get("system_instruction")
         told = common.text_in(told.get("parts")) if isinstance(told, Mapping) else ""
-        messages: list[dict[str, Any]] = [{"role": "system", "content": told}] if told else []
+        messages = common.system(told)
         calls: list[tuple[str, str]] = []
         for number, content in enumerate(contents):
             messages += _messages(number, content, calls)
@@ -194,10 +188,6 @@ class Gemini(common.Format):
             if wanted and before == "model":
                 raise common.ModelRefused(400, EARLY)
             before = content.get("role", "user")
-
-    def question_digest(self, path: str, body: bytes) -> str:
-        found = PATH.search(path)
-        return digest([found and found.groups(), parsed(body or b"null")])
 
     def whole(self, answer: common.ModelAnswer) -> Any:
         text = [{"text": answer.reply.content}] if answer.reply.content or not answer.reply.tool_calls else []
@@ -277,28 +267,20 @@ def _messages(number: int, content: Mapping[str, Any], calls: list[tuple[str, st
             calls.append((str(call.get("name")), str(call.get("id") or f"call_{number}_{nth}")))
             made.append(common.function(calls[-1][0], call.get("args") or {}, calls[-1][1]))
         elif isinstance(answer, Mapping):
-            name, said = str(answer.get("name")), answer.get("response")
+            name = str(answer.get("name"))
             known = [each for each in calls if answer.get("id") in (None, each[1]) and each[0] == name]
             if known:
                 calls.remove(known[0])
             call_id = known[0][1] if known else str(answer.get("id"))
-            results.append({"role": "tool", "tool_call_id": call_id, **_result(said)})
+            results.append(_result(call_id, answer.get("response")))
         else:
             text += str(part.get("text") or "")
-    if content.get("role") == "model":
-        return [{"role": "assistant", "content": text, **({"tool_calls": made} if made else {})}]
-    return [*results, *([{"role": "user", "content": text}] if text or not results else [])]
+    return common.turn(text, made, results, assistant=content.get("role") == "model")
 
 
-def _result(said: Any) -> dict[str, Any]:
+def _result(call_id: str, said: Any) -> dict[str, Any]:
     """A tool's answer as text. The SDK wraps it into `result`, or `error` if the tool failed."""
-    if isinstance(said, Mapping) and len(said) == 1:
-        (key, value), *_ = said.items()
-        if key in ("result", "output"):
-            return {"content": common.text_in(value) if isinstance(value, str) else common.spelt(value)}
-        if key == "error":
-            return {
-                "content": common.text_in(value) if isinstance(value, str) else common.spelt(value),
-                "status": "error",
-            }
-    return {"content": said if isinstance(said, str) else common.spelt(said)}
+    key = next(iter(said)) if isinstance(said, Mapping) and len(said) == 1 else ""
+    if key in ("result", "output", "error"):
+        said = said[key]
+    return common.result(call_id, said if isinstance(said, str) else common.spelt(said), failed=key == "error")

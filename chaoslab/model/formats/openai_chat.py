@@ -1,5 +1,6 @@
 """OpenAI's chat completions, which Groq, Azure and many others speak too."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -14,28 +15,13 @@ def error(status: int, message: str, kind: str, code: str | None = None, param: 
     return ErrorReply(status, {"error": {"message": message, "type": kind, "param": param, "code": code}})
 
 
+INVALID, _SPENT = "invalid_request_error", "insufficient_quota"
+_KEY = "Incorrect API key provided. You can find your API key at https://platform.openai.com/account/api-keys."
+_QUOTA = "You exceeded your current quota, please check your plan and billing details."
 KNOWN = {
-    401: error(
-        401,
-        "Incorrect API key provided. You can find your API key at https://platform.openai.com/account/api-keys.",
-        "invalid_request_error",
-        "invalid_api_key",
-    ),
-    QUOTA: with_headers(
-        error(
-            429,
-            "You exceeded your current quota, please check your plan and billing details.",
-            "insufficient_quota",
-            "insufficient_quota",
-        ),
-        x_should_retry="false",
-    ),
-    404: error(
-        404,
-        "The model does not exist or you do not have access to it.",
-        "invalid_request_error",
-        "model_not_found",
-    ),
+    401: error(401, _KEY, INVALID, "invalid_api_key"),
+    QUOTA: with_headers(error(429, _QUOTA, _SPENT, _SPENT), x_should_retry="false"),
+    404: error(404, "The model does not exist or you do not have access to it.", INVALID, "model_not_found"),
     429: with_headers(
         error(429, "Rate limit reached for requests. Please try again in 1s.", "requests", "rate_limit_exceeded"),
         Retry_After="1",
@@ -46,7 +32,7 @@ KNOWN = {
         400,
         "This model's maximum context length is 128000 tokens. However, your messages resulted in 130512 tokens. "
         "Please reduce the length of the messages.",
-        "invalid_request_error",
+        INVALID,
         "context_length_exceeded",
         "messages",
     ),
@@ -67,10 +53,7 @@ class OpenaiChat(Format):
 
     name = "OpenAI chat completions"
     known: ClassVar[Mapping[int, ErrorReply]] = KNOWN
-    listed = "data"
-
-    def serves(self, path: str) -> bool:
-        return path.endswith("/chat/completions")
+    listed, form = "data", re.compile(r"/chat/completions\Z")
 
     def chat(self, path: str, query: str, body: Mapping[str, Any], asked: bytes) -> Chat:  # noqa: ARG002
         if message := wrong(body):
@@ -106,7 +89,7 @@ class OpenaiChat(Format):
         return Completion(answer.chat.native, answer.chat.asked, reply=answer.reply, groq=False)
 
     def refusal(self, status: int, message: str, code: str | None = None) -> ErrorReply:
-        return error(status, message, "server_error" if status >= 500 else "invalid_request_error", code)
+        return error(status, message, "server_error" if status >= 500 else INVALID, code)
 
     def headers(self, answer: ModelAnswer) -> Mapping[str, str]:
         return {"x-request-id": f"req_{answer.chat.id}", "openai-version": "2020-10-01"}
@@ -123,9 +106,7 @@ class GroqChat(OpenaiChat):
 
     name = "Groq chat completions"
     known = _errors.ERRORS | {QUOTA: _errors.INSUFFICIENT_QUOTA}
-
-    def serves(self, path: str) -> bool:
-        return path == "/openai/v1/chat/completions"
+    form = re.compile(r"\A/openai/v1/chat/completions\Z")
 
     def check(self, body: Mapping[str, Any]) -> None:
         """Takes any history: no report shows that Groq refuses one."""
@@ -134,7 +115,7 @@ class GroqChat(OpenaiChat):
         return Completion(answer.chat.native, answer.chat.asked, reply=answer.reply)
 
     def refusal(self, status: int, message: str, code: str | None = None) -> ErrorReply:
-        kind = "internal_server_error" if status >= 500 else "invalid_request_error"
+        kind = "internal_server_error" if status >= 500 else INVALID
         return _errors.refusal(status, message, kind, code)
 
 

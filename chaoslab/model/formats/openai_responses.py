@@ -1,15 +1,16 @@
 """OpenAI's responses."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from chaoslab.core.answers import CHAT_FAILED, AnswerContent, Answers, ReadAnswer, halves, new_id, pieces
 from chaoslab.core.dialog import TOOL, Dialog
 from chaoslab.core.service_spec import CONTEXT_LENGTH
-from chaoslab.core.stream import spelt_event, type_of
+from chaoslab.core.stream import spelt_event
 from chaoslab.model._chat import ToolCall
 from chaoslab.model.formats import common
-from chaoslab.model.formats.openai_chat import OpenaiChat, error
+from chaoslab.model.formats.openai_chat import INVALID, OpenaiChat, error
 
 
 def _role(item: Mapping[str, Any]) -> str:
@@ -20,21 +21,16 @@ def _role(item: Mapping[str, Any]) -> str:
     return "system" if role == "developer" else role
 
 
-TOO_LONG = error(
-    400,
-    "Your input exceeds the context window of this model. Please adjust your input and try again.",
-    "invalid_request_error",
-    "context_length_exceeded",
-    "input",
-)
+_SAID = "Your input exceeds the context window of this model. Please adjust your input and try again."
+TOO_LONG = error(400, _SAID, INVALID, "context_length_exceeded", "input")
 BEGINNING = frozenset({"response.created", "response.queued", "response.in_progress"})
-LAST = frozenset({"response.completed", "response.incomplete"})
-"""The types of the events with which a stream begins, and of the one with which it ends."""
+"""The types of the events with which a stream begins."""
 
 
 class ResponsesAnswers(Answers):
     """Answers that are a list of items. The last event of a streamed one holds it whole."""
 
+    ends = frozenset({"response.completed", "response.incomplete"})
     _reasons: ClassVar = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
     def hear(self, heard: ReadAnswer, value: Any) -> None:
@@ -60,7 +56,7 @@ class ResponsesAnswers(Answers):
             heard.called(value["output_index"], "", value["delta"])
         elif kind == "response.created":
             heard.model = str(value["response"].get("model") or "")
-        elif kind in LAST:
+        elif kind in self.ends:
             self.hear(heard, value["response"])
 
     def with_said(self, value: Any, said: AnswerContent) -> dict[str, Any]:
@@ -95,9 +91,6 @@ class ResponsesAnswers(Answers):
         last = {"type": "response.completed", "response": self.with_said(begun, AnswerContent(text))}
         return spelt_event({**last, "sequence_number": len(events)})
 
-    def closes(self, event: bytes) -> bool:
-        return type_of(event) in LAST
-
     def failing(self, events: Sequence[Any]) -> bytes:
         said = {"code": "server_error", "message": CHAT_FAILED["message"], "param": None}
         return spelt_event({"type": "error", **said, "sequence_number": len(events)})
@@ -109,9 +102,7 @@ class OpenaiResponses(OpenaiChat):
     name = "OpenAI responses"
     dialog = Dialog("input", _role, bare=True, answers=ResponsesAnswers())
     known = {**OpenaiChat.known, CONTEXT_LENGTH: TOO_LONG}  # noqa: RUF012 - which nobody changes
-
-    def serves(self, path: str) -> bool:
-        return path.endswith("/responses")
+    form = re.compile(r"/responses\Z")
 
     def chat(self, path: str, query: str, body: Mapping[str, Any], asked: bytes) -> common.Chat:  # noqa: ARG002
         if not isinstance(body.get("model"), str):
@@ -120,7 +111,7 @@ class OpenaiResponses(OpenaiChat):
         if not items:
             raise common.ModelRefused(400, "One of 'input' or 'previous_response_id' or 'prompt' must be provided.")
         told = body.get("instructions")
-        messages = [{"role": "system", "content": told}] if isinstance(told, str) and told else []
+        messages = common.system(told if isinstance(told, str) else "")
         messages += common.joined([message for item in items if (message := _message(item))])
         tools = [
             common.offered(str(tool.get("name")), tool.get("description"), tool.get("parameters"))
@@ -227,7 +218,7 @@ def _message(item: Mapping[str, Any]) -> dict[str, Any] | None:
         made = common.function(str(item.get("name")), item.get("arguments") or "{}", call)
         return {"role": "assistant", "content": "", "tool_calls": [made]}
     if kind == "function_call_output":
-        return {"role": "tool", "tool_call_id": call, "content": common.text_in(item.get("output"))}
+        return common.result(call, common.text_in(item.get("output")))
     return None
 
 

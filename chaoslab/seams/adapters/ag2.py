@@ -1,7 +1,5 @@
 """AG2's function tools."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Collection, Sequence
 from typing import Any

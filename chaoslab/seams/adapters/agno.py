@@ -1,7 +1,5 @@
 """Agno's functions: a validator stands around the user's own."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any

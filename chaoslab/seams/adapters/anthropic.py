@@ -1,7 +1,5 @@
 """Anthropic's function tools, which its tool runner calls."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 

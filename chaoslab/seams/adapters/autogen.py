@@ -1,7 +1,5 @@
 """AutoGen's function tools."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """CrewAI's tools."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 

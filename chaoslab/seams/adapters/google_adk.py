@@ -1,7 +1,5 @@
 """Google ADK's function tools."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Collection, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """LangChain's tools and agents: a tool is a function with a schema, or a class with `_run`; an agent has `invoke`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 

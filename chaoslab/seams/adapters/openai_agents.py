@@ -1,7 +1,5 @@
 """The OpenAI Agents SDK's function tools: the user's function is closed over by the one that the SDK calls."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 

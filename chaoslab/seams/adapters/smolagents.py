@@ -1,7 +1,5 @@
 """Smolagents' tools: `forward` of a class of the user's, or of one that is made for a function."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Collection, Sequence
 from typing import Any

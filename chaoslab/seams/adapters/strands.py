@@ -1,7 +1,5 @@
 """Strands' decorated functions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 

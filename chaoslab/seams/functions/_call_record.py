@@ -1,7 +1,5 @@
 """One call of a function, kept small until its trial's log is read."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping, Sequence
 from math import isfinite
 from typing import Any

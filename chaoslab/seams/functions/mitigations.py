@@ -2,8 +2,6 @@
 for a change of the agent or of its service. `inside` wraps the function itself, as its service would be changed;
 `around` wraps the call that the agent makes, as its client would be."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
@@ -13,6 +11,7 @@ from chaoslab.base.boundary import let_through
 from chaoslab.base.clock import system
 from chaoslab.base.identity import canonical
 from chaoslab.base.jsonable import to_jsonable
+from chaoslab.core.chain import at_once
 from chaoslab.seams.functions.wrapped import WrappedFunction
 
 FIRST_S, FACTOR, WAIT_MAX_S = 1.0, 2.0, 60.0
@@ -43,21 +42,15 @@ class Mitigation:
             return tool
         function = tool.function
 
-        def once(*args: Any, **kwargs: Any) -> Any:
+        async def once(*args: Any, **kwargs: Any) -> Any:
             key = _key(tool, args, kwargs)
             if self.honours and key in self.done:
                 return self.done[key]
-            self.done[key] = function(*args, **kwargs)
+            result = function(*args, **kwargs)
+            self.done[key] = await result if tool.of_coroutine else result
             return self.done[key]
 
-        async def once_async(*args: Any, **kwargs: Any) -> Any:
-            key = _key(tool, args, kwargs)
-            if self.honours and key in self.done:
-                return self.done[key]
-            self.done[key] = await function(*args, **kwargs)
-            return self.done[key]
-
-        own = wraps(function)(once_async if tool.of_coroutine else once)
+        own = wraps(function)(_as_is(tool, once))
         return replace(tool, function=own, keyed=self.honours)
 
     honours = False
@@ -76,35 +69,25 @@ class Mitigation:
         if tool.generates:
             return made
 
-        def call(*args: Any, **kwargs: Any) -> Any:
+        async def call(*args: Any, **kwargs: Any) -> Any:
             key = _key(tool, args, kwargs)
             if (wait_s := self.before(tool, key)) > 0:
-                system.sleep(wait_s)
+                if tool.of_coroutine:
+                    await system.asleep(wait_s)
+                else:
+                    system.sleep(wait_s)
             if self.known(tool, key):
                 return self.done[key]
             try:
                 result = made(*args, **kwargs)
+                result = await result if tool.of_coroutine else result
             except BaseException as error:
                 self._fails(tool, key, error)
                 raise
             self.tries.pop(tool.name, None)
             return result
 
-        async def call_async(*args: Any, **kwargs: Any) -> Any:
-            key = _key(tool, args, kwargs)
-            if (wait_s := self.before(tool, key)) > 0:
-                await system.asleep(wait_s)
-            if self.known(tool, key):
-                return self.done[key]
-            try:
-                result = await made(*args, **kwargs)
-            except BaseException as error:
-                self._fails(tool, key, error)
-                raise
-            self.tries.pop(tool.name, None)
-            return result
-
-        return call_async if tool.of_coroutine else call
+        return _as_is(tool, call)
 
     def _fails(self, tool: WrappedFunction, key: Called, error: BaseException) -> None:
         let_through(error)
@@ -152,3 +135,8 @@ KINDS: dict[str, type[Mitigation]] = {
 
 def _key(tool: WrappedFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Called:
     return tool.name, canonical(to_jsonable([args, kwargs]))
+
+
+def _as_is(tool: WrappedFunction, call: Callable[..., Any]) -> Callable[..., Any]:
+    """An async function as what the tool is. That of a function that is not async never suspends."""
+    return call if tool.of_coroutine else lambda *args, **kwargs: at_once(call(*args, **kwargs))

@@ -7,8 +7,6 @@ follows only the data, since no library names a user's function. Objects that ca
 alone.
 """
 
-from __future__ import annotations
-
 import sys
 import sysconfig
 from collections import deque
@@ -57,7 +55,7 @@ class References:
         self._undo = ExitStack()  # goes on if one of its callbacks raises
         self.count = [0] * len(self._pairs)
 
-    def __enter__(self) -> References:
+    def __enter__(self) -> "References":
         try:
             self._walk()
         except BaseException:

@@ -289,8 +289,9 @@ class _Attempt(Attempt):
         finally:
             self._finished(reply, failure)
         if failure is not None:
-            try:
-                raise self._native(failure)
+            try:  # outside of any handler, so that the function's own exception stays unchanged
+                native = failure.native
+                raise self.tool.errors.failed(self.tool.name, failure.kind) if native is None else native
             finally:
                 failure = None  # it holds this frame by its traceback
         assert reply is not None
@@ -302,13 +303,6 @@ class _Attempt(Attempt):
         if isinstance(given, Exception):
             raise given
         return given
-
-    def _native(self, failure: Failure) -> BaseException:
-        """The exception for the caller. It is raised outside of any handler, so the function's own one stays
-        unchanged."""
-        if failure.native is not None:
-            return failure.native
-        return self.tool.errors.failed(self.tool.name, failure.kind)
 
     # The driver's methods for stories.
 

@@ -1,7 +1,5 @@
 """A function of the agent's as the seam takes it: its arguments by name, and its result as a reply."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import inspect
@@ -13,7 +11,7 @@ from typing import Any, ClassVar, Protocol
 
 from chaoslab.base.jsonable import UNCHANGING
 from chaoslab.core.exchange import Reply
-from chaoslab.seams.functions.injected import receiver
+from chaoslab.seams.functions.inside import receiver
 from chaoslab.seams.functions.native_errors import PYTHON, NativeErrors
 
 
@@ -32,7 +30,7 @@ class Returned(Reply):
         return Returned(value)
 
     @classmethod
-    def made_of(cls, value: Any) -> Returned:
+    def made_of(cls, value: Any) -> "Returned":
         """The result that the function would give for a value of the lab's own."""
         return cls(value)
 

@@ -1,7 +1,5 @@
 """A client's connection at the gateway, and each exchange on it: what its service is asked, what its client takes."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import os
@@ -20,11 +18,9 @@ from chaoslab.seams.gateway._rewriting import Rewriting
 from chaoslab.seams.gateway._upstream import FIELDS_MAX, GatewayAnswer, OwnAnswer, Switched, Take, Upstream, first_line
 from chaoslab.seams.gateway.routes import GatewayRoute, proxy_for
 from chaoslab.seams.gateway.shared import HOP, Gateway
-from chaoslab.seams.services._web_socket import UPGRADED
-from chaoslab.seams.services.line import ClientEnd
-from chaoslab.seams.services.messages import Fields, HttpRequest, cutter, is_stream
+from chaoslab.seams.services.line import ClientEnd, StreamView
+from chaoslab.seams.services.messages import UPGRADED, Fields, HttpRequest, cutter, is_stream
 from chaoslab.seams.services.seam import ServiceAttempt
-from chaoslab.seams.services.stream_view import StreamView
 from chaoslab.wire.http1 import BODILESS, HEAD_MAX, HOP_BY_HOP, READ_MAX, chunk, spelt
 
 AT_ONCE = struct.pack("ii", 1, 0)
@@ -237,12 +233,7 @@ class Exchange:
 
     async def _sent(self, status: int, given: Fields, reason: str, ready: bytes | None, parts: Parts) -> bool:
         """Sends an answer; True if the connection may be used again. `ready`: the beginning of its body; None: the head
-        waits for the first part.
-
-        Raises:
-            Failure: the answer breaks off.
-            OSError: the client has gone.
-        """
+        waits for the first part. Raises Failure: the answer breaks off. OSError: the client has gone."""
         method, upgraded = self._attempt.request.method, status == UPGRADED
         if ready is None:
             ready = await parts.take() or b""
@@ -341,11 +332,8 @@ class Exchange:
     # The line of an attempt.
 
     async def application(self, request: HttpRequest) -> GatewayAnswer:
-        """The service's answer; one of the gateway's own if there is none.
-
-        Raises:
-            OSError: its trial has ended meanwhile.
-        """
+        """The service's answer; one of the gateway's own if there is none. Raises OSError: its trial has ended
+        meanwhile."""
         attempt, line, route, shared = self._attempt, self._line, self._route, self._gateway
         upstream = line.upstreams.get(route)
         if upstream is None:

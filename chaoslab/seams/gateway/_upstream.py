@@ -33,8 +33,8 @@ from chaoslab.base.phrases import phrase
 from chaoslab.core.exchange import Failure
 from chaoslab.core.stream import Parts
 from chaoslab.seams.gateway.routes import CONNECT_S, PORTS, GatewayRoute, joined
-from chaoslab.seams.services._web_socket import UPGRADED
 from chaoslab.seams.services.effects import SAFE
+from chaoslab.seams.services.messages import UPGRADED
 from chaoslab.seams.services.seam import Take as Taking
 from chaoslab.wire.http1 import CHUNKED, HEAD_MAX, HOP_BY_HOP, PART_MAX, READ_MAX, Fields, chunk, spelt
 
@@ -304,11 +304,7 @@ def by_way_of(route: GatewayRoute, proxy: SplitResult) -> tuple[str, int]:
 
 async def connected(route: GatewayRoute, proxy: SplitResult, *marks: tuple[str, str]) -> socket.socket:
     """A connection to a route's service, through the proxy on the way, if there is one. `marks`: fields that it is
-    sent.
-
-    Raises:
-        OSError: there is none.
-    """
+    sent. Raises OSError: there is none."""
     loop, (host, port) = asyncio.get_running_loop(), by_way_of(route, proxy)
     line = await start_connection(await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM))
     try:
@@ -337,11 +333,7 @@ async def readable(line: socket.socket) -> None:
 
 
 async def head_of(line: socket.socket) -> bytes:
-    """The head that comes on a connection, and no byte of what follows it.
-
-    Raises:
-        OSError: there is none.
-    """
+    """The head that comes on a connection, and no byte of what follows it. Raises OSError: there is none."""
     head, end = b"", -1
     while end < 0:
         await readable(line)
@@ -395,11 +387,7 @@ class GatewayAnswer(Parts):
         raise NotImplementedError
 
     async def coming(self) -> bytes | None:
-        """The next part of the body; None at its end.
-
-        Raises:
-            Failure: it broke off, or nothing came for too long.
-        """
+        """The next part of the body; None at its end. Raises Failure: it broke off, or nothing came for too long."""
         return self.ready() or None
 
     async def begin(self, taking: Taking, *, wait: bool) -> bytes:
@@ -427,11 +415,7 @@ class GatewayAnswer(Parts):
         return part
 
     async def whole(self) -> tuple[int, Fields, bytes]:
-        """The whole answer.
-
-        Raises:
-            Failure: it broke off.
-        """
+        """The whole answer. Raises Failure: it broke off."""
         parts = []
         while (part := await self.take()) is not None:
             parts.append(part)

@@ -4,8 +4,6 @@ The levers are asked for below the path `/.chaoslab/TOKEN/`, which is printed at
 next request, and is written down.
 """
 
-from __future__ import annotations
-
 import os
 from collections import deque
 from collections.abc import Callable

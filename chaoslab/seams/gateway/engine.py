@@ -5,8 +5,6 @@ change. All else is passed on part by part, no faster than its reader takes it. 
 direction of the connection to its service, as it would have ended its own.
 """
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from collections.abc import Callable, Coroutine, Iterator, Mapping
@@ -24,8 +22,7 @@ from chaoslab.seams.gateway.controls import PATH
 from chaoslab.seams.gateway.routes import GatewayRoute, unknown
 from chaoslab.seams.gateway.shared import HOP, Gateway
 from chaoslab.seams.services.messages import HttpRequest
-from chaoslab.wire.body import BODY_MAX
-from chaoslab.wire.http1 import CHUNKED
+from chaoslab.wire.http1 import BODY_MAX, CHUNKED
 
 HELD_MAX = 4 * BODY_MAX
 """The size in bytes of a piece of memory that is taken and given back at the start. From then on glibc keeps up to

@@ -217,11 +217,7 @@ class _Led(Connection):
 
 
 def _asked(scheme: str, host: str, port: int | None) -> GatewayRoute:
-    """The route of a host and port at its own address.
-
-    Raises:
-        ValueError: there is no such address.
-    """
+    """The route of a host and port at its own address. Raises ValueError: there is no such address."""
     if not host or scheme not in PORTS:
         raise ValueError("it names no host")
     port = port or PORTS[scheme]

@@ -1,7 +1,5 @@
 """The routes of a gateway, each a name and the address of a service."""
 
-from __future__ import annotations
-
 import re
 import socket
 from collections.abc import Iterable, Mapping
@@ -62,11 +60,7 @@ def is_host(name: str) -> bool:
 
 
 def of_host(name: str) -> GatewayRoute:
-    """The route of a host that is asked at its own address.
-
-    Raises:
-        ValueError: its port is none.
-    """
+    """The route of a host that is asked at its own address. Raises ValueError: its port is none."""
     host, _, number = name.partition(":")
     port = int(number or PORTS["https"])
     if not 0 < port < 65536:
@@ -76,11 +70,7 @@ def of_host(name: str) -> GatewayRoute:
 
 def route(text: str, *, hosts: bool = False) -> GatewayRoute:
     """The route in a text such as "crm=http://127.0.0.1:9000". `hosts`: a host may be one, as in api.openai.com, with
-    another address in its place or without.
-
-    Raises:
-        ValueError: it is none; the message says what it should be.
-    """
+    another address in its place or without. Raises ValueError: it is none; the message says what it should be."""
     if hosts and _HOST.fullmatch(text):
         return of_host(text)
     text = printed.mask(text) if "@" in text else text
@@ -107,11 +97,8 @@ def route(text: str, *, hosts: bool = False) -> GatewayRoute:
 
 
 def routes(texts: Iterable[str], *, hosts: bool = False) -> dict[str, GatewayRoute]:
-    """The routes by name. `hosts`: as in `route`; there may be none then.
-
-    Raises:
-        ValueError: one is wrong, two have one name, or there is none.
-    """
+    """The routes by name. `hosts`: as in `route`; there may be none then. Raises ValueError: one is wrong, two have one
+    name, or there is none."""
     found: dict[str, GatewayRoute] = {}
     for text in texts:
         each = route(text, hosts=hosts)
@@ -142,11 +129,8 @@ def proxy_for(route: GatewayRoute, environment: Mapping[str, str]) -> str:
 
 
 def check_reached(route: GatewayRoute, *, only_here: bool = False) -> None:
-    """Checks that the route's service takes connections. `only_here`: if it is on this machine, and by loopback.
-
-    Raises:
-        LookupError: it takes none.
-    """
+    """Checks that the route's service takes connections. `only_here`: if it is on this machine, and by loopback. Raises
+    LookupError: it takes none."""
     if only_here and not route.near:
         return
     try:

@@ -1,7 +1,5 @@
 """The parts of a gateway that all its connections share."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -53,7 +51,7 @@ class Gateway:
     controls: Controls | None = None
     proxy: str = ""
     """The address of the proxy for programs, if there is one."""
-    trust: Trust | None = None
+    trust: "Trust | None" = None
     """The proxy's authority."""
     hasty: set[str] = field(default_factory=set)
     """The routes whose services close their connections without saying so."""

@@ -4,8 +4,6 @@ Its key never leaves this process. A host's own key has to come to OpenSSL as a 
 elsewhere one of mode 0600 that is gone at once.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import ssl
@@ -35,11 +33,8 @@ class Trust:
         self._contexts: dict[str, ssl.SSLContext] = {}
 
     def context(self, host: str) -> ssl.SSLContext:
-        """The context of a server that speaks HTTP/1.1 in the host's place.
-
-        Raises:
-            ValueError: a certificate cannot have this name.
-        """
+        """The context of a server that speaks HTTP/1.1 in the host's place. Raises ValueError: a certificate cannot
+        have this name."""
         if host not in self._contexts:
             leaf, context = self._authority.issue_cert(host), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.set_alpn_protocols(["http/1.1"])

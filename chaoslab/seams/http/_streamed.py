@@ -2,75 +2,50 @@
 Memory is bounded by the part: while a pipe holds more than its room, nothing is read. A reader that stops ends the
 stream upstream."""
 
-from __future__ import annotations
-
 import asyncio
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 import httpx
 
 from chaoslab.base.clock import Clock
+from chaoslab.core.answers import CHAT_ANSWERS, UNREAD, ReadAnswer
 from chaoslab.core.events import CANCELLED, REPLY_MAX
 from chaoslab.core.exchange import Failure, Reply
 from chaoslab.core.pipe import Signal
-from chaoslab.core.stream import Events, Parts, Piped, Streamed, is_done
-from chaoslab.wire.body import BODY_MAX
+from chaoslab.core.stream import Events, Parts, Piped, Streamed, is_done, json_of
+from chaoslab.wire.http1 import BODY_MAX
 from chaoslab.wire.sending import Transport
 
 TIMED_OUT = "timed_out"
 
 
 class ChatReading:
-    """The lab's own reading of a streamed chat completion: its text up to a bound, its calls, and its usage."""
+    """The lab's own reading of a streamed chat completion: its text and its calls up to a bound (`heard`), and its
+    usage."""
 
     def __init__(self) -> None:
         self._events = Events()
         self.count = 0
         self.done = False
-        self.model = ""
+        self.heard = ReadAnswer()
         self.usage: Any = None
-        self._said = ""
-        self._calls: dict[Any, list[str]] = {}
-        self._kept = 0
+        self._full = False
 
     def feed(self, part: bytes) -> None:
         for event in self._events.feed(part):
             self.count += 1
             if is_done(event):
                 self.done = True
-            elif self._kept < REPLY_MAX or b'"usage"' in event:
-                self._read(event)
+            elif not self._full or b'"usage"' in event:
+                with suppress(*UNREAD):  # the reader gets it as it is
+                    self._read(json_of(event))
+                self._full = self._full or len(self.heard.said) >= REPLY_MAX
 
-    def _read(self, event: bytes) -> None:
-        try:
-            chunk = json.loads(event[5:]) if event.startswith(b"data:") else {}
-            self.model = str(chunk.get("model") or self.model)
-            self.usage = chunk.get("usage") or (chunk.get("x_groq") or {}).get("usage") or self.usage
-            for choice in chunk.get("choices") or ():
-                delta = choice.get("delta") or {}
-                self._keep(delta.get("content"))
-                for call in delta.get("tool_calls") or ():
-                    made = self._calls.setdefault(call.get("index"), ["", ""])
-                    for place, name in enumerate(("name", "arguments")):
-                        said = call["function"].get(name)
-                        if isinstance(said, str):
-                            made[place] += said
-                            self._kept += len(said)
-        except (ValueError, RecursionError, AttributeError, KeyError, TypeError):
-            return  # the reader gets it as it is
-
-    def _keep(self, said: Any) -> None:
-        if isinstance(said, str):
-            self._said += said
-            self._kept += len(said)
-
-    @property
-    def message(self) -> dict[str, Any]:
-        """The message so far, in the form of a chat completion that is not streamed."""
-        calls = [{"function": {"name": name, "arguments": arguments}} for name, arguments in self._calls.values()]
-        return {"content": self._said, "tool_calls": calls}
+    def _read(self, chunk: Any) -> None:
+        self.usage = chunk.get("usage") or (chunk.get("x_groq") or {}).get("usage") or self.usage
+        CHAT_ANSWERS.hear_event(self.heard, chunk)
 
 
 class Body(httpx.AsyncByteStream):
@@ -83,7 +58,7 @@ class Body(httpx.AsyncByteStream):
         over: Callable[[Streamed, Failure | None], object], native: Callable[[Failure], Exception],
     ) -> None:  # fmt: skip
         assert reply.stream is not None
-        self.heard = ChatReading()
+        self.read = ChatReading()
         self._now, self._began_s = clock.monotonic, began_s
         self._over, self._native = over, native
         self._source = (_Piped if reply.pipes else _Straight)(reply, reply.stream, clock, silence_s)
@@ -111,7 +86,7 @@ class Body(httpx.AsyncByteStream):
                 if self._first_s is None:
                     self._first_s = came_s
                 self._size += len(part)
-                self.heard.feed(part)
+                self.read.feed(part)
                 yield part
         except Failure as caught:
             failure, ended = caught, caught.kind
@@ -131,7 +106,7 @@ class Body(httpx.AsyncByteStream):
         if self._ended:
             return
         self._ended = True
-        heard = self.heard
+        heard = self.read
         if ended == CANCELLED and heard.done:  # nothing was left to read
             ended = "end"
         first_s, last_s = self._since(self._first_s), self._since(self._last_s)

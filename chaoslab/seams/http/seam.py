@@ -30,13 +30,12 @@ from chaoslab.record.log import Log
 from chaoslab.seams import _client_retry, _trace_context
 from chaoslab.seams._replied import replied
 from chaoslab.seams.http._streamed import Body, Clean, KeptParts, LaneParts
-from chaoslab.seams.http._words import error_in, said_by_model, said_in
-from chaoslab.seams.http.process_faults import ConfirmedOutage, ProcessFaults
+from chaoslab.seams.http._words import error_in, said_by_model
+from chaoslab.seams.http.process_faults import ConfirmedOutage, NotStopped, ProcessFaults
 from chaoslab.seams.http.tags import EXTENSION, MODEL_TOOL, ProbeTag, RequestTag, Target, TrialState, entered, episode
 from chaoslab.seams.services.model import believed
 from chaoslab.wire.control import FIRST, ManagerAnswer
 from chaoslab.wire.lanes import LaneBroker
-from chaoslab.wire.outages import NotStopped
 from chaoslab.wire.sending import SocketFactory, Transport, TransportFactory, native, send
 
 _TROUBLE = TROUBLE.lower()
@@ -203,7 +202,7 @@ class _Attempt(Attempt):
         if guard.limits:
             occasion.headers = {each: self.request.headers.get(each, "") for each in guard.headers}
             occasion.under_way = guard.under_way
-        self.occasion = occasion.to_json(wire) if wire else FIRST
+        self.occasion = occasion.to_json(wire.state, reads=wire.reads) if wire else FIRST
         if self.seam.plans > 1:
             self.occasion = {**self.occasion, "plan": self.seam.plans}
         return memory.decide(plan.candidates(call.target) if plan.stateful else inner, occasion)[: len(inner)]
@@ -455,7 +454,7 @@ class _Attempt(Attempt):
                 via=self.via,
                 rolled=self.faults.rolled,
                 replayed=reply is not None and "idempotency-replayed" in reply.headers,
-                reply=self._shown(reply) if body is None else line(said_in(body.heard.message), REPLY_MAX),
+                reply=self._shown(reply) if body is None else line(body.read.heard.said, REPLY_MAX),
                 first_byte_s=None if streamed is None else streamed.first_byte_s,
                 last_byte_s=None if streamed is None else streamed.last_byte_s,
             )
@@ -464,7 +463,7 @@ class _Attempt(Attempt):
             if ok:
                 self.trial.requests.answered(self.asked.request)
             if body is not None:  # of an answer that broke off, what was used is paid too
-                self._count(body.heard.model, body.heard.usage)
+                self._count(body.read.heard.model, body.read.usage)
             elif ok and isinstance(reply.value, dict):
                 self._count(str(reply.value.get("model", "")), reply.value.get("usage"))
 

@@ -1,7 +1,5 @@
 """The objects by which the seam of HTTP and the code of an agent know a request, its target and its trial."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -1,8 +1,6 @@
 """The protocols in which a request's body may name a tool and carry its arguments, one file each. They read and spell
 values, and do no I/O. A request in none of them is plain HTTP: its method and path are the tool."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """GraphQL over HTTP: a field of the operation is the tool. A query is a read, and a field of a mutation an effect."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping
@@ -29,7 +27,7 @@ class Field:
     arguments: Mapping[str, Any]
 
 
-def message(value: Mapping[str, Any]) -> GraphQL | None:
+def message(value: Mapping[str, Any]) -> "GraphQL | None":
     """The message of a request's fields, be they of its body or its query; None if it is none."""
     given = value["query"] if isinstance(value["query"], Mapping) else value
     text, variables = given.get("query"), given.get("variables")

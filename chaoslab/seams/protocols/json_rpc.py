@@ -1,7 +1,5 @@
 """JSON-RPC 2.0: the method is the tool. An answer may be the data of one of several server-sent events."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -40,7 +38,7 @@ SERVER_ERROR = -32000
 """The code for errors of the server's own (JSON-RPC 2.0, section 5.1)."""
 
 
-def message(value: Mapping[str, Any]) -> JsonRpc | None:
+def message(value: Mapping[str, Any]) -> "JsonRpc | None":
     """The message of a request's fields; None if it is none."""
     if value.get("jsonrpc") != "2.0" or not isinstance(value.get("method"), str):
         return None

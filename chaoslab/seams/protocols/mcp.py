@@ -2,8 +2,6 @@
 says so of it in its list of tools, as `readOnlyHint`. Nor has a call that failed, as a function has none that
 raises."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -47,7 +45,7 @@ def message(value: Mapping[str, Any]) -> Message | None:
     return Content(value) if method in CONTENTS else SessionMessage(method, value)
 
 
-def of_session(headers: Iterable[tuple[bytes, bytes]]) -> SessionMessage | None:
+def of_session(headers: Iterable[tuple[bytes, bytes]]) -> "SessionMessage | None":
     """The message that a request without a body is: it opens the stream of a session, or ends the session."""
     return SessionMessage("session", {}) if any(name.lower() in _SESSION for name, _ in headers) else None
 

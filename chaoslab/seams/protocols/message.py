@@ -1,7 +1,5 @@
 """A request as its protocol reads it, and the tool's own part of the answer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """A changed value that keeps to the JSON schema of the true one, so that a client which checks it takes it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from operator import ge, gt, le, lt
 from typing import Any

@@ -1,7 +1,5 @@
 """A request in a protocol has a tool and its arguments. The value of its reply is the tool's own part of it."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

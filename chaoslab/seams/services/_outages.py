@@ -1,7 +1,5 @@
 """The outages of services that the lab serves itself: whose process is down or paused, and until when."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -9,8 +7,7 @@ from typing import Protocol
 from chaoslab.base.clock import Clock
 from chaoslab.base.identity import Request
 from chaoslab.core.chain import ActiveFault
-from chaoslab.core.fault import Outage
-from chaoslab.core.outage import OutageCut
+from chaoslab.core.fault import Outage, OutageCut
 
 
 class Droppable(Protocol):

@@ -1,7 +1,5 @@
 """The attempt that a request to a service is: one that is numbered and noted, or one that no trial is about."""
 
-from __future__ import annotations
-
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams.services._enveloped import WantedCall
 from chaoslab.seams.services.line import ClientEnd, Line, Started

@@ -1,7 +1,5 @@
 """The effects of a request on a service, by its own words, or by the request's method and the status of the reply."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from hashlib import blake2b

@@ -1,6 +1,5 @@
-"""HTTP as a service's seam reads and writes it: a request's arguments, and a reply as it goes over a connection."""
-
-from __future__ import annotations
+"""HTTP as a service's seam reads and writes it: a request's arguments, and a reply as it goes over a connection.
+`Messages` cuts a WebSocket's bytes, those that follow the answer 101 (RFC 6455)."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,11 +13,8 @@ from chaoslab.base.json_text import encoded, value_of
 from chaoslab.base.secrets import MASK, is_secret, of_body, of_headers, of_query
 from chaoslab.base.values import fixed, once
 from chaoslab.core.exchange import Failure, Reply
-from chaoslab.core.frames import FRAMES, FrameCutter
-from chaoslab.core.stream import EVENT_STREAM, Cutter, Events
-from chaoslab.seams.services._web_socket import UPGRADED, Messages
-from chaoslab.wire.body import unpacked
-from chaoslab.wire.http1 import BODILESS
+from chaoslab.core.stream import EVENT_STREAM, FRAMES, Cutter, Events, FrameCutter
+from chaoslab.wire.http1 import BODILESS, unpacked
 
 COMPARED_MAX = 64 * 1024
 """The largest body that is compared by its meaning, in bytes; a larger one by its digest."""
@@ -103,7 +99,7 @@ class HttpRequest:
                 return found
         return canonical([self.query, sha256(self.body).hexdigest()])
 
-    def with_meaning(self, value: Mapping[str, Any]) -> HttpRequest:
+    def with_meaning(self, value: Mapping[str, Any]) -> "HttpRequest":
         """The request with other arguments."""
         fields, query, (kind, was) = dict(value), self.query, self._content()
         if query and "query" not in was:
@@ -163,7 +159,7 @@ class Served(Reply):
         return Served(self.status, measured(self.fields, body), body)
 
     @classmethod
-    def of(cls, reply: Reply) -> Served:
+    def of(cls, reply: Reply) -> "Served":
         """A story's reply in this form."""
         if isinstance(reply, cls):
             return reply
@@ -187,3 +183,59 @@ def cutter(status: int, fields: Iterable[tuple[str, str]]) -> Cutter:
         return Messages()
     framed = any(name.lower() == "content-type" and value.startswith(FRAMES) for name, value in fields)
     return FrameCutter() if framed else Events()
+
+
+UPGRADED = 101
+"""The status of an answer after which the connection speaks another protocol."""
+FRAME_MAX = 4 * 1024 * 1024
+"""The largest frame that is held back until it is complete, in bytes; a larger one passes in pieces."""
+_CONTROL, _LAST = 0x08, 0x80
+
+
+class Messages:
+    """Cuts the bytes of one direction into messages, each with all its frames. A frame that controls the connection,
+    such as a ping, is a message too, unless it comes in the middle of another one."""
+
+    def __init__(self) -> None:
+        self._held = b""
+        self._end = 0
+        """The end of the whole frames in what is held, which are the beginning of a message."""
+        self._large = 0
+        """The bytes that are missing of a frame that passes in pieces."""
+
+    @property
+    def rest(self) -> bytes:
+        return self._held
+
+    def feed(self, part: bytes) -> list[bytes]:
+        large, found = part[: self._large], list[bytes]()
+        self._large -= len(large)
+        if large:
+            found.append(large)
+        self._held += part[len(large) :]
+        while (size := _size(self._held, self._end)) is not None:
+            first, end = self._held[self._end], self._end + size
+            whole = len(self._held) >= end
+            if not whole and size <= FRAME_MAX:
+                break
+            alone = self._end == 0 and first & _CONTROL
+            if (first & _LAST and not first & _CONTROL) or alone or not whole:
+                found.append(self._held[:end])
+                self._large = max(0, end - len(self._held))
+                self._held, self._end = self._held[end:], 0
+            else:
+                self._end = end
+        return found
+
+
+def _size(data: bytes, begin: int) -> int | None:
+    """The size of the frame that begins there, with its head; None as long as the head does not tell it."""
+    if len(data) < begin + 2:
+        return None
+    length, head = data[begin + 1] & 0x7F, 2
+    if length >= 126:
+        head += 2 if length == 126 else 8
+        if len(data) < begin + head:
+            return None
+        length = int.from_bytes(data[begin + 2 : begin + head], "big")
+    return head + (4 if data[begin + 1] & 0x80 else 0) + length

@@ -1,8 +1,6 @@
 """The model's half of the seam of services: hosts that speak a model's API, what they cost, and what they said. The
 formats themselves are the model's room; here stands what a seam needs of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -10,12 +8,10 @@ from typing import Any, Protocol
 
 from chaoslab.base.identity import parsed
 from chaoslab.core import events
-from chaoslab.core.dialog import Dialog
+from chaoslab.core.dialog import Dialog, sketch
 from chaoslab.core.exchange import Call, Reply
-from chaoslab.core.frames import FRAMES
 from chaoslab.core.service_spec import ErrorReply
-from chaoslab.core.sketch import sketch
-from chaoslab.core.stream import EVENT_STREAM
+from chaoslab.core.stream import EVENT_STREAM, FRAMES
 from chaoslab.seams._replied import replied
 from chaoslab.seams.services.messages import HttpRequest
 
@@ -125,7 +121,7 @@ class ModelRequest:
         """The request as the model gets it."""
 
     @classmethod
-    def of(cls, host: ModelHost | None, request: HttpRequest) -> ModelRequest | None:
+    def of(cls, host: ModelHost | None, request: HttpRequest) -> "ModelRequest | None":
         """The request; None if it is no chat."""
         found = host.format_of(request.path) if host is not None and request.method == "POST" else None
         return None if host is None or found is None else cls(host, found, request)

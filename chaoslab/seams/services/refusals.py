@@ -1,8 +1,6 @@
 """Connections to a service that are refused: by a fault, before a request is sent, or since the service is down. A
 refused connection is the first attempt of the next new request to the service."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 
 from chaoslab.base.clock import Clock
@@ -12,9 +10,8 @@ from chaoslab.core.attempt import AttemptFaults
 from chaoslab.core.chain import at_once, chain, play
 from chaoslab.core.events import Event
 from chaoslab.core.exchange import Call, Failure, Observation, Reply
-from chaoslab.core.fault import load, trait
+from chaoslab.core.fault import OutageCut, load, trait
 from chaoslab.core.memory import Decisions, TrialMemory
-from chaoslab.core.outage import OutageCut
 from chaoslab.core.plan import HITS, Candidates, Decision, Injection, Plan
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams.services._outages import Current, Outages

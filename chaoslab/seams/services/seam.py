@@ -22,9 +22,8 @@ from chaoslab.core.chain import ActiveFault, at_once
 from chaoslab.core.dialog import CHAT
 from chaoslab.core.events import REPLY_MAX, Event
 from chaoslab.core.exchange import Call, Failure, Observation, Reply, json_reply
-from chaoslab.core.fault import trait
+from chaoslab.core.fault import OutageCut, trait
 from chaoslab.core.memory import NOBODY, Decisions, TrialMemory
-from chaoslab.core.outage import OutageCut
 from chaoslab.core.pipe import Pipe, Signal
 from chaoslab.core.plan import HITS, Candidates, Plan
 from chaoslab.core.service_spec import ErrorReply
@@ -36,13 +35,12 @@ from chaoslab.seams.protocols import json_rpc, mcp
 from chaoslab.seams.protocols.message import Effects
 from chaoslab.seams.services._enveloped import WantedCall, enveloped, made
 from chaoslab.seams.services._outages import Current, Outages
-from chaoslab.seams.services._web_socket import UPGRADED
 from chaoslab.seams.services.effects import EFFECT, SAFE, shared_id, stated
 from chaoslab.seams.services.line import ClientEnd, Iterated, Line, Started
-from chaoslab.seams.services.messages import LENGTHS, Fields, HttpRequest, Served, cutter, is_stream
+from chaoslab.seams.services.messages import LENGTHS, UPGRADED, Fields, HttpRequest, Served, cutter, is_stream
 from chaoslab.seams.services.model import ModelHost, ModelRequest, ModelSpending, ReadAnswer, free
 from chaoslab.seams.services.refusals import Refusals, refuses
-from chaoslab.wire.body import BODY_MAX
+from chaoslab.wire.http1 import BODY_MAX
 
 MODELS_MAX = 100
 """The most requests to models in one trial, by default."""

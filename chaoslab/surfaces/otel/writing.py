@@ -12,8 +12,7 @@ from chaoslab.scenarios.agent_tools import READS
 from chaoslab.scenarios.writing import text_of
 from chaoslab.surfaces.otel._stand_ins import spelt
 from chaoslab.surfaces.otel.calls import NONE, Episode, Episodes, TracedCall
-from chaoslab.surfaces.otel.masking import Personal
-from chaoslab.surfaces.projects import MODULE, Project, function, function_names, is_name, module, signature
+from chaoslab.surfaces.projects import MODULE, Personal, Project, function, function_names, is_name, module, signature
 
 RECORDED = "recorded.json"
 SLOW, SLOW_S = 3.0, 1.0

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chaoslab.base.dice import Dice
-from chaoslab.surfaces.otel.masking import Personal
+from chaoslab.surfaces.projects import Personal
 
 DEPTH_MAX, VALUES_MAX = 8, 2_000
 """The most levels and parts of a schema whose references are followed. What is beyond may be any value."""

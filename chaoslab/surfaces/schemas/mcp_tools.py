@@ -18,7 +18,7 @@ from chaoslab.seams.gateway.routes import check_reached, route
 from chaoslab.seams.protocols import mcp
 from chaoslab.surfaces.mcp_proxy import McpLine, writer
 from chaoslab.surfaces.mcp_remote import Remote
-from chaoslab.surfaces.otel.masking import Personal
+from chaoslab.surfaces.projects import Personal
 from chaoslab.surfaces.schemas._operations import ONE, Api, Operation
 from chaoslab.surfaces.schemas._samples import Schemas
 

@@ -9,7 +9,7 @@ from chaoslab.base.dice import Dice
 from chaoslab.base.files import Unreadable, json_in, text_of
 from chaoslab.scenarios import located
 from chaoslab.scenarios.agent_tools import READS
-from chaoslab.surfaces.otel.masking import Personal
+from chaoslab.surfaces.projects import Personal
 from chaoslab.surfaces.schemas._operations import Api, Operation, by_verbs
 from chaoslab.surfaces.schemas._samples import NONE, Schemas, example_of
 

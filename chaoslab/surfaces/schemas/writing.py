@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from chaoslab.scenarios.writing import text_of
-from chaoslab.surfaces.otel.masking import Personal
-from chaoslab.surfaces.projects import MODULE, Project, function, function_names, module, signature
+from chaoslab.surfaces.projects import MODULE, Personal, Project, function, function_names, module, signature
 from chaoslab.surfaces.schemas._operations import MADE, ONE, Api, Operation, inner_of
 
 KNOWN, STEPS_MAX, OVER_HTTP = "service.json", 12, "over_http"

@@ -1,8 +1,6 @@
 """The embedded Toxiproxy: API and toxics of Toxiproxy 2.12 in one asyncio process, without its flaws
 (docs/toxiproxy.md)."""
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import secrets
@@ -15,8 +13,8 @@ from chaoslab.base.dice import Dice
 from chaoslab.base.files import Unreadable, read
 
 if TYPE_CHECKING:
+    from chaoslab.wire.server._address import Listener
     from chaoslab.wire.server._catalog import Catalog
-    from chaoslab.wire.server._listener import Listener
 
 REAP_S = 1.0
 """The time between two looks for lanes whose makers are gone, in seconds."""
@@ -30,11 +28,8 @@ async def serve(
 
     `config` is a JSON file like the body of /populate. Equal seeds give equal draws. `proxy_metrics` (the bytes through
     each proxy) and `runtime_metrics` (this process) are shown at /metrics. `ready` is called once with the address that
-    was bound.
-
-    Raises:
-        OSError: the address is taken, or the file cannot be read.
-        ValueError: the file does not hold what /populate takes.
+    was bound. Raises OSError: the address is taken, or the file cannot be read. ValueError: the file does not hold what
+    /populate takes.
     """
     # Here, so that naming this package does not load h11.
     from chaoslab.wire.server._catalog import Catalog
@@ -67,10 +62,9 @@ async def serve(
             await asyncio.sleep(0)
 
 
-async def _listen(connection: Callable[[], asyncio.Protocol], host: str, port: int) -> list[Listener]:
+async def _listen(connection: Callable[[], asyncio.Protocol], host: str, port: int) -> "list[Listener]":
     """A listener for each address of the host. These may use the files kept in reserve."""
-    from chaoslab.wire.server._address import PORT_MAX, listening
-    from chaoslab.wire.server._listener import Listener
+    from chaoslab.wire.server._address import PORT_MAX, Listener, listening
 
     if not 0 <= port <= PORT_MAX:  # uvloop would take it modulo 65536
         raise ValueError(f"port {port} should be from 0 to {PORT_MAX}")
@@ -82,7 +76,7 @@ async def _listen(connection: Callable[[], asyncio.Protocol], host: str, port: i
         raise OSError(error.errno, f"{where}: {reason.lower()}; give another host or port") from None
 
 
-async def _configure(catalog: Catalog, config: Path) -> None:
+async def _configure(catalog: "Catalog", config: Path) -> None:
     from chaoslab.wire.server._catalog import PopulateError
 
     try:

@@ -1,7 +1,5 @@
 """All proxies of a server and the API's operations on them. Changes are made one at a time."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import sys
@@ -12,7 +10,7 @@ from chaoslab.base.dice import Dice
 from chaoslab.base.jsonable import shown
 from chaoslab.wire import lane_names, toxics
 from chaoslab.wire.server import metrics
-from chaoslab.wire.server._address import is_old_spelling, same_place, split_address
+from chaoslab.wire.server._address import Dials, is_old_spelling, same_place, split_address
 from chaoslab.wire.server._decode import (
     Attributes,
     Field,
@@ -24,8 +22,7 @@ from chaoslab.wire.server._decode import (
     share,
     text,
 )
-from chaoslab.wire.server._errors import ApiError
-from chaoslab.wire.server._listener import Dials
+from chaoslab.wire.server._spelling import ApiError
 from chaoslab.wire.server.end import Attached
 from chaoslab.wire.server.metrics import Meters
 from chaoslab.wire.server.proxy import Proxy, real_turns

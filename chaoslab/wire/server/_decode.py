@@ -1,8 +1,6 @@
 """Reads request bodies as Go's decoder does: keys in any case, null is absent, unknown keys and trailing text ignored.
 Fields are read in the order of the body. The first value of a wrong type is refused once all of them were read."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -11,8 +9,7 @@ from dataclasses import dataclass, fields, replace
 from itertools import accumulate
 from typing import Any
 
-from chaoslab.wire.server._errors import ApiError
-from chaoslab.wire.server._spelling import float32
+from chaoslab.wire.server._spelling import ApiError, float32
 from chaoslab.wire.toxics import Toxic
 
 INT64 = range(-(2**63), 2**63)

@@ -1,7 +1,5 @@
 """HTTP/1.1 for the API as an asyncio protocol. Plain requests are read here, all others by h11."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Callable, Coroutine
@@ -12,8 +10,7 @@ from typing import Any, cast
 import h11
 
 from chaoslab.base.phrases import phrase
-from chaoslab.wire.server import _plain
-from chaoslab.wire.server._errors import BadTarget
+from chaoslab.wire.server._spelling import BadTarget
 from chaoslab.wire.server.rest import BROWSER, RestRequest, RestResponse
 
 BODY_BYTES_MAX = 1024 * 1024
@@ -56,7 +53,7 @@ class Http(asyncio.Protocol):
 
     _transport: asyncio.Transport
 
-    def __init__(self, answer: Answer, connections: set[Http], dates: Dates) -> None:
+    def __init__(self, answer: Answer, connections: "set[Http]", dates: Dates) -> None:
         self._answer = answer
         self._connections = connections
         self._dates = dates
@@ -127,8 +124,8 @@ class Http(asyncio.Protocol):
                 self._hang_up()
             return None
         try:
-            found = _plain.read(self._buffer, body_max=BODY_BYTES_MAX)
-        except _plain.NotPlain:
+            found = read_plain(self._buffer, body_max=BODY_BYTES_MAX)
+        except NotPlain:
             found = None
         else:
             if found is not None:
@@ -237,7 +234,7 @@ class Http(asyncio.Protocol):
 
     def _reply(self, request: RestRequest, response: RestResponse) -> None:
         if self._h11 is None:
-            self._write(_plain.spell(response, self._dates.now()))
+            self._write(spell_plain(response, self._dates.now()))
             return
         self._send(self._h11, response, head_only=request.method == "HEAD")
         if self._h11.our_state is h11.MUST_CLOSE:
@@ -250,7 +247,7 @@ class Http(asyncio.Protocol):
         headers = [] if response.content_type is None else [("Content-Type", response.content_type)]
         headers += [*response.headers.items(), ("Date", self._dates.now())]
         unsaid = response.status == HTTPStatus.NO_CONTENT or (head_only and not response.body)
-        if len(response.body) <= _plain.WHOLE_BYTES_MAX and not unsaid and "Content-Length" not in response.headers:
+        if len(response.body) <= WHOLE_BYTES_MAX and not unsaid and "Content-Length" not in response.headers:
             headers.append(("Content-Length", str(len(response.body))))
         reason = phrase(response.status).encode()
         out = parser.send(h11.Response(status_code=response.status, headers=headers, reason=reason)) or b""
@@ -286,10 +283,73 @@ def _check(head: h11.Request) -> None:
     for name, value in head.headers:
         if CONTROL.search(value):
             raise BadRequest(400)
-        if name == b"host" and _plain.HOST.fullmatch(value) is None:
+        if name == b"host" and HOST.fullmatch(value) is None:
             raise BadRequest(400, ": malformed Host header")
         if name == b"content-length":
             if int(value) > LONGEST:
                 raise BadRequest(400)
             if int(value) > BODY_BYTES_MAX:
                 raise BadRequest(413)
+
+
+PLAIN_BYTES_MAX = 8192
+WHOLE_BYTES_MAX = 2048  # a longer body goes out in chunks, as Go's does
+HEAD = re.compile(
+    rb"(GET|POST|PATCH|PUT|DELETE) (/[!-~]*) HTTP/1\.1\r\n((?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t -~]*\r\n)+)\r\n"
+)
+HOST = re.compile(rb"[!$%&'()*+,\-.0-9:;=@A-Z\[\]_a-z~]*")  # the bytes that Go allows in a host
+SIZE = re.compile(rb"[0-9]{1,7}")
+ODD = {b"transfer-encoding", b"expect", b"upgrade", b"trailer"}
+
+
+class NotPlain(Exception):
+    """A request for h11 to read."""
+
+
+def read_plain(buffer: bytearray, *, body_max: int) -> tuple[RestRequest, int] | None:
+    """The first request of the buffer and its size, or None if it is not all there yet. Raises NotPlain: h11 must read
+    it. It may be valid or not."""
+    end = buffer.find(b"\r\n\r\n", 0, PLAIN_BYTES_MAX)
+    head = HEAD.match(buffer) if end >= 0 else None
+    if head is None:
+        raise NotPlain
+    fields: dict[bytes, bytes] = {}
+    for line in head[3].split(b"\r\n")[:-1]:
+        name, _, value = line.partition(b":")
+        name = name.lower()
+        if name in fields or name in ODD:
+            raise NotPlain
+        fields[name] = value.strip(b" \t")
+    size = fields.get(b"content-length", b"0")
+    if (
+        HOST.fullmatch(fields.get(b"host", b"\0")) is None
+        or SIZE.fullmatch(size) is None
+        or int(size) > body_max
+        or fields.get(b"connection", b"keep-alive").lower() != b"keep-alive"
+    ):
+        raise NotPlain
+    whole = head.end() + int(size)
+    if len(buffer) < whole:
+        return None
+    agent, host = fields.get(b"user-agent", b"").decode("latin-1"), fields[b"host"].decode()
+    origin = fields[b"origin"].decode("latin-1") if b"origin" in fields else None
+    return RestRequest(
+        head[1].decode(), head[2].decode(), bytes(buffer[head.end() : whole]), agent, host, origin
+    ), whole
+
+
+def spell_plain(response: RestResponse, date: str) -> bytes:
+    """The bytes of an answer to a plain request, the same as h11 would make."""
+    lines = [f"HTTP/1.1 {response.status} {phrase(response.status)}"]
+    if response.content_type is not None:
+        lines.append(f"Content-Type: {response.content_type}")
+    lines += [f"{name}: {value}" for name, value in response.headers.items()]
+    lines.append(f"Date: {date}")
+    body = response.body
+    if response.status != HTTPStatus.NO_CONTENT and "Content-Length" not in response.headers:
+        if len(body) > WHOLE_BYTES_MAX:
+            lines.append("Transfer-Encoding: chunked")
+            body = b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+        else:
+            lines.append(f"Content-Length: {len(body)}")
+    return "\r\n".join([*lines, "\r\n"]).encode("latin-1") + body

@@ -1,6 +1,4 @@
-"""Writes JSON and numbers as Go does."""
-
-from __future__ import annotations
+"""Writes JSON and numbers as Go does, and the errors of requests to the API."""
 
 import contextlib
 import re
@@ -73,3 +71,16 @@ WRITERS: Mapping[type, Callable[[Any], str]] = {
     str: encode_basestring, dict: _object, list: _array, bool: lambda value: "true" if value else "false",
     type(None): lambda _: "null", int: str, float: _float32,
 }  # fmt: skip
+
+
+class ApiError(Exception):
+    """A refusal: an HTTP status and its message."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+
+
+class BadTarget(Exception):
+    """A request's target is malformed, so the request is invalid."""

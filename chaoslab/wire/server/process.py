@@ -1,7 +1,5 @@
 """Prepares a process that only serves: the fastest event loop, and as many open files as the system allows."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import Callable

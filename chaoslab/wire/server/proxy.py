@@ -1,8 +1,6 @@
 """One proxy: a listening socket, an upstream, its toxics in order, and its connections, each of which dials its
 upstream and draws its toxics."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from functools import partial
@@ -10,8 +8,7 @@ from typing import Any, Protocol
 
 from chaoslab.base.clock import system
 from chaoslab.base.dice import Dice
-from chaoslab.wire.server._address import bind, spell_address, split_address
-from chaoslab.wire.server._listener import Dials, Listener
+from chaoslab.wire.server._address import Dials, Listener, bind, spell_address, split_address
 from chaoslab.wire.server.end import Attached, ProxyEnd
 from chaoslab.wire.server.metrics import Meters
 from chaoslab.wire.server.turns import SOON_S, WorkerTimer
@@ -35,9 +32,9 @@ class ConnectionOwner(Protocol):
     @property
     def dials(self) -> Dials: ...
 
-    def opened(self, link: Link) -> None: ...
+    def opened(self, link: "Link") -> None: ...
 
-    def closed(self, link: Link) -> None: ...
+    def closed(self, link: "Link") -> None: ...
 
     def metered(self, end: ProxyEnd) -> asyncio.Protocol: ...
 

@@ -1,7 +1,5 @@
 """The API's routes: they turn requests into calls of the catalog and results into answers."""
 
-from __future__ import annotations
-
 import asyncio
 import posixpath
 import re
@@ -14,8 +12,7 @@ from urllib.parse import quote, unquote
 from chaoslab.base.web_pages import refused
 from chaoslab.wire.server import metrics
 from chaoslab.wire.server._catalog import Catalog, PopulateError
-from chaoslab.wire.server._errors import ApiError, BadTarget
-from chaoslab.wire.server._spelling import dump
+from chaoslab.wire.server._spelling import ApiError, BadTarget, dump
 
 VERSION = "2.12.0"
 JSON = "application/json"
@@ -101,7 +98,7 @@ def begin(
     return _finished(_Begun(handling, waits_for), within_s)
 
 
-async def _finished(handling: _Begun, within_s: float) -> RestResponse:
+async def _finished(handling: "_Begun", within_s: float) -> RestResponse:
     try:
         async with asyncio.timeout(within_s):
             response = await handling

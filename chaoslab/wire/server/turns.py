@@ -1,8 +1,6 @@
 """Schedules the work of connections: when each is due, and how much of it one turn of the loop does. So no connection
 holds up the others."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 from collections import deque
@@ -24,7 +22,7 @@ STALE_MAX = 64
 class Worker(Protocol):
     """An object that does a bounded amount of work when it is called."""
 
-    alarm: Alarm | None
+    alarm: "Alarm | None"
     ready: bool
 
     @property
@@ -45,7 +43,7 @@ class Alarm:
         self.when, self.number = when, number
         self.worker: Worker | None = worker
 
-    def __lt__(self, other: Alarm) -> bool:
+    def __lt__(self, other: "Alarm") -> bool:
         return (self.when, self.number) < (other.when, other.number)
 
 

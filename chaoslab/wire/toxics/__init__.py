@@ -2,8 +2,6 @@
 units. Every attribute is an int64 that defaults to 0. `pipe(dice, now)` makes the live pipe for one direction of one
 connection. `before` is the pipe that it replaces after a PATCH, for the toxics that keep state."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """The line is slow."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Everything arrives late."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar

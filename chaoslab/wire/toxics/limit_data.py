@@ -1,7 +1,5 @@
 """The stream ends after a number of bytes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

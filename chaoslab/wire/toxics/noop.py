@@ -1,7 +1,5 @@
 """Nothing happens. A noop shows that a toxic was there."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The data comes in small pieces."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """The data arrives at once, the end of the stream late."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """The answer never comes."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar

@@ -3,8 +3,6 @@
 The program's own bytes are read, not those that the service sent, so that a fault is witnessed by who met it.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
@@ -13,10 +11,9 @@ import h11
 
 from chaoslab.core.fault import BrokenFault
 from chaoslab.seams.services.aside import attempt_aside
-from chaoslab.seams.services.line import AppAnswer, ClientEnd
+from chaoslab.seams.services.line import AppAnswer, ClientEnd, StreamView
 from chaoslab.seams.services.messages import Fields, HttpRequest, is_stream
 from chaoslab.seams.services.seam import ServiceAttempt, ServiceSeam
-from chaoslab.seams.services.stream_view import StreamView
 from chaoslab.wire.http1 import BODILESS, Malformed
 from chaoslab.worlds.virtual._plain import HEADS_MAX, Chunks, RequestHead
 from chaoslab.worlds.virtual.machine import Waiter

@@ -8,8 +8,6 @@ could start any more. So nothing can wait, end the thread or fail between taking
 whatever becomes of those who wait for it. If another thread of the process holds it, it is really waited for.
 """
 
-from __future__ import annotations
-
 import queue
 import threading
 from _thread import allocate_lock

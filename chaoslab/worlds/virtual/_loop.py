@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from chaoslab.worlds.virtual import _tls
 from chaoslab.worlds.virtual._sockets import VirtualSocket
+from chaoslab.worlds.virtual._standstill import wait_text
 from chaoslab.worlds.virtual._transport import VirtualServer, VirtualTransport
-from chaoslab.worlds.virtual._wait_report import wait_text
 from chaoslab.worlds.virtual.context import Unsupported, here, world
 from chaoslab.worlds.virtual.machine import Waiter
 from chaoslab.worlds.virtual.network import NetworkEnd
@@ -219,11 +219,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._left = True
 
     def _check_closed(self) -> None:
-        """Renews a loop that the program has kept from an earlier trial.
-
-        Raises:
-            RuntimeError: the program has closed it.
-        """
+        """Renews a loop that the program has kept from an earlier trial. Raises RuntimeError: the program has closed
+        it."""
         if not self._closed:  # type: ignore[attr-defined]  # neither closed nor left
             return
         if self.is_closed():

@@ -3,8 +3,6 @@
 h11 reads and spells each head once. Who asks again says mostly the same, so the heads of the last exchanges are kept.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from functools import lru_cache
@@ -29,7 +27,7 @@ class RequestHead(NamedTuple):
     size: int = 0
 
     @classmethod
-    def of(cls, request: h11.Request) -> RequestHead:
+    def of(cls, request: h11.Request) -> "RequestHead":
         return cls(request.method, request.target, list(request.headers))
 
 
@@ -92,11 +90,7 @@ class Chunks:
         self.rest: bytes | None = None
 
     def take(self, data: bytes) -> list[bytes]:
-        """The parts of the body in these bytes.
-
-        Raises:
-            Malformed: they are not in chunks.
-        """
+        """The parts of the body in these bytes. Raises Malformed: they are not in chunks."""
         self._held += data
         found = []
         while self._held and self.rest is None:

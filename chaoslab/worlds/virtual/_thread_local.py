@@ -6,8 +6,6 @@ state (`thread.local.<address>`). From 3.13 on it is two fields of the state its
 deletes the values under the key. If a later Python has neither, the threads of a machine share their locals.
 """
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import sys

@@ -4,8 +4,6 @@ Handshakes succeed, and certificates are not checked: a service is whoever `serv
 does not match. ALPN selects nothing, so clients speak HTTP/1.1.
 """
 
-from __future__ import annotations
-
 import socket as real
 import ssl
 from collections.abc import Iterator
@@ -31,11 +29,7 @@ class _Session:
     session_reused = False
 
     def _begin(self, context: Any, server_side: bool, server_hostname: Any) -> None:
-        """Checks and keeps the arguments, like the real thing.
-
-        Raises:
-            ValueError: they contradict each other.
-        """
+        """Checks and keeps the arguments, like the real thing. Raises ValueError: they contradict each other."""
         if server_side and server_hostname:
             raise ValueError("server_hostname can only be specified in client mode")
         if context.check_hostname and not server_hostname:
@@ -48,11 +42,8 @@ class _Session:
         return self
 
     def do_handshake(self, block: bool = False) -> None:
-        """Does nothing: the connection is all that is needed.
-
-        Raises:
-            ssl.SSLCertVerificationError: a fault lets the certificate be wrong.
-        """
+        """Does nothing: the connection is all that is needed. Raises ssl.SSLCertVerificationError: a fault lets the
+        certificate be wrong."""
 
     def getpeercert(self, binary_form: bool = False) -> Any:
         """The certificate, made for the name that was asked for. Its binary form is empty, and matches no
@@ -140,7 +131,7 @@ class SslSocket(_Session, VirtualSocket):
         return ssl.SSLSocket
 
     @classmethod
-    def over(cls, sock: VirtualSocket, context: Any, server_side: bool, server_hostname: Any) -> SslSocket:
+    def over(cls, sock: VirtualSocket, context: Any, server_side: bool, server_hostname: Any) -> "SslSocket":
         self = cls.__new__(cls)
         self._begin(context, server_side, server_hostname)
         sock.hand_over(self)
@@ -250,11 +241,7 @@ def of_transport(context: Any, server_side: bool, server_hostname: Any) -> dict[
 
 
 def name_for(ssl_: Any, server_hostname: Any, host: Any) -> Any:
-    """The name that a connection of an event loop asks for.
-
-    Raises:
-        ValueError: as in asyncio.
-    """
+    """The name that a connection of an event loop asks for. Raises ValueError: as in asyncio."""
     if server_hostname is not None and not ssl_:
         raise ValueError("server_hostname is only meaningful with ssl")
     if ssl_ and server_hostname is None:

@@ -27,11 +27,7 @@ _VERSION = {"version": "3.0", "spec_version": "2.3"}
 
 
 def application(world: World, app: Any, name: str) -> Wsgi:
-    """A service of any form as a WSGI application of that world.
-
-    Raises:
-        TypeError: it has none of the forms.
-    """
+    """A service of any form as a WSGI application of that world. Raises TypeError: it has none of the forms."""
     kind = kind_of(app)
     if kind == "asgi":
         return AsgiServer(world, app, name)
@@ -75,11 +71,7 @@ class AsgiServer:
         return exchange
 
     def _started(self) -> None:
-        """Waits until the application has started.
-
-        Raises:
-            RuntimeError: it failed to.
-        """
+        """Waits until the application has started. Raises RuntimeError: it failed to."""
         if self.loop is None:
             self.loop = self.world.loop()
             self.world.machine.start(self._serve, name=f"the loop of {self.name}")
@@ -178,11 +170,7 @@ class _Exchange:
     # In the server's thread.
 
     def head(self) -> tuple[str, list[tuple[str, str]]]:
-        """The status line and the headers.
-
-        Raises:
-            Exception: the application's own, before it answered.
-        """
+        """The status line and the headers. Raises Exception: the application's own, before it answered."""
         self._wait(lambda: self._head is not None or self._gone)
         if self._head is None:
             raise self._error or RuntimeError("the application answered nothing")

@@ -5,8 +5,6 @@ a warning on the trial. The table says which SDK asks which host: another caller
 to a host that is a model in the trial is no request to the model: no fault may hit it, and no number be its.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import socket
@@ -75,11 +73,7 @@ class Elsewhere:
         return _unknown()
 
     def name(self, host: str) -> OSError:
-        """The error for a name that no service has.
-
-        Raises:
-            Unsupported: such hosts are refused.
-        """
+        """The error for a name that no service has. Raises Unsupported: such hosts are refused."""
         if not self._spared(host):
             from chaoslab.model.formats import provider_of  # which most trials never need here
 
@@ -91,11 +85,7 @@ class Elsewhere:
         return _unknown(CACHES.get(host, ""))
 
     def address(self, host: str, port: int) -> OSError:
-        """The error for an address that leads out of the network.
-
-        Raises:
-            Unsupported: such addresses are refused.
-        """
+        """The error for an address that leads out of the network. Raises Unsupported: such addresses are refused."""
         if not self._unreachable:
             raise Unsupported(f"a connection to {host}:{port}", "give its stand-in with services={…}")
         self._spared(host)

@@ -5,8 +5,6 @@ If no fault can change the bytes, encoding and parsing them would be two thirds 
 through toxics goes over a connection, byte by byte.
 """
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 from collections import deque
@@ -16,7 +14,7 @@ import httpx
 
 from chaoslab.core.exchange import Failure, Reply
 from chaoslab.wire import sending
-from chaoslab.wire.body import unpacked
+from chaoslab.wire.http1 import unpacked
 from chaoslab.wire.sending import Address, Headers, by_name, failure_of, is_stream, reply_of, text_of
 from chaoslab.worlds.virtual._app_answers import Answered, Broken, answered_to
 from chaoslab.worlds.virtual._loop import VirtualLoop, settle

@@ -3,8 +3,6 @@
 For the seam they replace `wire/lanes.py` with its manager and Toxiproxy, and log the same events.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -6,8 +6,6 @@ the threads do, and a wait of an hour costs as much as one of a millisecond. If 
 remaining threads would wait for ever, and the machine detects it at once.
 """
 
-from __future__ import annotations
-
 import contextvars
 import heapq
 import itertools
@@ -24,9 +22,8 @@ from typing import Any, NoReturn, Protocol
 from greenlet import GreenletExit, getcurrent, greenlet
 
 from chaoslab.seams.functions.seam import CALLS_MAX
-from chaoslab.worlds.virtual._standstill import Steps, due_in_loop
+from chaoslab.worlds.virtual._standstill import Steps, due_in_loop, stands
 from chaoslab.worlds.virtual._thread_local import ThreadLocals
-from chaoslab.worlds.virtual._wait_report import stands
 from chaoslab.worlds.virtual.context import Unsupported
 
 STARTS_S = 100_000.0
@@ -95,7 +92,7 @@ class Waiter:
 
     __slots__ = ("_over", "_woken", "machine", "strand")
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: "Machine") -> None:
         strand = getcurrent()
         if not isinstance(strand, VirtualThread):
             raise RuntimeError("the machine itself cannot wait: only its threads can")
@@ -193,11 +190,7 @@ class Machine:
 
     def own_thread(self) -> None:
         """Checks that the caller is the thread of the process that runs this machine: a call from another one would
-        come at an arbitrary moment.
-
-        Raises:
-            Unsupported: it is another thread; the run ends with this too.
-        """
+        come at an arbitrary moment. Raises Unsupported: it is another thread; the run ends with this too."""
         if get_ident() != self._os_thread:
             error = self.foreign = Unsupported(
                 "a thread of the process that runs no world of its own", "do without the library that starts it"
@@ -381,11 +374,7 @@ class Machine:
         self.go_on(main)
 
     def go_on(self, thread: VirtualThread) -> None:
-        """Runs all threads until this one is over.
-
-        Raises:
-            Hung: it would never be over, or not before the deadline.
-        """
+        """Runs all threads until this one is over. Raises Hung: it would never be over, or not before the deadline."""
         ready, timers = self.ready, self._timers
         while not thread.dead:
             if ready:

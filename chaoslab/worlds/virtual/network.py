@@ -4,8 +4,6 @@ It offers a program what TCP does: bytes in order, an end, a reset, a refusal. E
 time passes with every call, and the trial's deadline bounds a loop of calls.
 """
 
-from __future__ import annotations
-
 import errno
 import itertools
 import os
@@ -138,11 +136,8 @@ class NetworkEnd:
         return bool(self._inbox) or self.ended or self.error is not None
 
     def take(self, most: int = 65536) -> bytes:
-        """The next bytes that have arrived, at most `most`; empty if there are none.
-
-        Raises:
-            OSError: the connection was reset.
-        """
+        """The next bytes that have arrived, at most `most`; empty if there are none. Raises OSError: the connection was
+        reset."""
         if not self._inbox:
             if self.error is not None and not self.ended:
                 raise self._told()
@@ -243,10 +238,7 @@ class Network:
         """Listens and returns the address. `host`: an address, or a name, which gets an address. `port`: 0 for a free
         one.
 
-        `accept` is called with the server's end of each connection.
-
-        Raises:
-            OSError: the address has a listener already.
+        `accept` is called with the server's end of each connection. Raises OSError: the address has a listener already.
         """
         place = self.address_of(host) or self._name(host)
         free = (number for number in self._ports if (place, number) not in self._listeners)
@@ -257,7 +249,7 @@ class Network:
         self.heard.add(address)
         return address
 
-    def listens_like(self, other: Network) -> None:
+    def listens_like(self, other: "Network") -> None:
         """Listens as another network does, whose listeners belong to none. To set them up takes longer."""
         self._listeners.update(other._listeners)
         self.heard |= other.heard
@@ -319,11 +311,8 @@ class Network:
         return self.gates[place, ports[0]] if place is not None and ports else None
 
     def resolve(self, host: str | bytes | None, port: Any) -> list[tuple[Any, ...]]:
-        """The one address of a host, in the form of `socket.getaddrinfo`.
-
-        Raises:
-            LookupError: this network has no such name.
-        """
+        """The one address of a host, in the form of `socket.getaddrinfo`. Raises LookupError: this network has no such
+        name."""
         name = host.decode() if isinstance(host, bytes) else host or "localhost"
         address = self.address_of(name)
         if address is None:

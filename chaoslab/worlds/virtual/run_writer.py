@@ -1,8 +1,6 @@
 """Writes a run from its trials as if they had run one after the other: each begins at the end of the one before it,
 with all that came after its answer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from datetime import datetime
@@ -107,7 +105,7 @@ class RunWriter:
             self._logs[writer] = self._stack.enter_context(log)
         return self._logs[writer]
 
-    def __enter__(self) -> RunWriter:
+    def __enter__(self) -> "RunWriter":
         return self
 
     def __exit__(self, *_: object) -> None:

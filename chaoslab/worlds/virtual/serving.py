@@ -1,17 +1,266 @@
 """WSGI applications on the virtual network."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable
+import itertools
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from chaoslab.seams.services.app import Wsgi as Wsgi
+import h11
+
+from chaoslab.base.boundary import let_through
+from chaoslab.base.phrases import phrase
+from chaoslab.core.exchange import Failure
+from chaoslab.seams.services.app import LEFT, Wsgi
 from chaoslab.seams.services.seam import ServiceSeam
-from chaoslab.worlds.virtual._app_answers import OpenedAnswer
+from chaoslab.wire.http1 import BODILESS, chunk
+from chaoslab.worlds.virtual._app_answers import (
+    FAILED,
+    Answering,
+    Broken,
+    OpenedAnswer,
+    Started,
+    blame,
+    environ_of,
+    own,
+)
 from chaoslab.worlds.virtual._client_side import ClientSide, gate
-from chaoslab.worlds.virtual._server_side import ServerSide, by_https
+from chaoslab.worlds.virtual._plain import RequestHead, answer_head, asked_in, may_become_plain
+from chaoslab.worlds.virtual.machine import Waiter
 from chaoslab.worlds.virtual.network import Network, NetworkEnd
+
+HTTPS = 443
+
+
+def by_https(end: NetworkEnd) -> bool:
+    """True if the client of a connection speaks TLS, as far as can be seen: some keep it to themselves."""
+    return end.peer.tls or end.address[1] == HTTPS
+
+
+class ServerSide:
+    """The server's side of one connection; requests are answered one after the other. From the first exchange that is
+    not plain (see `_plain.py`), h11 reads and spells all."""
+
+    def __init__(self, app: Wsgi, end: NetworkEnd, name: str, client: ClientSide | None) -> None:
+        self._machine, self._app, self._end, self._name = end.machine, app, end, name
+        self._client = client
+        self._made: h11.Connection | None = None
+        self._held = b""
+        """Bytes that have come and are no request yet."""
+        self._plain = b""
+        """The plain request that is being answered."""
+        self._request: RequestHead | None = None
+        self._body: list[bytes] = []
+        self._at_work = self._closes = False
+        self._writing: Waiter | None = None
+        self.left: list[Callable[[], None]] = []
+        """Called when the client hangs up during its answer."""
+        end.receiver = self
+
+    @property
+    def _http(self) -> h11.Connection:
+        """h11's view of the connection, which begins with the request that is being answered."""
+        http = self._made
+        if http is None:
+            http = self._made = h11.Connection(h11.SERVER, max_incomplete_event_size=256 * 1024)
+            if self._plain:
+                http.receive_data(self._plain)
+                while not isinstance(http.next_event(), h11.EndOfMessage):
+                    pass
+                self._plain = b""
+            if self._held:
+                http.receive_data(self._held)
+                self._held = b""
+        return http
+
+    def arrived(self) -> None:
+        end = self._end
+        try:
+            while data := end.take():
+                if self._made is None:
+                    self._held += data
+                else:
+                    self._made.receive_data(data)
+                self._read()
+            if end.ended:
+                if self._made is not None or self._held:
+                    self._http.receive_data(b"")
+                self._tell_left()
+            self._read()
+        except h11.RemoteProtocolError as error:
+            self._refuse(error)
+        except OSError:
+            self._end.close()
+
+    def broke(self, error: OSError) -> None:  # noqa: ARG002 - there is no peer left
+        self._end.close()
+        self._tell_left()
+        self.drained()
+
+    def _tell_left(self) -> None:
+        for left in self.left:
+            left()
+
+    def drained(self) -> None:
+        writing, self._writing = self._writing, None
+        if writing is not None:
+            writing.wake()
+
+    def _read(self) -> None:
+        if self._made is None and not self._read_plain():
+            return
+        http = self._http
+        while not self._at_work:
+            event = http.next_event()
+            if event is h11.NEED_DATA or event is h11.PAUSED:
+                return
+            if isinstance(event, h11.Request):
+                self._request, self._body = RequestHead.of(event), []
+                if http.they_are_waiting_for_100_continue:
+                    self._end.write(self._spelt(h11.InformationalResponse(status_code=100, headers=[])))
+            elif isinstance(event, h11.Data):
+                self._body.append(bytes(event.data))
+            elif isinstance(event, h11.EndOfMessage):
+                self._begin()
+            elif isinstance(event, h11.ConnectionClosed):
+                self._end.close()
+                return
+
+    def _read_plain(self) -> bool:
+        """Begins the answer to a plain request. True if h11 is to read what has come."""
+        held = self._held
+        if self._at_work:
+            return False
+        if not held:
+            if self._end.ended:
+                self._end.close()
+            return False
+        asked = asked_in(held)
+        if asked is None:
+            return not may_become_plain(held)
+        begin = held.index(b"\r\n\r\n") + 4
+        size = begin + asked.size
+        if len(held) >= size:
+            self._request, self._body = asked, [held[begin:size]]
+            self._plain, self._held = held[:size], held[size:]
+            self._begin()
+        return False
+
+    def _begin(self) -> None:
+        self._at_work = True
+        self._machine.steps.requested(self._name)
+        self._machine.serve(self._answer, name=f"{self._name} at work")
+
+    def _answer(self) -> None:
+        assert self._request is not None
+        request = self._request
+        self.left.clear()
+        try:
+            body, bodiless = b"".join(self._body), request.method == b"HEAD"
+            asked = self._client and self._client.attempt_of(request, body)
+            if asked and asked.hit:
+                self._send(*asked.play(), bodiless=bodiless)
+            else:
+                environ = environ_of(request.method.decode(), request.target, request.headers, body, self._name)
+                environ["wsgi.url_scheme"] = "https" if by_https(self._end) else "http"
+                environ[LEFT] = self.left
+                with Answering(self._app, environ) as (started, parts):
+                    answer = asked.answering(started, parts) if asked else iter(parts)
+                    self._send(started, answer, bodiless=bodiless)
+        except (Broken, Failure) as broken:
+            if broken.kind == "reset":
+                self._end.reset()
+            elif broken.kind != "timed_out":  # which is silence
+                self._end.close()
+            return
+        except BaseException as error:  # noqa: BLE001 - the application's own
+            let_through(error)
+            if self._end.closed or self._end.error is not None:  # the caller is gone
+                self._end.close()
+                return
+            blame(request.target, self._name)
+            self._fail()
+            return
+        self._at_work, self._plain = False, b""
+        if self._closes or (self._made is not None and self._made.our_state is h11.MUST_CLOSE):
+            self._end.close()
+            return
+        if self._made is not None:
+            self._made.start_next_cycle()
+        self.arrived()
+
+    def _send(self, started: list[Started], parts: Iterator[bytes], *, bodiless: bool) -> None:
+        """Sends an answer of known length at once, else each part as it comes, in chunks, and closes the connection, as
+        waitress does."""
+        first = next(parts, b"")
+        status, headers = started[0]
+        code = int(status[:3])
+        fields = [(name.lower(), value) for name, value in headers]
+        size = next((int(value) for name, value in fields if name == "content-length"), 0 if code in BODILESS else None)
+        reason = phrase(code, "")
+        known = answer_head(code, fields, reason) if self._plain and not bodiless else None
+        if known is not None:
+            self._say_plainly(known, first, parts, size)
+            return
+        if size is None:
+            fields.append(("connection", "close"))
+        head = self._spelt(h11.Response(status_code=code, headers=fields, reason=reason))
+        if size is None:
+            self._end.write(head)
+            for part in itertools.chain((first,), parts):
+                self._end.write(self._data(b"" if bodiless else part))
+                self._wait_for_room()
+            self._end.write(self._spelt(h11.EndOfMessage()))
+            return
+        body = b"" if bodiless else (first + b"".join(parts))[:size]
+        self._end.write(head + self._data(body))
+        if len(body) < size and not bodiless:
+            raise EOFError(f"{size} bytes were promised, and {len(body)} came")
+        self._end.write(self._spelt(h11.EndOfMessage()))
+
+    def _say_plainly(self, head: bytes, first: bytes, rest: Iterator[bytes], size: int | None) -> None:
+        """Sends a plain answer. h11 sees nothing of it, and so can say nothing after it has begun."""
+        self._plain = b""
+        if size is None:
+            self._closes = True
+            self._end.write(head)
+            for part in itertools.chain((first,), rest):
+                self._end.write(chunk(part) if part else b"")
+                self._wait_for_room()
+            self._end.write(b"0\r\n\r\n")
+            return
+        body = (first + b"".join(rest))[:size]
+        self._end.write(head + body)
+        if len(body) < size:
+            raise EOFError(f"{size} bytes were promised, and {len(body)} came")
+
+    def _wait_for_room(self) -> None:
+        """Waits while the reader is slower than the application, as a write to a real socket does."""
+        while self._end.full and self._end.error is None:
+            self._writing = Waiter(self._machine)
+            self._writing.park(f"a slow reader of {self._name}")
+
+    def _spelt(self, event: h11.Event) -> bytes:
+        return self._http.send(event) or b""
+
+    def _data(self, part: bytes) -> bytes:
+        return self._spelt(h11.Data(data=part)) if part else b""
+
+    def _fail(self) -> None:
+        """Sends a 500 if nothing has been sent yet; otherwise the connection ends in the middle of the answer."""
+        if self._http.our_state is h11.SEND_RESPONSE:
+            self._say(500, FAILED)
+        self._end.close()
+
+    def _say(self, status: int, words: bytes = b"") -> None:
+        """Sends an answer of the server's own, the last one on the connection."""
+        headers = own(words)
+        head = self._spelt(h11.Response(status_code=status, headers=headers, reason=phrase(status)))
+        self._end.write(head + self._data(words) + self._spelt(h11.EndOfMessage()))
+
+    def _refuse(self, error: h11.RemoteProtocolError) -> None:
+        if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            self._say(int(error.error_status_hint))
+        self._end.close()
 
 
 def serve(

@@ -1,11 +1,11 @@
-"""The world of one trial: its own machine, network and chance, so that no earlier trial affects it."""
-
-from __future__ import annotations
+"""The world of one trial: its own machine, network and chance, so that no earlier trial affects it.
+`Turns` is the order of calls that begin at the same moment: drawn by dice, or stated."""
 
 import asyncio
 import socket
 import sys
 from asyncio import _get_running_loop, _set_running_loop
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -17,15 +17,75 @@ from greenlet import getcurrent
 from chaoslab.base.clock import skew
 from chaoslab.base.dice import Dice
 from chaoslab.seams.functions.seam import CALLS_MAX
-from chaoslab.worlds.virtual._loop import VirtualLoop
+from chaoslab.worlds.virtual._loop import VirtualLoop, settle
 from chaoslab.worlds.virtual._loop import settle as resolve
 from chaoslab.worlds.virtual._sockets import Sockets
-from chaoslab.worlds.virtual._turns import Turns
 from chaoslab.worlds.virtual.context import ProcessEnded, Unsupported, within
 from chaoslab.worlds.virtual.elsewhere import Elsewhere
 from chaoslab.worlds.virtual.machine import STARTS_S, Hung, Machine, Waiter
 from chaoslab.worlds.virtual.network import TRIP_S, Address, Network
 from chaoslab.worlds.virtual.patches import kept_locks
+
+
+class Turns:
+    """Holds each call until nothing else happens at its moment, and lets all that have come by then begin in an order
+    that is stated for this moment, or else drawn by named dice; without dice in that of asking. `told` is given the
+    names of several calls in that order, those of one name with their number in the order of asking."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        order: Dice | Mapping[int, Sequence[str]],
+        told: Callable[[Sequence[str]], object],
+    ) -> None:
+        """`order`: dice, or the names in their order by the number of the moment, from 1, as `told` is given them."""
+        self._machine, self._told = machine, told
+        self._dice = order if isinstance(order, Dice) else None
+        self._stated = {} if isinstance(order, Dice) else order
+        self._held: list[tuple[str, Callable[[], object]]] = []
+        self._times = 0
+
+    def wait(self, name: str) -> None:
+        """Waits for the turn of a call of this name, in a thread."""
+        if self._machine.in_thread():
+            waiter = Waiter(self._machine)
+            self._hold(name, waiter.wake)
+            waiter.park("its turn among calls that were made together")
+
+    async def awaited(self, name: str) -> None:
+        """Waits for the turn of a call of this name, in a task."""
+        loop = asyncio.get_running_loop()
+        if isinstance(loop, VirtualLoop):
+            turn = loop.create_future()
+            self._hold(name, partial(loop.tell, settle, turn, None, None))
+            await turn
+
+    def _hold(self, name: str, begin: Callable[[], object]) -> None:
+        if not self._held:
+            self._machine.at(self._machine.now, self._let_go)
+        self._held.append((name, begin))
+
+    def _let_go(self) -> None:
+        held, self._held = self._held, []
+        if len(held) > 1:
+            self._times += 1
+            nth, drawn = Counter[str](), list[tuple[float, str, Callable[[], object]]]()
+            for name, begin in held:
+                nth[name] += 1
+                told = f"{name} {nth[name]}" if sum(other == name for other, _ in held) > 1 else name
+                place = self._place(told) if self._dice is None else self._dice(self._times, name, nth[name]).uniform()
+                drawn.append((place, told, begin))
+            drawn.sort(key=lambda each: each[0])
+            held = [(told, begin) for _, told, begin in drawn]
+            self._told([told for told, _ in held])
+        for _, begin in held:
+            begin()
+
+    def _place(self, told: str) -> float:
+        """The place of a call in the order that is stated for this moment; behind all others if it is not in it."""
+        stated = [*self._stated.get(self._times, ())]
+        return stated.index(told) if told in stated else len(stated)
+
 
 T = TypeVar("T")
 DEADLINE_S = 3600.0
@@ -86,11 +146,8 @@ class World:
             kept_locks.let_go(self.machine)
 
     def resolve(self, host: Any, port: Any) -> list[tuple[Any, ...]]:
-        """See `socket.getaddrinfo`.
-
-        Raises:
-            Unsupported: this network has no such name, and it is refused. OSError: it is unreachable.
-        """
+        """See `socket.getaddrinfo`. Raises Unsupported: this network has no such name, and it is refused. OSError: it
+        is unreachable."""
         name = host.decode() if isinstance(host, bytes) else str(host)
         try:
             found = self.network.resolve(host, port)
@@ -117,11 +174,8 @@ class World:
             self.machine.sleep(TRIP_S)
 
     def known(self, address: Any) -> Address:
-        """The address in its canonical form, if there is a possible listener.
-
-        Raises:
-            Unsupported: it leads out of this network, and that is refused. OSError: it is unreachable.
-        """
+        """The address in its canonical form, if there is a possible listener. Raises Unsupported: it leads out of this
+        network, and that is refused. OSError: it is unreachable."""
         host, port = str(address[0]), int(address[1])
         if self.network.address_of(host) not in (None, host):
             host = str(self.resolve(host, port)[0][4][0])

@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
+from chaoslab.seams.services.app import Wsgi
 from chaoslab.worlds.virtual.machine import STARTS_S
 from chaoslab.worlds.virtual.patches import Patches
-from chaoslab.worlds.virtual.serving import Wsgi, serve
+from chaoslab.worlds.virtual.serving import serve
 from chaoslab.worlds.virtual.world import World
 
 T = TypeVar("T")

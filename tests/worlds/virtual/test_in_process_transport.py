@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from chaoslab.core.exchange import Failure, Reply
+from chaoslab.seams.services.app import Wsgi
 from chaoslab.wire.sending import SocketFactory, TransportFactory, send
 from chaoslab.worlds.virtual import in_process_transport as virtual_ways
 from chaoslab.worlds.virtual import serving
@@ -27,7 +28,7 @@ NOW = datetime(2026, 6, 1, 9, tzinfo=UTC)
 Answer = tuple[str, list[tuple[str, str]], list[bytes]]
 
 
-def app(answer: Callable[[dict[str, Any], bytes], Answer]) -> serving.Wsgi:
+def app(answer: Callable[[dict[str, Any], bytes], Answer]) -> Wsgi:
     def wsgi(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         status, headers, parts = answer(environ, environ["wsgi.input"].read())
         start_response(status, headers)
@@ -38,7 +39,7 @@ def app(answer: Callable[[dict[str, Any], bytes], Answer]) -> serving.Wsgi:
 
 def sent(
     ways: TransportFactory,
-    wsgi: serving.Wsgi,
+    wsgi: Wsgi,
     request: httpx.Request,
     *,
     within_s: float = 5.0,

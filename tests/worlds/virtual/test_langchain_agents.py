@@ -19,8 +19,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import SecretStr
 
 from chaoslab.model.endpoint import create_app
+from chaoslab.seams.services.app import Wsgi
 from chaoslab.worlds.virtual.patches import Patches
-from chaoslab.worlds.virtual.serving import Wsgi
 from tests.worlds.virtual.machine_parts import a_world, now, told
 from tests.worlds.virtual.patch_parts import in_place
 

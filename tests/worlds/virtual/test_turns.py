@@ -14,8 +14,8 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.core.events import CallsOrdered
-from chaoslab.worlds.virtual._turns import Turns
 from chaoslab.worlds.virtual.patches import Patches
+from chaoslab.worlds.virtual.world import Turns
 from tests.worlds.virtual.machine_parts import a_world
 
 began: list[int] = []

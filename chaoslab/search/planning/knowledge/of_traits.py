@@ -6,9 +6,8 @@ from typing import Any
 from chaoslab.base.boundary import let_through
 from chaoslab.base.dice import Dice
 from chaoslab.core.chain import at_once, play
-from chaoslab.core.context import TrialContext
 from chaoslab.core.events import Event
-from chaoslab.core.exchange import Call, Failure, Reply
+from chaoslab.core.exchange import Call, Failure, Reply, TrialContext
 from chaoslab.core.fault import trait
 from chaoslab.search.planning.cells import traits_of
 from chaoslab.search.planning.evidence import HARM

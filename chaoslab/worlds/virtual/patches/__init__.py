@@ -5,8 +5,6 @@ thing. Each module of this package has `patches()`, and if needed `installed()`,
 `LATER`, the names of modules for which `patches()` has more once they have loaded (`import_hook.py`).
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import sys
@@ -49,10 +47,10 @@ class Patches:
     """A context that may be nested: only the outermost does anything. Not for two threads at once."""
 
     _depth: ClassVar[int] = 0
-    _current: ClassVar[Installation | None] = None
+    _current: "ClassVar[Installation | None]" = None
     """A process has one set of modules, so it has one installation."""
 
-    def __enter__(self) -> Installation:
+    def __enter__(self) -> "Installation":
         cls = type(self)
         if cls._current is None:
             installation = Installation()

@@ -4,8 +4,6 @@ A context made in a world puts the loading off until it is used outside of one, 
 first load of a file is real, so that a wrong file is told at once; so is that of a file that has changed.
 """
 
-from __future__ import annotations
-
 import os
 import ssl
 from collections.abc import Callable, Iterable

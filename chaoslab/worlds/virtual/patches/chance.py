@@ -4,8 +4,6 @@ Each world draws from its own streams, made at first use. The process's generato
 draw from them. A generator with a seed of its own (`random.Random(7)`) is left alone.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import random
@@ -30,7 +28,7 @@ real_candidate_names: Callable[[], Any] = tempfile._get_candidate_names  # type:
 class WorldChance:
     """The chance of one world. `numbers` and `entropy` are separate, so that an additional id changes no jitter."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: "World") -> None:
         self._dice = world.dice
 
     @functools.cached_property
@@ -52,7 +50,7 @@ class WorldChance:
         return tempfile._RandomNameSequence()  # type: ignore[attr-defined]
 
 
-def of(world: World) -> WorldChance:
+def of(world: "World") -> WorldChance:
     found = world.kept.get("chance")
     if found is None:
         found = world.kept["chance"] = WorldChance(world)

@@ -3,8 +3,6 @@
 time_machine replaces most functions of the wall clock themselves, so every reference to `datetime.now` follows.
 """
 
-from __future__ import annotations
-
 import contextlib
 import time
 import uuid

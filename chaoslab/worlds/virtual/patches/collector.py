@@ -1,8 +1,6 @@
 """The callbacks of the garbage collector. They are called at moments that depend on the process, so those that were
 there before a world see none: what they ask of the clock or of chance would count as the program's."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager

@@ -1,8 +1,6 @@
 """Fixed properties of the computer, since pools are sized and logs named by them: a trial is the same on every
 machine. It has no proxy either: the settings of the real one lead out of the world."""
 
-from __future__ import annotations
-
 import os
 import platform
 import urllib.request

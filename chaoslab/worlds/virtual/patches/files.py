@@ -5,8 +5,6 @@ other process does. A lock ends with its file's closing, which is noticed by the
 never excludes threads of one process, so it is granted at once.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Iterable
@@ -33,11 +31,7 @@ def _held() -> dict[_File, dict[int, bool]]:
 
 
 def _file(fd: int) -> _File:
-    """The file of a descriptor.
-
-    Raises:
-        OSError: there is none.
-    """
+    """The file of a descriptor. Raises OSError: there is none."""
     stat = os.fstat(fd)
     return stat.st_dev, stat.st_ino
 

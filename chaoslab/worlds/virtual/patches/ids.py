@@ -5,8 +5,6 @@ uuid_utils is Rust code that asks no Python for time or chance; LangChain's uuid
 remember the last id beyond a trial. The layout is that of RFC 9562, from the world's wall clock and chance.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import sys
@@ -33,7 +31,7 @@ _VARIANT = 0x8000 << 48
 class Ids:
     """The ids that one world has given out, so that they rise."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: "World") -> None:
         self._world, self._chance = world, chance.of(world)
         self._last_ticks: dict[int, int] = {}
         self._last_ms = self._counter = -1
@@ -70,7 +68,7 @@ class Ids:
         return (ms & 0xFFFFFFFFFFFF) << 80 | 7 << 76 | _VARIANT | counted | bits(32)
 
 
-def of(world: World) -> Ids:
+def of(world: "World") -> Ids:
     found = world.kept.get("ids")
     if found is None:
         found = world.kept["ids"] = Ids(world)

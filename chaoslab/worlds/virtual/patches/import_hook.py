@@ -4,8 +4,6 @@ A module to be patched loads outside of any world, as it would have before, and 
 the world, with their own chance.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections.abc import Callable

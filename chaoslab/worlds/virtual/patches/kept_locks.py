@@ -5,8 +5,6 @@ searched once. After that only those of its places are looked at that held a loc
 made later, until it or one of its classes has more or fewer names.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
@@ -35,7 +33,7 @@ class _Searched:
     places: Sequence[tuple[Any, str]]
 
     @classmethod
-    def of(cls, name: str, module: ModuleType) -> _Searched:
+    def of(cls, name: str, module: ModuleType) -> "_Searched":
         names = vars(module)
         classes = [found for found in classes_in(names.values()) if found.__module__ == name]
         members = [vars(one) for one in classes]

@@ -1,7 +1,5 @@
 """Thread pools and their futures. A pool older than its world uses threads and a queue of the world while in it."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Iterable

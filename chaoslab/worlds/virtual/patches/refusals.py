@@ -4,8 +4,6 @@ libraries.
 It is a table, so that one more refusal is one more line. Only threads that run a world are refused.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import importlib
@@ -131,10 +129,7 @@ _SPARED = {signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH}
 def _by_signal(number: int, target: int | None = None) -> str:
     """The end of this process by that signal, in words; empty if it goes on: the signal has a handler of the program's.
     `target`: as `os.kill` takes it; None is this process. A signal to a group ends others too, whatever this one does.
-
-    Raises:
-        Unsupported: it goes to another process.
-    """
+    Raises Unsupported: it goes to another process."""
     if number == 0 or number not in set(signal.Signals):  # a look for a process, or an error
         return ""
     alone = target in (None, os.getpid())

@@ -5,8 +5,6 @@ are numbered. asyncio's tasks and futures are numbered by their loop; those made
 Subclasses defined by a program stay as they are.
 """
 
-from __future__ import annotations
-
 import asyncio
 import types
 from asyncio.tasks import _GatheringFuture  # type: ignore[attr-defined]

@@ -1,7 +1,5 @@
 """Stand-ins for sockets, name lookups and `select`, and for the event loops that use them."""
 
-from __future__ import annotations
-
 import asyncio
 import select
 import socket

@@ -5,8 +5,6 @@ and factories of `defaultdict`. References in the attributes of other objects ar
 whole heap would find them.
 """
 
-from __future__ import annotations
-
 import functools
 import sys
 from collections import defaultdict
@@ -44,7 +42,7 @@ class Swap:
         self._back = {id(stand_in): (stand_in, real) for real, stand_in in pairs.values()}
 
     @classmethod
-    def joined(cls, swaps: Iterable[Swap]) -> Swap:
+    def joined(cls, swaps: "Iterable[Swap]") -> "Swap":
         return cls({key: pair for swap in swaps for key, pair in swap._there.items()})
 
     def pairs(self) -> Iterable[tuple[Any, Any]]:

@@ -7,8 +7,6 @@ waits. An older object's own `Lock` held over a wait, or its own `SimpleQueue`, 
 excludes no thread of the same machine.
 """
 
-from __future__ import annotations
-
 import _thread
 import queue
 import sys
