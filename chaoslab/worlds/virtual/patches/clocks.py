@@ -129,7 +129,7 @@ def installed() -> Iterator[None]:
     before = {name: value for name, value in of_uuid.items() if name.startswith(("_last_", "_generate_", "_Uuid"))}
     travel = time_machine.travel(0, tick=False)
     traveller = travel.start()
-    traveller.time_ns = time_ns  # type: ignore[method-assign]
+    traveller.time_ns = time_ns
     of_uuid.update(before)
     try:
         yield
