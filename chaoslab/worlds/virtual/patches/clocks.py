@@ -88,20 +88,18 @@ def _of_number(real: Callable[[int], Any], per_second: int | None) -> Callable[[
     return told
 
 
-def _found(name: str, *, without: str) -> Any:
-    """The module. The first import of it finds no package `without` unless that has loaded by then: time_machine would
-    load all of pytest for a fixture of its own, which took a tenth of a run."""
-    if name in sys.modules or without in sys.modules:
-        return importlib.import_module(name)
+def _load(name: str, *, without: str) -> None:
+    """Imports the module. Its first import finds no package `without`, unless that has loaded by then: time_machine
+    would load all of pytest for a fixture of its own, which took a tenth of a run."""
+    spec = None if name in sys.modules or without in sys.modules else importlib.util.find_spec(name)
+    if spec is None or spec.loader is None:
+        return
 
     def imported(what: str, *more: Any) -> Any:
         if what == without:
             raise ImportError(what)
         return builtins.__import__(what, *more)
 
-    spec = importlib.util.find_spec(name)
-    if spec is None or spec.loader is None:
-        raise ModuleNotFoundError(name)
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     vars(module)["__builtins__"] = {**vars(builtins), "__import__": imported}
     try:
@@ -109,16 +107,16 @@ def _found(name: str, *, without: str) -> Any:
     except BaseException:
         del sys.modules[name]
         raise
-    return module
 
 
 @contextlib.contextmanager
 def installed() -> Iterator[None]:
     """A context that sets the wall clock of each thread: its world's, or the time without us, even if that is another
     time machine's."""
+    _load("time_machine", without="pytest")
     import _time_machine
+    import time_machine
 
-    time_machine = _found("time_machine", without="pytest")
     below = time_machine.traveller_stack[-1].time_ns if time_machine.traveller_stack else _time_machine.original_time_ns
 
     def time_ns() -> int:
@@ -129,7 +127,7 @@ def installed() -> Iterator[None]:
     before = {name: value for name, value in of_uuid.items() if name.startswith(("_last_", "_generate_", "_Uuid"))}
     travel = time_machine.travel(0, tick=False)
     traveller = travel.start()
-    traveller.time_ns = time_ns
+    traveller.time_ns = time_ns  # type: ignore[method-assign]
     of_uuid.update(before)
     try:
         yield
