@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import weakref
 from collections import Counter, deque
 from collections.abc import Generator, Iterator
@@ -137,6 +136,8 @@ class Trials(Iterator[T]):
         return "\n".join([self._head, *lines, *self._rest])
 
     def _repr_html_(self) -> str:
+        import html
+
         rows = "".join(
             f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row.cells)}</tr>" for row in self._rows
         )

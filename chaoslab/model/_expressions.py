@@ -93,6 +93,8 @@ _GATHERED = (
     (re.compile(rf"\b(?:the )?(?:average|mean) of {_LIST}", re.I), "mean"),
 )
 _TOKEN = rf"\s*(?:{IT}|\d+(?:\.\d+)?(?:e[+-]?\d+)?|\*\*|[-+*/^%()!,]|(?:{_FUNCTION})(?=\s*\()|\b(?:pi|tau)\b|\be\b)"
+_AMOUNT = re.compile(rf"[\d{IT}([]|pi\b", re.I)
+"""All arithmetic has one: in a text without, no rule finds a number."""
 _RUN = re.compile(rf"(?:{_TOKEN})+", re.I)
 ASKING = re.compile(
     r"\b(?:calculat|comput|work out|evaluat|how much is|what(?:'s| is| "
@@ -129,6 +131,8 @@ def expression(text: str, *, it: bool = False) -> str | None:
             text = re.sub(pattern, written, text, flags=re.I)
     if digits is not None and re.fullmatch(_N, text.strip(" .?")):
         return f"round({text.strip(' .?')}, {digits})"
+    if not _AMOUNT.search(text):
+        return None
     for pattern, written in _RULES:
         text = re.sub(pattern, written, text, flags=re.I)
     for gathering, sign in _GATHERED:

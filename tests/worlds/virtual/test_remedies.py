@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import functools
+import gc
 import json
 import logging
 import os
@@ -406,6 +407,8 @@ def tell_all(cases: Sequence[tuple[str, str]], folder: str) -> None:
     os.cpu_count = lambda: 60
     with Patches():
         pass  # so that all know where to look
+    gc.collect()
+    gc.freeze()  # else each fork's collections copy all pages
 
     def one_ends() -> None:
         pid, status = os.wait()

@@ -56,7 +56,6 @@ LOADED = (
     RefusedNames("signal", "alarm setitimer sigwait sigwaitinfo sigtimedwait pause", "a wait with signal.{}", _AWAIT),
     RefusedNames("select", "epoll kqueue devpoll", "waiting for files with select.{}", _NO_EPOLL),
     RefusedNames("asyncio.events", "set_event_loop_policy", "a policy of event loops", _LEFT),
-    RefusedNames("uvloop", "Loop new_event_loop run install EventLoopPolicy", "uvloop.{}", _LEFT),
     RefusedNames("_socket", "socket getaddrinfo socketpair", "a real socket by _socket.{}", "use the module socket"),
     RefusedNames("socket", "fromfd", "a real socket made with socket.{}", "connect to a service"),
     RefusedNames("socket", "create_server", "a socket that listens", "serve it with services={…}"),
@@ -76,6 +75,7 @@ ends it; empty if nothing does."""
 WHEN_LOADED = (
     RefusedNames("multiprocessing.process", "BaseProcess.start", "a process of multiprocessing", _IN_THREADS),
     RefusedNames("concurrent.futures.process", "ProcessPoolExecutor.__init__", "a pool of processes", _IN_THREADS),
+    RefusedNames("uvloop", "Loop new_event_loop run install EventLoopPolicy", "uvloop.{}", _LEFT),
     RefusedNames("grpc._cython.cygrpc", "Channel AioChannel", "a gRPC channel", "reach the service over HTTP"),
 )
 """Patched once a program has imported the module."""

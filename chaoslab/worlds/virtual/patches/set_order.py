@@ -6,19 +6,18 @@ Subclasses defined by a program stay as they are.
 """
 
 import asyncio
+import sys
 import types
 from asyncio.tasks import _GatheringFuture  # type: ignore[attr-defined]
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from typing import Any
 
-from anyio._backends._asyncio import CancelScope
-
 from chaoslab.worlds.virtual import _loop
 from chaoslab.worlds.virtual.context import here
 from chaoslab.worlds.virtual.patches import Patch
 
-real_future, real_scope, real_gathering = Future.__init__, CancelScope.__init__, _GatheringFuture.__init__
+LATER = ("anyio._backends._asyncio",)
 real_asyncio_future, real_asyncio_task = asyncio.Future, asyncio.Task
 
 
@@ -75,8 +74,9 @@ def _task(coro: Any, *, name: Any = None, **kwargs: Any) -> Any:
 
 
 def patches() -> Iterable[Patch]:
-    for kind, real in ((Future, real_future), (CancelScope, real_scope), (_GatheringFuture, real_gathering)):
-        yield Patch(kind, "__init__", numbered(real))
+    scopes = (getattr(sys.modules.get(name), "CancelScope", None) for name in LATER)
+    for kind in filter(None, (Future, _GatheringFuture, *scopes)):
+        yield Patch(kind, "__init__", numbered(kind.__init__))
         yield Patch(kind, "__hash__", hashed)
     yield Patch(asyncio, "Future", _either(real_asyncio_future, _loop.Future), everywhere=True)
     yield Patch(asyncio, "Task", _either(real_asyncio_task, _task), everywhere=True)
