@@ -28,7 +28,7 @@ from chaoslab.execution.workers import executor
 from chaoslab.lab._virtual_lab import LabResult, LabSpec, lasting
 from chaoslab.record.history import History
 from chaoslab.record.lines import parse_line
-from chaoslab.record.log import lines_of
+from chaoslab.record.log import BufferedEvent, lines_of
 from chaoslab.record.runs import Run
 
 
@@ -48,6 +48,16 @@ class LabTrialResult:
     @wanted.setter
     def wanted(self, wanted: bool) -> None:
         self.result.wanted = wanted
+
+    @property
+    def kept(self) -> list[BufferedEvent]:
+        """The trial's events as they go into a log."""
+        return self.result.kept
+
+    @property
+    def ok(self) -> bool:
+        """True if the agent gave an answer."""
+        return self.result.ok
 
     @cached_property
     def history(self) -> History:

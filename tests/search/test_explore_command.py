@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from chaoslab.cli import main
+from chaoslab.core.events import VariationTried
+from chaoslab.record.history import History
 
 Said = pytest.CaptureFixture[str]
 FILE = """\
@@ -138,6 +140,18 @@ def test_a_run_goes_on_where_it_was(here: Path, capsys: Said) -> None:
     code, said, _ = explore(capsys, "shop.chaos.yml", *SMALL, "--resume", str(run), "--trials", "1")
     assert code == 1
     assert "2 of 2 cells tried" in said
+
+
+def test_an_exploration_of_the_labs_own_agent_is_logged_and_goes_on_where_it_was(here: Path, capsys: Said) -> None:
+    (here / "shop.chaos.yml").write_text('name: own\nagent: lab\nprompt: Send Ana the message "hello".\n')
+    code, first, _ = explore(capsys, "shop.chaos.yml", *SMALL[:-1], "--logs", "logs")
+    (run,) = {each.parent for each in (here / "logs").glob("*/info.log") if not each.parent.is_symlink()}
+    assert code == 0
+    assert "3 of 3 cells tried: 3 correct" in first
+    assert len(list(History.read(run).of(VariationTried))) == 4  # and the one without faults
+    code, again, _ = explore(capsys, "shop.chaos.yml", *SMALL, "--resume", str(run), "--trials", "1")
+    assert code == 0
+    assert "3 of 3 cells tried: 3 correct" in again
 
 
 def test_a_trial_that_does_not_end_in_real_time_is_one_that_hung(here: Path, capsys: Said) -> None:
