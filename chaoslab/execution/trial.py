@@ -68,7 +68,7 @@ class Trial:
     plan: Plan
     twin: Trial | None
     _result: Any
-    """Its result with `history` and `warnings`: an `AgentResult`, or that of the lab's agent."""
+    """Its result with `history`, `kept`, `ok` and `warnings`: an `AgentResult`, or that of the lab's agent."""
     folder: Path | None = None
     opinion: JudgeReply | None = None
     """The opinion of `judge` on its answer, and what it cost; None if it was not asked."""

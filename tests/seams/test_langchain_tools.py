@@ -157,6 +157,22 @@ def test_a_tool_that_calls_itself_is_one_call_and_the_next_one_another(way: str)
     assert calls_of(trial) == [("again", {"n": 2}), ("again", {"n": 1})]
 
 
+def test_a_tools_own_stop_iteration_is_met_as_without_the_lab() -> None:
+    class Dry(Both):
+        def _run(self, n: int) -> str:
+            return str(next(iter(range(n))))
+
+    dry = Dry(name="dry")
+
+    def agent(prompt: str) -> str:
+        try:
+            return str(dry.invoke({"n": 0}))
+        except Exception as error:
+            return f"{prompt} {type(error).__name__}"
+
+    assert agent("go") == lab.run(agent, "go", tools=[dry]).answer == "go StopIteration"
+
+
 def test_only_langchains_own_are_taken_for_langchains() -> None:
     mine: Any = type("BaseTool", (), {"name": "mine"})
     assert [ADAPTER.recognises(thing) for thing in (refund, message, Both(), note, mine())] == [

@@ -115,3 +115,14 @@ def test_waits_grow_to_a_minute_and_a_generator_is_left_alone(monkeypatch: pytes
     for kind in KINDS.values():
         assert kind().inside(tool) is tool
         assert kind().around(tool, items) is items
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_functions_own_stop_iteration_reaches_its_caller(kind: str) -> None:
+    def run_dry(_: int) -> Any:
+        return next(iter([]))
+
+    tool = WrappedFunction("take", run_dry, effect=True)
+    mitigation = KINDS[kind]()
+    with pytest.raises(StopIteration):
+        mitigation.around(tool, mitigation.inside(tool).function)(1)

@@ -33,10 +33,9 @@ WAITS_MAX = 3
 
 @dataclass(frozen=True)
 class Ready:
-    """The parts that all trials of a run share in this process. `new`: makes the place of a trial,
-    of so many seconds. `hung`: the
-    exceptions by which the place ends an endless trial. `of_coroutine`: the agent is async. `unheld`: the functions to
-    which no reference was found."""
+    """The parts that all trials of a run share in this process. `new`: makes the place of a trial, which may take so
+    many seconds. `hung`: the exceptions by which the place ends an endless trial. `of_coroutine`: the agent is async.
+    `unheld`: the functions to which no reference was found."""
 
     functions: FunctionSeam
     services: ServiceSeam

@@ -12,7 +12,6 @@ from functools import cache, wraps
 from typing import Any, ClassVar
 
 from chaoslab.base import registry
-from chaoslab.core.chain import at_once
 from chaoslab.seams.functions import code_swap
 from chaoslab.seams.functions.inside import enclosed as enclosed
 from chaoslab.seams.functions.inside import function_in, own_name, unasked
@@ -171,20 +170,30 @@ _inside: ContextVar[tuple[int, ...]] = ContextVar("inside", default=())
 def _once(tool: Any, real: Callable[..., Any], lead: Callable[..., Any]) -> Callable[..., Any]:
     """A stand-in that leaves calls from within the tool to the function itself."""
 
-    of_coroutine = inspect.iscoroutinefunction(real)
+    def begin() -> Any:
+        return _inside.set((*_inside.get(), id(tool)))
 
-    async def led(*args: Any, **kwargs: Any) -> Any:
-        within = id(tool) in _inside.get()
-        token = _inside.set((*_inside.get(), id(tool)))
+    @wraps(real)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if id(tool) in _inside.get():
+            return real(*args, **kwargs)
+        token = begin()
         try:
-            result = (real if within else lead)(*args, **kwargs)
-            return await result if of_coroutine else result
+            return lead(*args, **kwargs)
         finally:
             _inside.reset(token)
 
-    if of_coroutine:
-        return wraps(real)(led)
-    return wraps(real)(lambda *args, **kwargs: at_once(led(*args, **kwargs)))
+    @wraps(real)
+    async def call_async(*args: Any, **kwargs: Any) -> Any:
+        if id(tool) in _inside.get():
+            return await real(*args, **kwargs)
+        token = begin()
+        try:
+            return await lead(*args, **kwargs)
+        finally:
+            _inside.reset(token)
+
+    return call_async if inspect.iscoroutinefunction(real) else call
 
 
 def words(first: str, kinds: Iterable[str]) -> str:

@@ -11,7 +11,6 @@ from chaoslab.base.boundary import let_through
 from chaoslab.base.clock import system
 from chaoslab.base.identity import canonical
 from chaoslab.base.jsonable import to_jsonable
-from chaoslab.core.chain import at_once
 from chaoslab.seams.functions.wrapped import WrappedFunction
 
 FIRST_S, FACTOR, WAIT_MAX_S = 1.0, 2.0, 60.0
@@ -42,15 +41,21 @@ class Mitigation:
             return tool
         function = tool.function
 
-        async def once(*args: Any, **kwargs: Any) -> Any:
+        def once(*args: Any, **kwargs: Any) -> Any:
             key = _key(tool, args, kwargs)
             if self.honours and key in self.done:
                 return self.done[key]
-            result = function(*args, **kwargs)
-            self.done[key] = await result if tool.of_coroutine else result
+            self.done[key] = function(*args, **kwargs)
             return self.done[key]
 
-        own = wraps(function)(_as_is(tool, once))
+        async def once_async(*args: Any, **kwargs: Any) -> Any:
+            key = _key(tool, args, kwargs)
+            if self.honours and key in self.done:
+                return self.done[key]
+            self.done[key] = await function(*args, **kwargs)
+            return self.done[key]
+
+        own = wraps(function)(once_async if tool.of_coroutine else once)
         return replace(tool, function=own, keyed=self.honours)
 
     honours = False
@@ -69,25 +74,35 @@ class Mitigation:
         if tool.generates:
             return made
 
-        async def call(*args: Any, **kwargs: Any) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
             key = _key(tool, args, kwargs)
             if (wait_s := self.before(tool, key)) > 0:
-                if tool.of_coroutine:
-                    await system.asleep(wait_s)
-                else:
-                    system.sleep(wait_s)
+                system.sleep(wait_s)
             if self.known(tool, key):
                 return self.done[key]
             try:
                 result = made(*args, **kwargs)
-                result = await result if tool.of_coroutine else result
             except BaseException as error:
                 self._fails(tool, key, error)
                 raise
             self.tries.pop(tool.name, None)
             return result
 
-        return _as_is(tool, call)
+        async def call_async(*args: Any, **kwargs: Any) -> Any:
+            key = _key(tool, args, kwargs)
+            if (wait_s := self.before(tool, key)) > 0:
+                await system.asleep(wait_s)
+            if self.known(tool, key):
+                return self.done[key]
+            try:
+                result = await made(*args, **kwargs)
+            except BaseException as error:
+                self._fails(tool, key, error)
+                raise
+            self.tries.pop(tool.name, None)
+            return result
+
+        return call_async if tool.of_coroutine else call
 
     def _fails(self, tool: WrappedFunction, key: Called, error: BaseException) -> None:
         let_through(error)
@@ -135,8 +150,3 @@ KINDS: dict[str, type[Mitigation]] = {
 
 def _key(tool: WrappedFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Called:
     return tool.name, canonical(to_jsonable([args, kwargs]))
-
-
-def _as_is(tool: WrappedFunction, call: Callable[..., Any]) -> Callable[..., Any]:
-    """An async function as what the tool is. That of a function that is not async never suspends."""
-    return call if tool.of_coroutine else lambda *args, **kwargs: at_once(call(*args, **kwargs))
