@@ -67,29 +67,25 @@ class Cutter(Protocol):
 class Events:
     """Cuts a body into server-sent events, whatever parts it comes in. An event keeps the blank line that ends it."""
 
-    __slots__ = ("_rest",)
+    __slots__ = ("rest",)
 
     def __init__(self) -> None:
-        self._rest = b""
-
-    @property
-    def rest(self) -> bytes:
+        self.rest = b""
         """The beginning of an event that is not complete."""
-        return self._rest
 
     def feed(self, part: bytes) -> list[bytes]:
         """The events that are complete with this part, in order."""
-        held = self._rest
+        held = self.rest
         if not held and 0 <= part.find(b"\n\n") == len(part) - 2 and b"\r" not in part:
             return [part]  # the usual case: a server sends event by event
         data, found, begin = held + part, [], 0
         for end in _BLANK_LINE.finditer(data, max(0, len(held) - 3)):
             found.append(data[begin : end.end()])
             begin = end.end()
-        self._rest = data[begin:]
-        if len(self._rest) > EVENT_MAX:
-            found.append(self._rest)
-            self._rest = b""
+        self.rest = data[begin:]
+        if len(self.rest) > EVENT_MAX:
+            found.append(self.rest)
+            self.rest = b""
         return found
 
 
@@ -258,23 +254,19 @@ class FrameCutter:
     """Cuts a body into frames, whatever parts it comes in."""
 
     def __init__(self) -> None:
-        self._rest = b""
-
-    @property
-    def rest(self) -> bytes:
+        self.rest = b""
         """The beginning of a frame that is not complete."""
-        return self._rest
 
     def feed(self, part: bytes) -> list[bytes]:
         """The frames that are complete with this part, in order."""
-        data, found = self._rest + part, list[bytes]()
+        data, found = self.rest + part, list[bytes]()
         while len(data) >= 4 and len(data) >= (size := max(4, int.from_bytes(data[:4], "big"))):
             found.append(data[:size])
             data = data[size:]
         if len(data) >= 4 and int.from_bytes(data[:4], "big") > FRAME_MAX:  # it is no frame
             found.append(data)
             data = b""
-        self._rest = data
+        self.rest = data
         return found
 
 

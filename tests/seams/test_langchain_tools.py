@@ -167,7 +167,7 @@ def test_a_tools_own_stop_iteration_is_met_as_without_the_lab() -> None:
     def agent(prompt: str) -> str:
         try:
             return str(dry.invoke({"n": 0}))
-        except Exception as error:
+        except (StopIteration, RuntimeError) as error:
             return f"{prompt} {type(error).__name__}"
 
     assert agent("go") == lab.run(agent, "go", tools=[dry]).answer == "go StopIteration"
