@@ -210,6 +210,8 @@ def test_no_run_is_green_in_which_calls_were_hit_by_what_nobody_injected(
     told = "1 call in 1 of 1 trial hit by a disturbance of the lab (not from this lab: latency on price since 12:03:01)"
     assert (verdict(report)[0].endswith(f"; {told}"), verdict(report)[1]) == (True, Tone.OPEN)
     assert "price 1.1 was hit by what nobody injected: latency on price since" in " ".join(summary(report).split())
+    lost = summary(RunReport.of(History([*history.records, more[0]])))
+    assert "The lab was disturbed, and its end is not in the log; 1 attempt hit." in lost
     assert launch._ruled(Gate(), report, 0) == PROVES_NOTHING
     assert capsys.readouterr().err == f"not green: {told}\n"
     assert launch._ruled(None, report, 0) == launch._ruled(Gate(), RunReport.of(history), 0) == 0

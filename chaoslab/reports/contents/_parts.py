@@ -59,7 +59,9 @@ def _noted(report: RunReport) -> Iterator[str]:
 def _disturbed(report: RunReport) -> Iterator[str]:
     if hit := report.disturbance.value:
         lasted = "" if math.isnan(hit.lasted_s) else f", {duration(hit.lasted_s, 2)} in all"
-        yield f"The lab was disturbed {count(hit.times, 'time')}{lasted}; {count(hit.attempts, 'attempt')} hit."
+        # A disturbance is logged with its end: there is none if the lab never came back.
+        often = f" {count(hit.times, 'time')}{lasted}" if hit.times else ", and its end is not in the log"
+        yield f"The lab was disturbed{often}; {count(hit.attempts, 'attempt')} hit."
         yield from [one_line(f"{hit.said}.", SAID)] if hit.said else []
 
 

@@ -70,11 +70,13 @@ def too_few(seen: RuleEvidence) -> list[Advice]:
                 f"None of {size.total} judged trials that met {visible(name, NAME)} ended badly, and up to "
                 f"{size.interval.high:.0%} of all could."
             )
-            found.append(Advice(said, _REMEDY, size, seen.trials(met), of_run=True))
+            found.append(Advice(said, _REMEDY.format(visible(name, NAME)), size, seen.trials(met), of_run=True))
     return sorted(found, key=lambda one: one.size.total)[:1]
 
 
-_REMEDY = "Run more trials of it before you rely on this: 35 clean ones leave 10% possible, 381 leave 1%."
+_REMEDY = (
+    "Run more trials that meet {} before you rely on this: 35 without a bad end leave a rate of 10% possible, 381 leave 1%."
+)
 
 
 def unreached(seen: RuleEvidence) -> list[Advice]:
