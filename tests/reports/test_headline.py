@@ -177,7 +177,10 @@ def test_what_fails_at_a_service_though_nobody_injected_it_stands_in_the_first_s
 
     well = "All of 1 judged trial ended well"
     dead = head("dead")
-    assert dead.said == f"{well}; 2 failures at services that nobody injected, in 1 of 1 trial"
+    assert (
+        dead.said
+        == f"{well}; 2 failures at services that nobody injected and no fault there came before, in 1 of 1 trial"
+    )
     assert dead.tone is Tone.OPEN
     overdue = [
         replace(r, event=replace(r.event, error="timed_out", status=None, duration_s=2.001))

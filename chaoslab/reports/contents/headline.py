@@ -123,7 +123,8 @@ def damage(report: RunReport) -> str:
         if late := found.overdue.total():
             waited = f"no answer from {', '.join(sorted(found.overdue))} after {duration(found.waited_s, 1)}"
             why = f" ({waited} in {late} of them: a standstill, or a slow machine)"
-        parts.append(f"{failures} at services that nobody injected, in {len(found.trials)} of {of}{why}")
+        told = f"{failures} at services that nobody injected and no fault there came before"
+        parts.append(f"{told}, in {len(found.trials)} of {of}{why}")
     if not report.disturbance.unknown and (hit := report.disturbance.value) is not None and hit.attempts:
         calls = f"{count(hit.attempts, 'call')} in {len(hit.hit)} of {of} hit by a disturbance of the lab"
         parts.append(calls + (f" ({hit.said})" if hit.said else ""))

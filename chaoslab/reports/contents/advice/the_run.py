@@ -74,7 +74,9 @@ def too_few(seen: RuleEvidence) -> list[Advice]:
     return sorted(found, key=lambda one: one.size.total)[:1]
 
 
-_REMEDY = "Run more trials that meet {} before you rely on this: 35 good ends leave a rate of 10% possible, 381 leave 1%."
+_REMEDY = (
+    "Run more trials that meet {} before you rely on this: 35 good ends leave a rate of 10% possible, 381 leave 1%."
+)
 
 
 def unreached(seen: RuleEvidence) -> list[Advice]:
