@@ -141,7 +141,7 @@ def test_what_is_broken_off_is_neither_waited_for_nor_a_result_of_what_comes_nex
 def test_a_trial_that_ends_its_process_ends_no_other(squares: Make, how: str) -> None:
     work = squares(deadly=(2,))
     with keeping(*KEEPING[how]) as (does, alone):
-        with pytest.raises(WorkerLost, match="^2 kills the process"):
+        with pytest.raises(WorkerLost, match=r"^2 kills the process"):
             list(does.map(work, range(4)))
         assert list(alone.map(work, [4])) == [16]
 
