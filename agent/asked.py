@@ -1,4 +1,4 @@
-"""What `chaoslab agent` is asked, checked without anything that an agent is made of, which takes seconds to load."""
+"""The question to `chaoslab agent`, checked without anything that an agent is made of, which takes seconds to load."""
 
 from __future__ import annotations
 
