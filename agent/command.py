@@ -6,23 +6,22 @@ import contextlib
 import sqlite3
 import ssl
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 import httpx
 
-from chaoslab.agent import assembly, display, model, prompts
-from chaoslab.agent import config as configuration
+from chaoslab.agent import assembly, display, prompts
+from chaoslab.agent.asked import AskedAgent
 from chaoslab.agent.config import Config
 from chaoslab.agent.session import Session, SessionProgress, TwinOf
 from chaoslab.agent.tools import Toolbox, discover
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.commandline import INTERRUPTED, LAB_DOWN, interrupted, refuse
 from chaoslab.base.interrupts import Interrupts
-from chaoslab.config import settings
 from chaoslab.config.scenario import from_settings
-from chaoslab.config.settings import SettingError, Settings
+from chaoslab.config.settings import SettingError, Settings, keep_tracing_off
 from chaoslab.config.topology import BASE_PORT, MODEL, WRITERS, Ports
 from chaoslab.core.events import RunStarted
 from chaoslab.core.fault import BrokenFault
@@ -50,39 +49,32 @@ class MakesTwins(Protocol):
     ) -> contextlib.AbstractContextManager[TwinOf]: ...  # fmt: skip
 
 
-def run(options: argparse.Namespace, hosts: Mapping[str, str | None], twins: MakesTwins) -> int:
+def run(options: argparse.Namespace, asked: AskedAgent, twins: MakesTwins) -> int:
     """Runs the command. Returns 0 after all prompts, 2 for invalid input, 3 if the lab failed, 130 if interrupted."""
     try:
-        chosen = settings.load(options.settings)
-        from_settings(chosen)
-        file = options.prompts or (Path(chosen.prompts) if chosen.prompts else prompts.FILE)
-        asked = prompts.load(file)
-        config = configuration.load(options.config or configuration.FILE, **hosts)
-        model.check(chosen, options.settings)
         begun = (
             Run.open(options.logs, options.run)
             if options.run
-            else Run.create(options.logs, now=chosen.now, writers=WRITERS)
+            else Run.create(options.logs, now=asked.chosen.now, writers=WRITERS)
         )
     except (SettingError, LookupError) as error:
         return refuse(error)
     except OSError as error:
         print(f"{error.filename or options.logs}: {error.strerror or error}", file=sys.stderr)
         return 2
-    settings.keep_tracing_off()
+    keep_tracing_off()
     told = bytearray()
     try:
         with (
             Interrupts() as interrupts,
-            twins(chosen, config, asked, file, _warn) as twin_of,
+            twins(asked.chosen, asked.config, asked.prompts, asked.file, _warn) as twin_of,
             asyncio.Runner() as runner,
         ):
             if options.lifeline:
                 from chaoslab.base.lifeline import end_with_stdin
 
                 told = end_with_stdin()
-            going = _main(chosen, config, file, asked, twin_of, begun, options.state, system, told, interrupts)
-            return runner.run(going)
+            return runner.run(_main(asked, begun, twin_of, options.state, system, told, interrupts))
     except SettingError as error:
         return refuse(error)
     except (BrokenFault, LabDown, LogLost) as error:
@@ -102,10 +94,10 @@ def _warn(line: str) -> None:
 
 
 async def _main(
-    chosen: Settings, config: Config, file: Path, asked: list[prompts.Prompt], twin_of: TwinOf, run: Run, state: Path,
-    clock: Clock, told: bytearray, interrupts: Interrupts,
-) -> int:  # fmt: skip
+    given: AskedAgent, run: Run, twin_of: TwinOf, state: Path, clock: Clock, told: bytearray, interrupts: Interrupts
+) -> int:
     """Sets up the session and runs it. `told`: the supervisor's message if the lab is down."""
+    chosen, config, asked = given.chosen, given.config, given.prompts
     ports = Ports(chosen.base_port or BASE_PORT)
     manager = f"http://{config.manager_host}:{ports.manager}"
     task = asyncio.current_task()
@@ -115,7 +107,7 @@ async def _main(
         nobody = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # it speaks HTTP alone; to read certificates takes 50 ms
         plain = await stack.enter_async_context(httpx.AsyncClient(timeout=5, trust_env=False, verify=nobody))
         services = await discover(plain, config, ports)
-        assembly.check(asked, file, services.values())
+        assembly.check(asked, given.file, services.values())
         targets = assembly.targets(services, config, ports, chosen)
         plan = from_settings(chosen)
         try:

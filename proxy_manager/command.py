@@ -22,7 +22,6 @@ from chaoslab.record.log import LogLost
 from chaoslab.record.runs import Run
 from chaoslab.wire import state_place
 from chaoslab.wire.client import ToxiproxyClient
-from chaoslab.wire.server.metrics import CONTENT_TYPE
 
 
 def server(manager: Manager, *, host: str, port: int) -> ThreadingHTTPServer:
@@ -39,6 +38,8 @@ def server(manager: Manager, *, host: str, port: int) -> ThreadingHTTPServer:
             elif self.path == "/status":
                 self._say(200 if manager.began.is_set() else 503, manager.status())
             elif self.path == "/metrics":
+                from chaoslab.wire.server.metrics import CONTENT_TYPE  # and with it asyncio
+
                 self._send(200, CONTENT_TYPE, manager.metrics().encode())
             else:
                 self._lost()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chaoslab.base import levers
 from chaoslab.base.clock import Clock, iso
@@ -24,7 +24,6 @@ from chaoslab.core.occasion import Occasion
 from chaoslab.core.plan import Plan
 from chaoslab.proxy_manager.arming import ArmedLane, Arming, OpenRun, Places
 from chaoslab.proxy_manager.clean_proxies import RepairedLoss, StandingProxies
-from chaoslab.proxy_manager.figures import Figures
 from chaoslab.record.log import LogLost
 from chaoslab.record.runs import Run
 from chaoslab.record.steering import PAUSED
@@ -33,6 +32,9 @@ from chaoslab.wire.client import ProxyInfo, ToxiproxyClient, ToxiproxyDown, Toxi
 from chaoslab.wire.control import CallRow, Control, LeftAlone, ManagerAnswer, RunRow, explain
 from chaoslab.wire.fault_lifecycle import REFUSED
 from chaoslab.wire.lanes import Health
+
+if TYPE_CHECKING:
+    from chaoslab.proxy_manager.figures import Figures
 
 BUSY_POLL_S, IDLE_POLL_S = 0.001, 0.01
 IDLE_SHARE = 0.02
@@ -59,7 +61,7 @@ class Manager:
         self._runs: dict[str, OpenRun] = {}
         self._counts: Counter[tuple[str, str]] = Counter()
         self._asked = 0
-        self._figures = Figures(logs)
+        self._figures: Figures | None = None
         self._lock = threading.Lock()
         self.paused = threading.Event()
         self.stopping = Flag()
@@ -126,9 +128,12 @@ class Manager:
 
     def metrics(self) -> str:
         """All figures in Prometheus's text format."""
+        from chaoslab.proxy_manager.figures import Figures  # all that reads and judges logs, which few ask for
+
         with self._lock:
             runs, lanes = [*self._runs], sum(len(e.lanes) for e in self._runs.values())
-        return self._figures.text(runs, lanes=lanes)
+            self._figures = figures = self._figures or Figures(self._logs)
+        return figures.text(runs, lanes=lanes)
 
     # The loop.
 
@@ -159,7 +164,8 @@ class Manager:
         finally:
             for run in tuple(self._runs):
                 self._close(run)
-            self._figures.close()
+            if self._figures is not None:
+                self._figures.close()
             control.close()
 
     @contextlib.contextmanager

@@ -35,6 +35,12 @@ def test_nothing_heavy_is_loaded(program: str) -> None:
     assert loaded & {*HEAVY, "asyncio"} == set()
 
 
+def test_a_manager_loads_no_loop_and_a_refused_agent_no_agent(tmp_path: Path) -> None:
+    assert loaded_by("import chaoslab.proxy_manager.command") & {*HEAVY, "asyncio"} == {"sqlite3"}
+    refused = f"from chaoslab.cli import main\nassert main(['agent', 'TRIALS=many', '--logs', {str(tmp_path)!r}]) == 2"
+    assert loaded_by(refused) & {"asyncio", "groq", "langchain", "langchain_core", "langgraph"} == set()
+
+
 def test_reading_a_run_loads_no_world(tmp_path: Path) -> None:
     run = Run("mine", tmp_path / "mine", 0.0, "2026-06-01T09:00:00Z")
     with run.log("info") as info:

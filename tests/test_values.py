@@ -1,5 +1,7 @@
 """Values: classes whose objects nobody changes, without what a frozen class costs."""
 
+from dataclasses import field
+
 from chaoslab.base.values import fixed, once
 
 asked: list[int] = []
@@ -18,10 +20,32 @@ class Square:
         return self.side**2
 
 
+@fixed(frozen=True, kw_only=True)
+class Named:
+    """A square with a name, which says nothing of what it is, and a key, which nobody is shown."""
+
+    square: Square
+    name: str = field(default="", compare=False)
+    key: int = field(default=0, repr=False)
+
+
+class Cube(Square):
+    """No square."""
+
+
 def test_equal_values_are_equal_and_have_one_hash() -> None:
     assert Square(2) == Square(2) != Square(3)
     assert {Square(2): "two"}[Square(2)] == "two"
     assert repr(Square(2)) == "Square(side=2)"
+    assert Square(2) != Cube(2)
+
+
+def test_fields_that_are_left_out_of_comparing_or_of_the_text_are_left_out() -> None:
+    one, other = Named(square=Square(2), name="one"), Named(square=Square(2), name="other")
+    assert one == other
+    assert hash(one) == hash(other)
+    assert one != Named(square=Square(2), key=1)
+    assert repr(other) == "Named(square=Square(side=2), name='other')"
 
 
 def test_a_property_is_worked_out_when_it_is_asked_for_and_once() -> None:

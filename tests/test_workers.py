@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from chaoslab.execution.forked import keeping
 from chaoslab.execution.workers import (
     CHUNK_MAX,
     InProcess,
@@ -104,6 +105,45 @@ def test_work_is_kept_open_until_other_work_comes_a_unit_fails_or_it_is_closed()
         assert noted[3:] == ["b shut"]
         assert list(does.map(other, [2])) == [0.5]
     assert noted[4:] == ["b open", "b shut"]
+
+
+KEEPING = {"child": (1, 9.0), "processes": (2, None)}
+
+
+@pytest.mark.parametrize("how", KEEPING)
+def test_processes_go_on_with_the_next_trials_of_the_same_work(squares: Make, how: str) -> None:
+    work, other = squares(), squares()
+    with keeping(*KEEPING[how]) as (does, alone):
+        for one in (does, alone, does):
+            assert list(one.map(work, [5])) == [25]
+        there = {pid for pid in work.processes() if alive(pid)}
+        assert len(work.processes()) == len(there) <= KEEPING[how][0]
+        assert list(does.map(other, [6])) == [36]
+        assert not any(map(alive, there))
+    assert os.getpid() not in work.processes()
+
+
+@pytest.mark.parametrize("how", KEEPING)
+def test_what_is_broken_off_is_neither_waited_for_nor_a_result_of_what_comes_next(squares: Make, how: str) -> None:
+    work = squares(waits=(20, 27))  # in the hand of either process, and of the one child
+    with keeping(*KEEPING[how]) as (does, _):
+        with contextlib.closing(does.map(work, range(60))) as done:
+            assert next(done) == 0
+        assert list(does.map(work, range(60, 64))) == [3600, 3721, 3844, 3969]
+        with contextlib.closing(does.map(work, [1, 2])) as done:
+            assert [next(done), next(done)] == [1, 4]
+        before = {pid for pid in work.processes() if alive(pid)}
+        assert list(does.map(work, [3])) == [9]  # all were taken, so the same go on
+        assert {pid for pid in work.processes() if alive(pid)} == before
+
+
+@pytest.mark.parametrize("how", KEEPING)
+def test_a_trial_that_ends_its_process_ends_no_other(squares: Make, how: str) -> None:
+    work = squares(deadly=(2,))
+    with keeping(*KEEPING[how]) as (does, alone):
+        with pytest.raises(WorkerLost, match=r"^2 kills the process"):
+            list(does.map(work, range(4)))
+        assert list(alone.map(work, [4])) == [16]
 
 
 @pytest.mark.parametrize("method", METHODS)

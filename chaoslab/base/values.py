@@ -12,11 +12,30 @@ if TYPE_CHECKING:
     from functools import cached_property as once
 else:
     import dataclasses
+    from operator import attrgetter
 
     def fixed(*, frozen: bool, kw_only: bool = False) -> Any:
-        """As `dataclass` of the same arguments, which mypy takes it for."""
+        """As `dataclass` of the same arguments, which mypy takes it for. That has Python compile each of a class's
+        methods from text, which takes half of the time in which the events load; so only `__init__` is made like
+        this."""
         assert frozen
-        return dataclasses.dataclass(unsafe_hash=True, kw_only=kw_only)
+
+        def made(cls: type) -> type:
+            plain = dataclasses.dataclass(eq=False, repr=False, kw_only=kw_only)(cls)
+            fields = dataclasses.fields(plain)
+            held = attrgetter("__class__", *[each.name for each in fields if each.compare])
+            shown = [each.name for each in fields if each.repr]
+
+            def equal(self: Any, other: Any) -> Any:
+                return held(self) == held(other) if other.__class__ is self.__class__ else NotImplemented
+
+            plain.__eq__, plain.__hash__ = equal, lambda self: hash(held(self)[1:])
+            plain.__repr__ = lambda self: (
+                f"{self.__class__.__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
+            )
+            return plain
+
+        return made
 
     class once:
         """As `functools.cached_property`, without the lock that it has up to Python 3.11. Two threads that ask at once

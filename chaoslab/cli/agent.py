@@ -41,15 +41,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    with no_garbage():
-        from chaoslab.agent import command
-        from chaoslab.lab.twins import twins
-    gc.freeze()  # what is loaded stays
+    from chaoslab.agent.asked import AskedAgent
 
-    hosts = {f"{part}_host": getattr(options, f"{part}_host") for part in HOSTS}
     latest = options.logs / "latest"
     before = latest.resolve()
-    code = command.run(options, hosts, twins)
+    asked = AskedAgent.of(options, {f"{part}_host": getattr(options, f"{part}_host") for part in HOSTS})
+    code = 2
+    if asked is not None:
+        with no_garbage():
+            from chaoslab.agent import command
+            from chaoslab.lab.twins import twins
+        gc.freeze()  # what is loaded stays
+        code = command.run(options, asked, twins)
     if options.report and latest.resolve() != before:
         from chaoslab.lab.launch import leave
         from chaoslab.reports.gate import Gate

@@ -16,7 +16,7 @@ from chaoslab.core.plan import Injection, Plan
 from chaoslab.execution._checked import Ground, checked
 from chaoslab.execution.agents._case import AgentResult
 from chaoslab.execution.drawn import Drawn, Redrawn
-from chaoslab.execution.forked import children
+from chaoslab.execution.forked import children, keeping
 from chaoslab.execution.options import RunArguments
 from chaoslab.execution.spec import Executor, TrialSpec
 from chaoslab.execution.trial import Trial, compared, trial_of
@@ -88,12 +88,12 @@ class SearchSession:
     variation does here what its faults do in `lab.run`. `trials`: the number of those that were run."""
 
     def __init__(
-        self, subject: Subject, does: Executor, fails: Fails, standing: Sequence[Injection] = (), *,
-        alone: Executor | None = None, several: bool = False,
+        self, subject: Subject, does: Executor, fails: Fails, standing: Sequence[Injection], *, alone: Executor,
+        several: bool,
     ) -> None:  # fmt: skip
-        """`alone`: does a trial that nothing can run beside, as most of shrinking: new processes would take longer than
-        it. `several`: there are other processes, which judge and read what they run."""
-        self.subject, self._does, self._alone, self._fails = subject, does, alone or does, fails
+        """`alone`: does a trial that nothing can run beside, as most of shrinking. `several`: there are several
+        processes, which judge and read what they run."""
+        self.subject, self._does, self._alone, self._fails = subject, does, alone, fails
         self._run, self._several = VariedRun(subject.run, tuple(standing), subject.read if several else None), several
         self._seed = subject.run.started(0).seed or 0
         self.trials = 0
@@ -113,7 +113,7 @@ class SearchSession:
         if not isinstance(self._alone, KeptOpen):
             return self._does if count > 1 else self._alone
         if count > 1 and self._several:
-            self._alone.close()  # other processes swap the functions themselves, and are forked from this one
+            self._alone.close()  # other processes swap the functions themselves, and are sent them by name
             return self._does
         return self._alone
 
@@ -218,6 +218,16 @@ def fails_by_verdict(accept: Sequence[str] = GOOD, *, count_words: bool = False)
 
 
 @contextmanager
+def searching(
+    subject: Subject, fails: Fails, standing: Sequence[Injection] = (), *, jobs: int, limit_s: float | None
+) -> Iterator[SearchSession]:
+    """A context with the trials of a search. `limit_s`: the most seconds of real time for each, none of which is run in
+    this process; None: with one job they are."""
+    with keeping(jobs, limit_s) as (does, alone):
+        yield SearchSession(subject, does, fails, standing, alone=alone, several=jobs > 1)
+
+
+@contextmanager
 def session(
     asked: RunArguments, *, jobs: int = 1, apart: bool = False, fails: Fails | None = None,
     standing: Sequence[Injection] = (), mitigation: str = "",
@@ -236,7 +246,7 @@ def session(
         raise ValueError("a budget in dollars counts over a whole run, and the trials of a search have no order")
     limit_s = spec.limit_s
     alone = children(1, limit_s, at_once=False) if apart and not spec.options.isolate else executor(1)
-    does = alone if jobs == 1 else children(jobs, limit_s, at_once=False) if apart else executor(jobs)
+    within_s = limit_s if apart and (jobs > 1 or not spec.options.isolate) else None
     with ExitStack() as stack:
         name_secrets(spec.options.secret_names or ())
         stack.enter_context(spec.prepared())
@@ -252,4 +262,6 @@ def session(
             asked.agent,
             _read,
         )
-        yield SearchSession(subject, does, fails or fails_by_verdict(), standing, alone=alone, several=jobs > 1)
+        yield stack.enter_context(
+            searching(subject, fails or fails_by_verdict(), standing, jobs=jobs, limit_s=within_s)
+        )

@@ -24,7 +24,18 @@ from typing import Any, Generic, NoReturn, TypeVar
 from chaoslab.base import garbage
 from chaoslab.base.interrupts import SIGNALS, check_late
 from chaoslab.execution.spec import Executor, Work
-from chaoslab.execution.workers import TRIES, Came, Processes, TellNews, WorkerLost, child_executor, executor, from_here
+from chaoslab.execution.workers import (
+    TRIES,
+    Came,
+    InProcess,
+    KeptWorkers,
+    Processes,
+    TellNews,
+    WorkerLost,
+    child_executor,
+    executor,
+    from_here,
+)
 
 STATM = Path("/proc/self/statm")
 """The memory of this process, in pages; the first number is the size of its addresses."""
@@ -258,6 +269,45 @@ class InChild:
                 child.end()
 
 
+class KeptChild:
+    """An executor in one child process, which goes on with the next trials of the same work until `close`: to copy this
+    process and to open the work may take longer than a trial. A call that is broken off ends it, since nobody takes the
+    rest of what it was given. `limit_s`: see `InChild`."""
+
+    def __init__(self, limit_s: float | None) -> None:
+        self._limit_s, self._todo = limit_s, deque[Any]()
+        self._work: object = None
+        self._done: Generator[Came[Any], None, None] | None = None
+
+    def map(self, work: Work[S, R], specs: Iterable[S]) -> Generator[R, None, None]:
+        """See `Executor.map`. Raises WorkerLost, NotPicklable: as `InChild.each`."""
+        if self._done is None or self._work is not work:
+            self.close()
+            self._work, self._done = work, InChild(self._limit_s, AHEAD).each(work, self._coming())
+        todo = [*specs]
+        self._todo += todo
+        left = len(todo)
+        try:
+            while left:
+                came = next(self._done)
+                left -= 1
+                yield from came.of_it()
+        finally:
+            if left:
+                self.close()
+
+    def _coming(self) -> Iterator[Any]:
+        while True:
+            yield self._todo.popleft() if self._todo else None
+
+    def close(self) -> None:
+        """Ends the child."""
+        self._work, done, self._done = None, self._done, None
+        self._todo.clear()
+        if done is not None:
+            done.close()
+
+
 def _there(specs: Iterable[S | None]) -> Iterator[S]:
     """The specs up to a None."""
     for spec in specs:
@@ -282,6 +332,24 @@ def children(
             jobs, tell=tell, heard=heard, limit_s=limit_s, alone=InChild(limit_s, heard=heard, tries=TRIES)
         )
     return InChild(limit_s, 1 if at_once else AHEAD, heard)
+
+
+@contextmanager
+def keeping(jobs: int, limit_s: float | None) -> Iterator[tuple[Executor, Executor]]:
+    """A context with an executor in so many processes, and one for a trial that nothing can run beside, whose processes
+    stay for the next call with the same work. `limit_s`: as in `children`; None: with one job trials run in this
+    process."""
+    there = child_executor(limit_s, nullcontext) if jobs > 1 else None
+    apart = limit_s is not None and can_fork()
+    if jobs > 1 and there is None:
+        lone = InChild(limit_s, tries=TRIES) if apart else None
+        with closing(KeptWorkers()) as kept:
+            pool = Processes(jobs, limit_s=limit_s if apart else None, alone=lone, kept=kept)
+            yield pool, pool
+        return
+    alone: Executor
+    with closing(KeptChild(limit_s)) if apart else nullcontext(InProcess()) as alone:
+        yield there or alone, alone
 
 
 def _stopped(spec: S, late: TooLong, named: Callable[[S], str]) -> S:

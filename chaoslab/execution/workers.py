@@ -15,7 +15,7 @@ import signal
 import threading
 import traceback
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -144,7 +144,8 @@ class Processes:
     need not load everything again. `tell` is called with a line if a worker died. `heard` surrounds each wait: an
     interrupt does no harm there, and results that are ready are still yielded before it is raised. `chunk_max`: the
     most units that one process is handed at once. `limit_s`: the most seconds of real time for a trial; a process that
-    takes longer is killed. `alone`: does the trials that were in hand, one at a time, when a process has died.
+    takes longer is killed. `alone`: does the trials that were in hand, one at a time, when a process has died. `kept`:
+    keeps the processes for the next call with the same work.
     """
 
     jobs: int
@@ -154,18 +155,20 @@ class Processes:
     chunk_max: int = CHUNK_MAX
     limit_s: float | None = None
     alone: Executor | None = None
+    kept: KeptWorkers | None = None
 
     def map(self, work: Work[S, R], specs: Iterable[S]) -> Generator[R, None, None]:
         """See `Executor.map`. All specs are read before anything is done. Raises WorkerLost: a trial, named in the
         message, kills its workers; the results before it have been yielded. NotPicklable: the processes are not forked,
         and the work cannot be pickled."""
         todo: Sequence[S] = list(specs)
-        jobs, method = max(1, min(self.jobs, len(todo))), self.method or _default_method()
+        jobs = self.jobs if self.kept else max(1, min(self.jobs, len(todo)))
         most = len(todo) // (jobs * 4)
         size = block_of(work) if 1 < block_of(work) <= most else max(1, min(self.chunk_max, most))
         left = deque(todo[begin : begin + size] for begin in range(0, len(todo), size))
         out: deque[tuple[Sequence[S], Future[Came[R]] | None]] = deque()  # without a future: to be run one at a time
-        with _Workers(work, jobs, method) as workers, _Workers(work, 1, method) as lone:
+        begun = self.kept.of(work, jobs, left, out) if self.kept else _Workers(work, jobs, self.method)
+        with begun as workers, _Workers(work, 1, workers.method) as lone:
             while left or out:
                 while left and len(out) < jobs * (1 + AHEAD):
                     chunk = left.popleft()
@@ -246,9 +249,10 @@ def _well(future: Future[Any] | None) -> bool:
 class _Workers(Generic[S, R]):
     """Worker processes. They are started when there is work, killed at once by `end`, and started again on demand."""
 
-    def __init__(self, work: Work[S, R], jobs: int, method: str) -> None:
-        self._jobs, self._context = jobs, multiprocessing.get_context(method)
-        self._sent = work if method == "fork" else packed(work)
+    def __init__(self, work: Work[S, R], jobs: int, method: str | None) -> None:
+        self.method = method or _default_method()
+        self._jobs, self._context = jobs, multiprocessing.get_context(self.method)
+        self._sent = work if self.method == "fork" else packed(work)
         self._pool: ProcessPoolExecutor | None = None
         self._beats = _Beats(self._context, jobs)
 
@@ -291,6 +295,33 @@ class _Workers(Generic[S, R]):
 
     def __exit__(self, *_: object) -> None:
         self.end()
+
+
+class KeptWorkers:
+    """The processes of `Processes`, from one of its calls to the next with the same work, until `close`. A call that is
+    broken off ends them, since nobody takes the rest of what they were given."""
+
+    def __init__(self) -> None:
+        self._work: object = None
+        self._workers: _Workers[Any, Any] | None = None
+
+    @contextmanager
+    def of(self, work: Work[S, R], jobs: int, *left: Collection[object]) -> Iterator[_Workers[S, R]]:
+        """A context with the processes of the work. `left`: they hold something if it is broken off."""
+        if self._workers is None or self._work is not work:
+            self.close()
+            self._work, self._workers = work, _Workers(work, jobs, None)
+        try:
+            yield self._workers
+        finally:
+            if any(left):
+                self.close()
+
+    def close(self) -> None:
+        """Ends the processes."""
+        self._work, workers, self._workers = None, self._workers, None
+        if workers is not None:
+            workers.end()
 
 
 class _Beats:

@@ -22,7 +22,7 @@ from chaoslab.execution.drawn import Drawn, DrawnRun
 from chaoslab.execution.exploring import Subject
 from chaoslab.execution.forked import children
 from chaoslab.execution.pipeline import results, written
-from chaoslab.execution.spec import Executor, RunSpec, TrialSpec
+from chaoslab.execution.spec import RunSpec, TrialSpec
 from chaoslab.execution.trial import Trial
 from chaoslab.execution.workers import executor
 from chaoslab.lab._virtual_lab import LabResult, LabSpec, lasting
@@ -103,15 +103,13 @@ def lab_trials(
 
 
 def subject(
-    prompt: str | Conversation, targets: Sequence[str], check: Callable[[Injection], object], *, seed: int, jobs: int,
-    limit_s: float, effects: Sequence[Mapping[str, Any]] | None, facts: Sequence[Any] | None,
+    prompt: str | Conversation, targets: Sequence[str], check: Callable[[Injection], object], *, seed: int,
+    effects: Sequence[Mapping[str, Any]] | None, facts: Sequence[Any] | None,
     timeout_s: float | None, deadline_s: float | None,
-) -> tuple[Subject, Executor]:  # fmt: skip
-    """The lab's agent as what a search breaks, and the executor of its trials; the arguments are those of
-    `lab_trials`."""
+) -> Subject:  # fmt: skip
+    """The lab's agent as what a search breaks; the arguments are those of `lab_trials`."""
     spec, twin = _with_twin(_spec(prompt, (), seed, timeout_s, deadline_s, effects, facts), effects)
-    made = Subject(spec, targets, check, lambda result, plan: _trial(spec, result, plan, twin))
-    return made, children(jobs, limit_s, at_once=False)
+    return Subject(spec, targets, check, lambda result, plan: _trial(spec, result, plan, twin))
 
 
 def _with_twin(spec: LabSpec, effects: Sequence[Mapping[str, Any]] | None) -> tuple[LabSpec, Trial]:

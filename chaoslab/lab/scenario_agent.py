@@ -120,18 +120,19 @@ def trials(
 def session(scenario: Scenario, *, seed: int, jobs: int, fails: Callable[[Trial], str]) -> Iterator[SearchSession]:
     """A context with the trials of a search, without the scenario's faults."""
     extras.check("agent: lab", "virtual", "tools", "agent")
-    from chaoslab.execution.exploring import SearchSession
+    from chaoslab.execution.exploring import searching
     from chaoslab.lab._lab_trials import subject
 
     spec = scenario.spec
     given = spec.model_fields_set
-    found, does = subject(
-        scenario.prompt, TARGETS, _check_one, seed=seed, jobs=jobs, limit_s=spec.real_limit, effects=spec.effects,
+    found = subject(
+        scenario.prompt, TARGETS, _check_one, seed=seed, effects=spec.effects,
         facts=[list(fact) for fact in spec.facts] or None, timeout_s=spec.timeout if "timeout" in given else None,
         deadline_s=spec.deadline if "deadline" in given else None,
     )  # fmt: skip
     standing = [each for each in scenario.injections if each.name == BUDGET]
-    yield SearchSession(found, does, fails, standing)
+    with searching(found, fails, standing, jobs=jobs, limit_s=spec.real_limit) as trials:
+        yield trials
 
 
 def _check_one(injection: Injection) -> None:

@@ -1,0 +1,41 @@
+"""The question to `chaoslab agent`, checked without anything that an agent is made of, which takes seconds to load."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from chaoslab.agent import config as configuration
+from chaoslab.agent import model, prompts
+from chaoslab.agent.config import Config
+from chaoslab.base.commandline import refuse
+from chaoslab.config import settings
+from chaoslab.config.scenario import from_settings
+from chaoslab.config.settings import SettingError, Settings
+
+
+@dataclass(frozen=True)
+class AskedAgent:
+    """Its settings, its configuration, and the prompts of `file`."""
+
+    chosen: Settings
+    config: Config
+    file: Path
+    prompts: list[prompts.Prompt]
+
+    @classmethod
+    def of(cls, options: argparse.Namespace, hosts: Mapping[str, str | None]) -> AskedAgent | None:
+        """That of a command line. None, after a line that says why, if it is invalid."""
+        try:
+            chosen = settings.load(options.settings)
+            from_settings(chosen)
+            file = options.prompts or (Path(chosen.prompts) if chosen.prompts else prompts.FILE)
+            asked = prompts.load(file)
+            config = configuration.load(options.config or configuration.FILE, **hosts)
+            model.check(chosen, options.settings)
+        except (SettingError, LookupError) as error:
+            refuse(error)
+            return None
+        return cls(chosen, config, file, asked)
