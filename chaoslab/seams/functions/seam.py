@@ -294,8 +294,8 @@ class _Attempt(Attempt):
             failure = None  # it holds this frame by its traceback
 
     def result(self, reply: Reply | None, failure: Failure | None) -> Any:
-        """What the caller gets for what `run` returned. It is raised outside of any handler, so that the function's own
-        exception stays unchanged, and of any coroutine, which makes a RuntimeError of a StopIteration."""
+        """Gives the caller the result of `run`. An exception is raised outside of any handler, so that the function's
+        own one stays unchanged, and of the coroutine, which would make a RuntimeError of a StopIteration."""
         if failure is not None:
             try:
                 native = failure.native
