@@ -161,6 +161,14 @@ def test_what_is_no_answer_of_the_format_comes_as_it_was(name: str, came: list[b
     assert read(Timetable(came), *pipes_over(EmptyAnswer(), name)).body == b"".join(came)
 
 
+@pytest.mark.parametrize("name", FORMATS)
+def test_an_event_behind_the_end_is_no_mistake_of_the_fault(name: str) -> None:
+    was = [*streamed(name, TEXT), b'data: {"type": "usage"}\n\n']
+    notes = read(Timetable(was), *pipes_over(Refusal(), name))
+    kept = name == "responses"  # its last event has to hold the answer
+    assert (notes.error, notes.body == b"".join(was)) == (None, kept)
+
+
 def test_an_answer_that_breaks_off_comes_as_far_as_it_came() -> None:
     met = retold(Confabulation(), "chat", was := streamed("chat", TEXT)[:5], fails="reset")
     assert (met.read.body, met.read.error, met.changed) == (b"".join(was), "reset", False)

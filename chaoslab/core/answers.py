@@ -176,7 +176,7 @@ class ChatAnswers(Answers):
         message = choice["message"]
         heard.text = text_of(message.get("content"))
         for number, call in enumerate(message.get("tool_calls") or ()):
-            heard.called(number, call["function"]["name"], call["function"]["arguments"], call)
+            heard.called(number, call["function"]["name"], call["function"].get("arguments"), call)
 
     def hear_event(self, heard: ReadAnswer, value: Any) -> None:
         self._counted(heard, value, value.get("usage") or (value.get("x_groq") or {}).get("usage"))

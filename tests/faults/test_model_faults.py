@@ -24,7 +24,7 @@ from chaoslab.faults.model.unknown_tool import UnknownTool
 from chaoslab.faults.model.wrong_arguments import WrongArguments
 from chaoslab.model.formats import format_of
 from tests.faults.answer_parts import CITIES, FORMATS, NAME, PARIS, ended, met, retold, streamed
-from tests.faults.fault_parts import CALL, Target, meet
+from tests.faults.fault_parts import CALL, Target, answer, meet
 
 EVIDENCE = "an answer that the model did not give reached the caller"
 LAST = CITIES[1]
@@ -176,6 +176,15 @@ def test_the_first_call_is_of_a_tool_that_nobody_has(name: str) -> None:
     assert said.calls[0].values == {"city": "Oslo", "unit": "C"}
     assert meeting.evidence == EVIDENCE
     assert met(UnknownTool("weather"), name, calls=True)[1].calls[0].name == "weather"
+
+
+def test_a_call_may_come_without_arguments() -> None:
+    answers, value, asks = FORMATS["chat"]
+    message = asks["choices"][0]["message"]
+    bare = {**message, "tool_calls": [{"id": "c", "type": "function", "function": {"name": NAME}}]}
+    target = Target(reply=answer({**value, "choices": [{"index": 0, "message": bare}]}))
+    meeting = meet(UnknownTool(), target, call=replace(CALL, dialog=answers))
+    assert meeting.evidence == EVIDENCE
 
 
 # wrong_arguments: The model calls the right tool with an argument that is wrong, and looks right.

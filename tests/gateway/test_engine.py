@@ -379,6 +379,15 @@ def test_two_lengths_are_no_way_to_smuggle_a_request(tmp_path: Path) -> None:
     assert len(service.asked) == 1
 
 
+def test_a_coding_that_would_be_lost_on_the_way_is_refused(tmp_path: Path) -> None:
+    packed = GET.replace(b"\r\n\r\n", b"\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n")
+    with scripted(tmp_path, OK, OK) as (service, line):
+        said = asked(line, packed)
+    assert said.startswith(b"HTTP/1.1 400 Bad Request")
+    assert b"Transfer-Encoding" in said
+    assert len(service.asked) == 1
+
+
 def test_a_service_is_asked_for_nothing_that_is_not_in_the_log(tmp_path: Path) -> None:
     with scripted(tmp_path, b"") as (service, line):
         line.sendall(POST)

@@ -51,7 +51,7 @@ class CohereAnswers(Answers):
         message = value["message"]
         heard.text = text_in(message.get("content"))
         for number, call in enumerate(message.get("tool_calls") or ()):
-            heard.called(number, call["function"]["name"], call["function"]["arguments"], call)
+            heard.called(number, call["function"]["name"], call["function"].get("arguments"), call)
         heard.ended(value.get("finish_reason"))
 
     def hear_event(self, heard: ReadAnswer, value: Any) -> None:

@@ -76,6 +76,9 @@ class ResponsesAnswers(Answers):
         )
         return {**value, "output": items, **ended}
 
+    def content_of(self, events: Sequence[Any]) -> AnswerContent | None:
+        return super().content_of(events) if events and events[-1]["type"] in self.ends else None
+
     def retold(self, events: Sequence[Any], said: AnswerContent) -> Iterator[dict[str, Any]]:
         response = self.with_said(events[-1]["response"], said)
         kind = "response.incomplete" if response["status"] == "incomplete" else "response.completed"

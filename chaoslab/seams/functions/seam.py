@@ -138,7 +138,7 @@ class FunctionSeam:
             made = CallRecord(tool, args, kwargs)
             with _Noted(book, made, self._numbering):
                 if (reach := self.plan.candidates(name)) and (attempt := self._met(reach, book, made)):
-                    return at_once(attempt.run())
+                    return attempt.result(*at_once(attempt.run()))
                 result = function(*args, **kwargs)
                 made.replied(result)
                 if effect and made.ok:
@@ -160,7 +160,7 @@ class FunctionSeam:
             made = CallRecord(tool, args, kwargs)
             with _Noted(book, made, self._numbering):
                 if (reach := self.plan.candidates(name)) and (attempt := self._met(reach, book, made)):
-                    return await attempt.run()
+                    return attempt.result(*await attempt.run())
                 result = await function(*args, **kwargs)
                 made.replied(result)
                 if effect and made.ok and not (tool.served and tool.name in book.served):
@@ -279,7 +279,7 @@ class _Attempt(Attempt):
         )
         made.rolled = self.faults.rolled
 
-    async def run(self) -> Any:
+    async def run(self) -> tuple[Reply | None, Failure | None]:
         reply: Reply | None = None
         failure: Failure | None = None
         try:
@@ -288,12 +288,20 @@ class _Attempt(Attempt):
             failure = caught
         finally:
             self._finished(reply, failure)
+        try:
+            return reply, failure
+        finally:
+            failure = None  # it holds this frame by its traceback
+
+    def result(self, reply: Reply | None, failure: Failure | None) -> Any:
+        """Gives the caller the result of `run`. An exception is raised outside of any handler, so that the function's
+        own one stays unchanged, and of the coroutine, which would make a RuntimeError of a StopIteration."""
         if failure is not None:
-            try:  # outside of any handler, so that the function's own exception stays unchanged
+            try:
                 native = failure.native
                 raise self.tool.errors.failed(self.tool.name, failure.kind) if native is None else native
             finally:
-                failure = None  # it holds this frame by its traceback
+                failure = None  # as above
         assert reply is not None
         if isinstance(reply, Returned):
             return reply.native

@@ -90,6 +90,8 @@ class Server(web.Server):
         if isinstance(led, SentAnswer):
             return led
         route, path, rewriting = led
+        if (coding := said.get("transfer-encoding", "chunked")).lower() != "chunked":
+            return line.say(400, f"the Transfer-Encoding {coding!r:.80} is none that the gateway passes on")
         if said.get("expect", "").lower() == "100-continue" and line.transport is not None:
             line.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         if line.left and not request.content.is_eof():
