@@ -142,7 +142,7 @@ class Teller:
         self._last: SearchProgress | None = None
 
     def so_far(self) -> str:
-        """What was tried, in words, with the way to go on."""
+        """The trials so far in words, with the way to go on."""
         last = self._last
         if last is None:
             return "nothing was tried"
