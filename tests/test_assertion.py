@@ -5,6 +5,7 @@ import pytest
 import chaoslab as lab
 from chaoslab.analysis.assertions import Assertion, ByFunction, FinishedTrial, Miss, load
 from chaoslab.base.registry import names
+from chaoslab.scenarios.located import ScenarioError
 
 
 def price(item: str) -> int:  # noqa: ARG001
@@ -59,3 +60,13 @@ def test_every_assertion_tells_of_itself(name: str) -> None:
     assert issubclass(found, Assertion)
     assert (found.__doc__ or "").strip()
     assert found.check is not Assertion.check
+
+
+def leaves(_: lab.Trial) -> bool:
+    raise SystemExit(3)
+
+
+def test_a_function_that_ends_the_process_is_named_with_its_own_module() -> None:
+    asked = lab.scenario("s").agent(lambda _: "done").ask("x").expect(leaves).set(trials=1)
+    with pytest.raises(ScenarioError, match=f"the assertion leaves of {__name__} raised SystemExit: 3"):
+        asked.run()

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import sqlite3
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -614,6 +615,27 @@ def test_a_scenario_is_run_with_its_level_and_its_trials(tmp_path: Path) -> None
     assert _parser(words[3:]).parse_args(words[3:]).chaos_level == "0.5"
     (unit,) = made(tmp_path, steps=[{"command": ["chaoslab", "runs"]}]).units
     assert words_of(unit, logs=tmp_path, trials=None)[1:] == ["-m", "chaoslab", "runs"]
+
+
+@pytest.mark.parametrize(
+    ("command", "run"),
+    [
+        (["chaoslab", "gateway", "--route", "a=b"], ["gateway", "--logs", "LOGS", "--route", "a=b"]),
+        (["/bin/chaoslab", "exec", "--", "a", "--logs", "b"], ["exec", "--logs", "LOGS", "--", "a", "--logs", "b"]),
+        (["chaoslab", "gateway", "--logs", "own"], ["gateway", "--logs", "own"]),
+        (["chaoslab", "gateway", "--logs=own"], ["gateway", "--logs=own"]),
+        (["chaoslab", "stop", "--all"], ["stop", "--all"]),
+        (["./chaos", "gateway"], ["gateway"]),
+        (["chaoslab"], []),
+    ],
+)
+def test_a_command_that_makes_faults_writes_its_run_where_the_campaign_looks(
+    tmp_path: Path, command: list[str], run: list[str]
+) -> None:
+    (unit,) = made(tmp_path, steps=[{"command": command}]).units
+    words = words_of(unit, logs=Path("LOGS"), trials=None)
+    assert words[-len(run) :] == run if run else words[-1] == "chaoslab"
+    assert words[0] == (sys.executable if command[0] == "chaoslab" else command[0])
 
 
 def test_a_process_is_ended_with_its_children(tmp_path: Path) -> None:

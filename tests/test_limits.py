@@ -91,12 +91,17 @@ def test_a_share_is_never_passed_and_is_drawn_by_dice(share: float) -> None:
     assert len(firsts) > 1 or share > 0.99
 
 
-def test_retries_share_the_fate_of_their_request() -> None:
-    memory, _ = limited_memory(share=0.5)
+@pytest.mark.parametrize("share", [0.001, 0.1, 0.5, 0.9])
+def test_retries_take_no_larger_share_than_requests(share: float) -> None:
+    """Since at a gateway an equal request of another client is one too, and after a failure each would be hit."""
+    memory, _ = limited_memory(share=share)
     reach = memory.plan.candidates("crm")
-    for request in range(1, 20):
-        fates = {memory.decide(reach, memory.occasion("crm", "crm", request, n)).hit for n in range(1, 4)}
-        assert len(fates) == 1
+    request = hits(memory, "crm", range(1, 1002))[0]
+    hit = 0
+    for retry in range(1, 1001):
+        hit += memory.decide(reach, memory.occasion("crm", "crm", request, retry + 1)).hit
+        assert hit <= retry * share
+    assert hit == pytest.approx(1000 * share)
 
 
 @pytest.mark.parametrize(
@@ -394,6 +399,16 @@ def test_a_gateway_keeps_to_a_share_of_one_tenants_requests_and_writes_an_audit(
     assert [each["what"] for each in lines].count("made") == [each["what"] for each in lines].count("met") == 4
     assert all(each["why"] == "CHG-17" and each["pid"] == os.getpid() and each["run"] for each in lines)
     assert {each.get("limit") for each in lines} == {None, "share 0.5", "tenants x-tenant: test-*"}
+
+
+def test_a_gateway_keeps_to_a_share_of_requests_that_are_all_alike(tmp_path: Path) -> None:
+    limits = (Limits.of({"share": "10%"}),)
+    with (
+        shop() as server,
+        standing(tmp_path, [f"crm={server.url}"], {"fault": "server_error", "target": "crm"}, limits=limits) as running,
+    ):
+        codes = [httpx.get(f"{running.url('crm')}/health").status_code for _ in range(40)]
+    assert 1 <= sum(code >= 500 for code in codes) <= 5
 
 
 def test_a_shadow_at_a_gateway_hits_nothing_and_says_what_it_would(tmp_path: Path) -> None:

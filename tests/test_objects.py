@@ -50,7 +50,7 @@ def test_an_object_that_cannot_be_used_is_refused() -> None:
 
     with pytest.raises(ValueError, match="there is a fault 'latency' already: give the class Latency another name"):
         inject(Latency(), "price")
-    with pytest.raises(LookupError, match="'plain' of chaoslab cannot be used: it is no dataclass"):
+    with pytest.raises(LookupError, match="'plain' cannot be used: it is no dataclass"):
         inject(Plain(), "price")
     with pytest.raises(TypeError, match=r"Doubled\(…\) has its parameters already, and times is given"):
         inject(Doubled(), "price", times=3)

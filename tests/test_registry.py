@@ -48,6 +48,10 @@ def test_a_typo_is_told_what_it_may_have_meant(wrong: str, hint: str) -> None:
     assert hint in error.value.args[0]
 
 
+def test_where_nothing_is_known_there_is_no_list_of_it() -> None:
+    assert registry.did_you_mean("x", []) == "there is none"
+
+
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A distribution from outside of the tree that brings the fault `gremlin`."""

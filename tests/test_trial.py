@@ -899,7 +899,8 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
      "point of wrong_value is 5: it should be a number from -1 to 1"),
     (lambda: lab.run(7, "go"), TypeError, "agent is an int: it should be a callable, or a LangChain Runnable"),
     (lambda: lab.run(lambda: "x", "go"), TypeError,
-     "agent is <lambda>, which cannot be called with the prompt alone (too many positional arguments)"),
+     "agent is <lambda>, which cannot be called with the prompt alone (too many positional arguments); what makes an "
+     "agent is given as fresh"),
     (lambda: lab.run(lambda _prompt, _history: "x", "go"), TypeError,
      "agent is <lambda>, which cannot be called with the prompt alone (missing a required argument: '_history')"),
     (lambda: lab.run(Path, "go"), TypeError,

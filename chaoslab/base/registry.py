@@ -40,6 +40,8 @@ def did_you_mean(wrong: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(wrong, names, n=1)
     if near:
         return f"did you mean '{near[0]}'?"
+    if not names:
+        return "there is none"
     left = len(names) - SOME if len(names) > LISTED else 0
     return f"known are {', '.join(names[left:])}{f' and {left} more' if left else ''}"
 
@@ -177,8 +179,9 @@ def load(group: str, name: str) -> Any:
 def broken(group: str, name: str, why: str) -> BrokenPlugin:
     """The error for a plug-in that cannot be used."""
     found = next((point for point in _points(group) if point.name == name), None)
-    origin = _origin(found) if found is not None else "chaoslab"
-    return BrokenPlugin(line(f"the {_kind(group)} '{name}' of {origin} cannot be used: {why}", SAID))
+    origin = _origin(found) if found is not None else "chaoslab" if name in bundled(group) else ""
+    of = f" of {origin}" if origin else ""  # else the user's own, given as an object
+    return BrokenPlugin(line(f"the {_kind(group)} '{name}'{of} cannot be used: {why}", SAID))
 
 
 def _kind(group: str) -> str:

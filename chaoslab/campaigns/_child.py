@@ -17,7 +17,8 @@ from chaoslab.config.settings import inherited
 GRACE_S = 5.0
 """The time that a step has to end by itself once it was asked to."""
 LOOK_S = 0.05
-
+LOGGED = frozenset({"exec", "explore", "gateway", "mcp", "stress", "test"})
+"""The commands whose runs a campaign looks at: those that make faults and take `--logs`."""
 
 _libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 PDEATHSIG = 1
@@ -67,11 +68,21 @@ class Process:
 
 
 def words_of(unit: RoundUnit, *, logs: Path, trials: int | None) -> list[str]:
-    """The program of a unit. A command's own `chaoslab` is the one that runs."""
+    """The program of a unit. A command's own `chaoslab` is the one that runs, and any writes its runs to `logs`, unless
+    it names another place: else no condition and no budget would know of its calls."""
     own = [sys.executable, "-m", "chaoslab"]
     step = unit.spec
     if step.command is not None:
-        return [*own, *step.command[1:]] if step.command[0] == "chaoslab" else list(step.command)
+        program, *words = step.command
+        if Path(program).name == "chaoslab" and words and words[0] in LOGGED and not _names_logs(words):
+            words[1:1] = ["--logs", str(logs)]
+        return [*own, *words] if program == "chaoslab" else [program, *words]
     level = ["--chaos-level", f"{unit.level:g}"] if unit.level is not None else []
     number = ["--trials", str(trials)] if trials is not None else []
     return [*own, "test", str(step.scenario), *level, *number, "--logs", str(logs), "--quiet"]
+
+
+def _names_logs(words: Sequence[str]) -> bool:
+    """True if one of the words before `--`, behind which are those of another program, is `--logs`."""
+    own = words[: words.index("--")] if "--" in words else words
+    return any(word.partition("=")[0] == "--logs" for word in own)

@@ -96,11 +96,16 @@ def _explored(wanted: Sequence[Scenario], options: argparse.Namespace) -> int:
     colour = sys.stdout.isatty() and not inherited().get("NO_COLOR")
     out = Steering(sys.stdout) if colour else sys.stdout
     for scenario in wanted:
-        found = explore(
-            scenario, seed=options.seed, jobs=options.jobs, trials=options.trials, seconds=options.seconds,
-            tries=options.tries, by=options.by, logs=options.logs, resume=options.resume, changed=options.set,
-            tell=None if options.quiet else Teller(),
-        )  # fmt: skip
+        teller = Teller(quiet=options.quiet)
+        try:
+            found = explore(
+                scenario, seed=options.seed, jobs=options.jobs, trials=options.trials, seconds=options.seconds,
+                tries=options.tries, by=options.by, logs=options.logs, resume=options.resume, changed=options.set,
+                tell=teller,
+            )  # fmt: skip
+        except KeyboardInterrupt:
+            print(f"interrupted: {teller.so_far()}", file=sys.stderr)
+            raise
         failed = failed or bool(found.failures)
         if found.folder is not None and scenario.file:
             note_command(found.folder, _again(options, scenario.name))
@@ -130,15 +135,25 @@ def _again(options: argparse.Namespace, name: str) -> list[str]:
 
 
 class Teller:
-    """Tells the progress, at most once in a while."""
+    """Tells the progress, at most once in a while, or never."""
 
-    def __init__(self) -> None:
-        self._said_s = 0.0
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet, self._said_s = quiet, 0.0
+        self._last: SearchProgress | None = None
+
+    def so_far(self) -> str:
+        """The trials so far in words, with the way to go on."""
+        last = self._last
+        if last is None:
+            return "nothing was tried"
+        onward = f"; --resume {last.folder} goes on" if last.folder is not None else ""
+        return f"{last.tried} of {last.possible} tried, {last.failures} distinct failures{onward}"
 
     def __call__(self, progress: SearchProgress) -> None:
         from chaoslab.base.clock import system
 
+        self._last = progress
         now_s = system.monotonic()
-        if now_s - self._said_s >= EVERY_S:
+        if not self._quiet and now_s - self._said_s >= EVERY_S:
             self._said_s = now_s
             print(progress, file=sys.stderr, flush=True)

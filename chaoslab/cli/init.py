@@ -47,7 +47,9 @@ def run(options: argparse.Namespace) -> int:
     if options.plugin:
         print(f"next: pip install -e {folder}; pytest {folder}")
         return 0
-    if repository() is None:
+    if made[-1].suffix != ".yml":
+        print("note: the CI job of .github/workflows/chaos.yml, which is there already, stays as it is")
+    elif repository() is None:
         print(f"note: set the variable CHAOSLAB of your repository for {made[-1]}: the address of chaoslab's, for pip")
     if options.agent is None:
         print(f"next: {'' if folder == Path() else f'cd {folder}; '}chaoslab test; pytest")

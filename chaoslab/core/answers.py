@@ -66,15 +66,18 @@ class ReadAnswer:
     """Name and arguments of each call."""
     natives: dict[Any, Mapping[str, Any]] = field(default_factory=dict)
     """The format's own block of each call."""
+    others: dict[int, ReadAnswer] = field(default_factory=dict)
+    """Further answers to the one request, by their number from 1, where it asked for several."""
     finished: bool = False
     reason: str = ""
     """The reason that the provider states for the answer's end, such as "stop"; empty if it states none."""
 
     @property
     def said(self) -> str:
-        """The text and the calls in words."""
+        """The text and the calls in words, and those of the other answers, as in "Yes. | No."."""
         made = ", ".join(f"{name}({arguments})" for name, arguments in self.calls.values())
-        return " ".join(filter(None, (self.text, f"calls {made}" if made else "")))
+        own = " ".join(filter(None, (self.text, f"calls {made}" if made else "")))
+        return " | ".join((own, *(each.said for _, each in sorted(self.others.items())))) if self.others else own
 
     def called(self, key: Any, name: Any, arguments: Any, native: Mapping[str, Any] = MappingProxyType({})) -> None:
         """Adds a call, or a part of one."""
@@ -171,22 +174,29 @@ class ChatAnswers(Answers):
 
     def hear(self, heard: ReadAnswer, value: Any) -> None:
         self._counted(heard, value, value.get("usage"))
-        choice = value["choices"][0]
+        self._heard(heard, value["choices"][0])
+        for number, choice in enumerate(value["choices"][1:], 1):
+            self._heard(heard.others.setdefault(number, ReadAnswer()), choice)
+
+    def hear_event(self, heard: ReadAnswer, value: Any) -> None:
+        self._counted(heard, value, value.get("usage") or (value.get("x_groq") or {}).get("usage"))
+        for choice in value.get("choices") or ():
+            number = choice.get("index") or 0
+            one = heard.others.setdefault(number, ReadAnswer()) if number else heard
+            one.ended(choice.get("finish_reason"))
+            delta = choice.get("delta") or {}
+            one.text += delta.get("content") or ""
+            for call in delta.get("tool_calls") or ():
+                made, own = call.get("function") or {}, {key: call[key] for key in ("id", "type") if call.get(key)}
+                one.called(call.get("index"), made.get("name"), made.get("arguments"), own)
+
+    @staticmethod
+    def _heard(heard: ReadAnswer, choice: Mapping[str, Any]) -> None:
         heard.ended(choice.get("finish_reason"))
         message = choice["message"]
         heard.text = text_of(message.get("content"))
         for number, call in enumerate(message.get("tool_calls") or ()):
             heard.called(number, call["function"]["name"], call["function"].get("arguments"), call)
-
-    def hear_event(self, heard: ReadAnswer, value: Any) -> None:
-        self._counted(heard, value, value.get("usage") or (value.get("x_groq") or {}).get("usage"))
-        for _, choice in _choices([value]):
-            heard.ended(choice.get("finish_reason"))
-            delta = choice.get("delta") or {}
-            heard.text += delta.get("content") or ""
-            for call in delta.get("tool_calls") or ():
-                made, own = call.get("function") or {}, {key: call[key] for key in ("id", "type") if call.get(key)}
-                heard.called(call.get("index"), made.get("name"), made.get("arguments"), own)
 
     @staticmethod
     def _counted(heard: ReadAnswer, value: Mapping[str, Any], usage: Mapping[str, Any] | None) -> None:

@@ -146,7 +146,7 @@ def inject(
     for key, value in params.items():
         if key not in known:
             near = get_close_matches(key, TRIGGERS, n=1, cutoff=SURELY)
-            hint = f"did you mean '{near[0]}'?" if near else did_you_mean(key, known) if known else "it has none"
+            hint = f"did you mean '{near[0]}'?" if near else did_you_mean(key, known) if known else _none(key)
             raise ValueError(f"{fault} has no parameter '{key}': {hint}")
         if wrong := _wrong(known[key], hints[key], value, bounds.get(key)):
             raise ValueError(f"{key} of {fault} is {shown(value)}: it should be {wrong}")
@@ -174,6 +174,12 @@ inject.__doc__ = WithFaults(inject.__doc__ or "")
 
 
 @cache
+def _none(key: str) -> str:
+    """The hint for a fault without parameters, with the trigger that may have been meant."""
+    near = get_close_matches(key, TRIGGERS, n=1)
+    return f"it has none; did you mean the trigger '{near[0]}'?" if near else "it has none"
+
+
 def _hints(kind: type) -> dict[str, Any]:
     """The types of a fault's parameters, which take a millisecond to find."""
     return get_type_hints(kind)

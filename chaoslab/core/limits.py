@@ -2,8 +2,9 @@
 travel with the plan; whoever makes faults keeps to them, whatever asked for the faults.
 
 A share is taken by systematic sampling: of the requests to one target, request k may be hit if k × share + u passes a
-whole number, with u from the trial's dice. So among the first n at most ⌈n × share⌉ may be, retries share the fate of
-their request, and nothing has to be remembered.
+whole number, with u from the trial's dice. So among the first n at most ⌈n × share⌉ may be, and nothing has to be
+remembered. Of m retries of a request ⌊m × share⌋ may be hit too, if it may be itself: an equal request at a gateway
+counts as a retry, whoever makes it, and else a request that failed would fail for everybody from then on.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -91,9 +92,16 @@ class Limits:
                 return f"tenants {header}: {', '.join(values)}"
         if self.share < 1:
             start = Dice(occasion.seed, occasion.trial, "limits", occasion.target)("share").uniform()
-            if floor(occasion.request * self.share + start) == floor((occasion.request - 1) * self.share + start):
+            if not _passes(occasion.request, self.share, start):
+                return f"share {self.share:g}"
+            if occasion.attempt > 1 and not _passes(occasion.attempt - 1, self.share):
                 return f"share {self.share:g}"
         return ""
+
+
+def _passes(k: int, share: float, start: float = 0.0) -> bool:
+    """True if step k, from 1, of so many by `share` passes a whole number."""
+    return floor(k * share + start) != floor((k - 1) * share + start)
 
 
 def _share(value: Any) -> float:

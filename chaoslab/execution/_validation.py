@@ -316,7 +316,8 @@ def agent(value: Any) -> None:
             "function that makes one"
         )
     if why := misfit(value, "the prompt"):
-        raise TypeError(f"agent is {name_of(value)}, which cannot be called with the prompt alone ({why})")
+        makes = "" if misfit(value) else "; what makes an agent is given as fresh"
+        raise TypeError(f"agent is {name_of(value)}, which cannot be called with the prompt alone ({why}){makes}")
 
 
 def names_of(tools: Sequence[Any], reads: Sequence[Any], services: Mapping[str, Any]) -> list[str]:

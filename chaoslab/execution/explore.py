@@ -40,13 +40,15 @@ RERUNS = 500
 
 @dataclass(frozen=True)
 class SearchProgress:
-    """The progress of an exploration. `strategy`: the one at work. `possible`: the trials known so far."""
+    """The progress of an exploration. `strategy`: the one at work. `possible`: the trials known so far. `folder`: that
+    of its run, if there are logs."""
 
     strategy: str
     tried: int
     possible: int
     failures: int
     left_s: float | None
+    folder: Path | None = None
 
     def __str__(self) -> str:
         left = "" if self.left_s is None else f", about {self.left_s:.0f} s left"
@@ -281,7 +283,8 @@ class _Explorer:
         took_s = system.monotonic() - self._began_s
         left = min(self.possible, self._asked.trials) - done
         left_s = took_s / done * left if done else None
-        self._asked.tell(SearchProgress(name, done, self.possible, len(self._kinds), left_s))
+        folder = self._journal.folder if self._journal is not None else None
+        self._asked.tell(SearchProgress(name, done, self.possible, len(self._kinds), left_s, folder))
 
 
 def searched(

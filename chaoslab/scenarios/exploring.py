@@ -250,12 +250,15 @@ def of_agent(named: str, prompt: str | None, changed: Sequence[str] = ()) -> tup
     from chaoslab.scenarios.agent_tools import tools_of
     from chaoslab.scenarios.builder import scenario
     from chaoslab.scenarios.scenario import folders_of
+    from chaoslab.scenarios.sources import lost
 
     if named.count(":") != 1:
         raise ScenarioError(f"{named} is no scenario's file and no module:name of an agent")
     if not prompt:
         raise ScenarioError(f"{named} has to be asked something: give --prompt, or a scenario's file")
     found = tools_of(named, folders_of(None))
+    if why := lost(named, folders_of(None)):
+        raise ScenarioError(f"{named}: {why}")
     if not found.changes and not found.reads:
         raise ScenarioError(
             f"{named}: its source shows no tool: chaoslab init --agent {named} writes a scenario to fill in"

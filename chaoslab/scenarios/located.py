@@ -188,6 +188,8 @@ class _Yaml:
             said = " ".join(filter(None, (error.context, error.problem)))
             if "nest" in said:  # here or in libyaml, which has a limit of its own that it meets while it looks ahead
                 raise ScenarioError(f"{place}: it is nested more than {DEPTH_MAX} deep") from None
+            if mark is not None and text[mark.index : mark.index + 1] == "\t":
+                said = "a tab stands here, where YAML takes spaces alone"
             raise _NoYamlError(f"{place}: this is no YAML: {' '.join(said.split())}") from None
         except yaml.YAMLError as error:
             raise _NoYamlError(f"{self.file}: this is no YAML: {' '.join(str(error).split())[:200]}") from None

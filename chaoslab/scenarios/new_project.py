@@ -148,6 +148,7 @@ def workflow(address: str | None, *, test: bool) -> str:
 
 def files(folder: Path, agent: str | None, prompt: str = PROMPT) -> Mapping[Path, str]:
     """The files of a new project. `agent`: the user's own, as module:name; None: the example's. `prompt`: its words.
+    A CI job that is there already stays: it runs the scenarios of the whole repository.
     Raises ValueError: the agent is none. LookupError: its module has no such name."""
     import re
 
@@ -165,10 +166,11 @@ def files(folder: Path, agent: str | None, prompt: str = PROMPT) -> Mapping[Path
     found = tools_of(agent, folders_of(folder))
     name = agent.rpartition(":")[2].rpartition(".")[2]
     test = _test(agent, prompt, found)
+    job = _root(agent, folder) / ".github" / "workflows" / "chaos.yml"
     return {
         folder / f"{name}.chaos.yaml": _scenario(name, agent, prompt, found),
         **({folder / "test_chaos.py": test} if test else {}),
-        _root(agent, folder) / ".github" / "workflows" / "chaos.yml": workflow(repository(), test=bool(test)),
+        **({} if job.exists() else {job: workflow(repository(), test=bool(test))}),
     }
 
 

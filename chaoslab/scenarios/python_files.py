@@ -11,6 +11,8 @@ from chaoslab.base.registry import did_you_mean
 from chaoslab.scenarios._modules import modules_of
 from chaoslab.scenarios.builder import ScenarioBuilder
 from chaoslab.scenarios.located import ScenarioError
+from chaoslab.scenarios.scenario import folders_of
+from chaoslab.scenarios.sources import lost
 
 if TYPE_CHECKING:
     from chaoslab.scenarios.scenario import Scenario
@@ -46,6 +48,8 @@ def _place(given: str) -> tuple[Path, str, str]:
     """The folder to import from, the module, and the name in it."""
     if not given.endswith(".py"):
         module, _, name = given.partition(":")
+        if module.endswith(".py") and (why := lost(given, folders_of(None))):
+            raise ScenarioError(f"{given}: {why}")
         return Path(), module, name
     path = Path(given)
     if not path.is_file():

@@ -315,7 +315,7 @@ def _miss(assertion: Assertion, seen: FinishedTrial) -> Miss | None:
         raise
     except BaseException as error:
         let_through(error)
-        owner = type(assertion).__module__
+        owner = getattr(assertion, "function", type(assertion)).__module__
         raise BrokenPlugin(
             f"the assertion {assertion.name} of {owner} raised {line(describe_error(error), WHY)}"
         ) from error

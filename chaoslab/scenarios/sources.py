@@ -61,7 +61,11 @@ def lost(dotted: str, folders: Sequence[Path]) -> str:
         there = [Path(each).parent for each in spec.submodule_search_locations or ()]
     paths = [folder.joinpath(first, *inner) for folder in there]
     found = any(path.is_dir() or any(path.parent.glob(f"{path.name}.*")) for path in paths)
-    return "" if found else f"there is no module '{module}'"
+    if found:
+        return ""
+    meant = module.removesuffix(".py")
+    near = f": did you mean '{meant}'?" if meant != module and not lost(f"{meant}:", folders) else ""
+    return f"there is no module '{module}'{near}"
 
 
 def _named(module: str, name: Sequence[str], folders: Sequence[Path], left: int) -> str | None:

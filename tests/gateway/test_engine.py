@@ -299,6 +299,17 @@ def test_a_service_that_gives_no_answer_is_said(answer: bytes, status: bytes, wo
     assert [(ok, status) for ok, status, *_ in ends(tmp_path)] == [(True, 200), (False, int(status[:3])), (True, 200)]
 
 
+@pytest.mark.parametrize("more", [b"!", b"\r\n\r\nmore", OK.replace(b"ok", b"no")])
+@pytest.mark.parametrize("keeps", [b"", b"Connection: close\r\n"], ids=["kept", "closed"])
+def test_what_a_service_sends_beyond_its_length_is_left(more: bytes, keeps: bytes, tmp_path: Path) -> None:
+    said = OK.replace(b"Content", keeps + b"Content") + more
+    with scripted(tmp_path, said, OK) as (_, line):
+        assert asked(line, GET).endswith(b"\r\n\r\nok")
+        if not keeps:
+            assert asked(line, GET).endswith(b"\r\n\r\nok")
+    assert {(ok, status) for ok, status, *_ in ends(tmp_path)} == {(True, 200)}
+
+
 def test_an_answer_cut_in_its_body_reaches_the_client_cut(tmp_path: Path) -> None:
     with scripted(tmp_path, Last(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok")) as (_, line):
         assert asked(line, GET).endswith(b"\r\n\r\nok")

@@ -95,6 +95,31 @@ def test_mistrals_stream_has_whole_calls_and_a_fault_leaves_them_whole() -> None
     assert format_.read_stream(reply.data).said == 'I look. calls refund({"order": 17})'
 
 
+def test_each_of_several_choices_is_read_whole_and_streamed() -> None:
+    format_ = format_at("api.openai.com", "/v1/chat/completions")
+    assert format_ is not None
+    call = {"index": 0, "id": "c", "type": "function", "function": {"name": "refund", "arguments": "{}"}}
+    told = [
+        {"index": 0, "message": {"content": "Yes."}, "finish_reason": "stop"},
+        {"index": 1, "message": {"content": None, "tool_calls": [call]}, "finish_reason": "tool_calls"},
+        {"index": 2, "message": {"content": "No."}, "finish_reason": "length"},
+    ]
+    whole = format_.read_whole({"choices": told})
+    pieces = [
+        {"index": 2, "delta": {"content": "N"}}, {"index": 0, "delta": {"content": "Yes."}},
+        {"index": 1, "delta": {"tool_calls": [call]}}, {"index": 2, "delta": {"content": "o."}},
+        {"index": 0, "delta": {}, "finish_reason": "stop"}, {"index": 2, "delta": {}, "finish_reason": "length"},
+    ]  # fmt: skip
+    events = [{"choices": [each]} for each in pieces]
+    streamed = format_.read_stream(b"".join(b"data: %s\n\n" % json.dumps(each).encode() for each in events))
+    assert whole.said == streamed.said == "Yes. | calls refund({}) | No."
+    assert (whole.reason, streamed.reason, whole.text, streamed.text) == ("stop", "stop", "Yes.", "Yes.")
+    assert format_.estimated("", b"{}", whole)[1] == format_.estimated("", b"{}", streamed)[1] > 3
+    said = format_.dialog.answers.content_of(events)
+    assert said is not None
+    assert (said.text, said.calls) == ("Yes.", ())
+
+
 def test_embeddings_of_like_texts_are_near() -> None:
     texts = ["the refund of order 17", "a refund for order 17", "weather in Oslo"]
     told = ask("/v1/embeddings", {"model": "text-embedding-3-small", "input": texts}).get_json()

@@ -193,6 +193,24 @@ def test_nothing_is_overwritten(tmp_path: Path, capsys: Said) -> None:
     assert capsys.readouterr().err.count("\n") == 1
 
 
+def test_a_second_agent_leaves_the_ci_job_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said
+) -> None:
+    (tmp_path / "bot.py").write_text(
+        "def pay(n): ...\ndef one(p):\n    return pay(1)\ndef two(p):\n    return pay(2)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    assert main(["init", "a", "--agent", "bot:one", "--prompt", "x"]) == 0
+    job = tmp_path / ".github" / "workflows" / "chaos.yml"
+    job.write_text("mine")
+    capsys.readouterr()
+    assert main(["init", "b", "--agent", "bot:two", "--prompt", "x"]) == 0
+    said = capsys.readouterr().out
+    assert "note: the CI job of .github/workflows/chaos.yml, which is there already, stays as it is\n" in said
+    assert job.read_text() == "mine"
+    assert (tmp_path / "b" / "two.chaos.yaml").is_file()
+
+
 def test_the_demonstration_finds_a_failure_and_explains_it(capsys: Said) -> None:
     assert main(["demo", "-n", "60"]) == 0
     said = capsys.readouterr().out

@@ -98,3 +98,14 @@ def test_the_words_of_other_tools_are_answered(tmp_path: Path, capsys: Said) -> 
         assert instead in capsys.readouterr().err
     with pytest.raises(ImportError, match=r"lab\.run.*docs/how-to/coming-from\.md"):
         from chaoslab import AgentWrapper  # type: ignore[attr-defined]  # noqa: F401
+
+
+def test_a_file_with_a_name_behind_it_is_told_its_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said
+) -> None:
+    (tmp_path / "my_chaos.py").write_text("")
+    monkeypatch.chdir(tmp_path)
+    assert main(["test", "my_chaos.py:lookup"]) == 2
+    assert capsys.readouterr().err == (
+        "my_chaos.py:lookup: there is no module 'my_chaos.py': did you mean 'my_chaos'?\n"
+    )

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from chaoslab.cli import main
+from chaoslab.cli.explore import Teller
 from chaoslab.core.events import VariationTried
+from chaoslab.execution.explore import SearchProgress
 from chaoslab.record.history import History
 
 Said = pytest.CaptureFixture[str]
@@ -140,6 +142,28 @@ def test_a_run_goes_on_where_it_was(here: Path, capsys: Said) -> None:
     code, said, _ = explore(capsys, "shop.chaos.yml", *SMALL, "--resume", str(run), "--trials", "1")
     assert code == 1
     assert "2 of 2 cells tried" in said
+
+
+@pytest.mark.parametrize("quiet", [(), ("-q",)])
+def test_ctrl_c_tells_how_to_go_on(capsys: Said, monkeypatch: pytest.MonkeyPatch, quiet: tuple[str, ...]) -> None:
+    told = Teller.__call__
+
+    def interrupted(self: Teller, progress: SearchProgress) -> None:
+        told(self, progress)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Teller, "__call__", interrupted)
+    code, _, said = explore(capsys, "shop.chaos.yml", *SMALL[:-2], *quiet, "--logs", "logs")
+    (run,) = {each.parent for each in Path("logs").glob("*/info.log") if not each.parent.is_symlink()}
+    *progress, last = said.splitlines()
+    assert (code, bool(progress)) == (130, not quiet)
+    assert re.fullmatch(rf"interrupted: \d of \d tried, \d distinct failures; --resume {run} goes on", last)
+
+
+def test_an_agent_that_is_named_as_a_file_is_told_its_module(here: Path, capsys: Said) -> None:  # noqa: ARG001
+    assert explore(capsys, "desk.py:agent", "--prompt", "Pay.")[::2] == (
+        2, "desk.py:agent: there is no module 'desk.py': did you mean 'desk'?\n"
+    )  # fmt: skip
 
 
 def test_an_exploration_of_the_labs_own_agent_is_logged_and_goes_on_where_it_was(here: Path, capsys: Said) -> None:

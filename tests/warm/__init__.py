@@ -27,6 +27,7 @@ SETTLED = ("PYTHON", "LC_", "LANG=", "LANGUAGE=", "TZ=", "LD_", "MPL")
 """Variables that begin so are read while Python or a library starts: a start with other values is a real one."""
 
 
+os.environ.pop("PYTHONUNBUFFERED", None)  # else no test would see that what is written must be flushed
 _START = dict(os.environ)
 """The environment before any test has changed it."""
 

@@ -124,7 +124,7 @@ def _over(kept: Mapping[str, ModuleType], codes: Sequence[int]) -> None:
         sys.modules.pop(name)
     gc.collect()
     try:
-        for stream in (sys.stdout, sys.stderr):
+        for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
             if stream is not None and not stream.closed:
                 stream.flush()
     except Exception:  # noqa: BLE001 - Python says it, and has a code for it

@@ -153,8 +153,10 @@ class Format(ABC):
 
     def estimated(self, path: str, body: bytes, heard: ReadAnswer) -> tuple[int, int]:
         """The tokens of a request and of its answer, estimated as everywhere in the lab: one for four characters."""
-        calls = [function(name, arguments, "call_1_1") for name, arguments in heard.calls.values()]
-        answer = tokens(heard.text) + (tokens(calls) if calls else 0)
+        answer = 0
+        for each in (heard, *heard.others.values()):
+            calls = [function(name, arguments, "call_1_1") for name, arguments in each.calls.values()]
+            answer += tokens(each.text) + (tokens(calls) if calls else 0)
         try:
             return self.chat(path, "", parsed(body), body).tokens, answer
         except (ModelRefused, RecursionError, *UNREAD):

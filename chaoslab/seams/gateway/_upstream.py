@@ -62,6 +62,8 @@ class _Protocol(ResponseHandler):
     lost: BaseException | None = None
     of_head: bool | None = None
     """True if what it reads next are answers to HEAD; None before the first."""
+    at_head = False
+    """True until the head of an answer has come."""
     _coming: select.poll | None = None
     _due_s = inf
     _watch: asyncio.TimerHandle | None = None
@@ -93,6 +95,17 @@ class _Protocol(ResponseHandler):
             self._coming = select.poll()
             self._coming.register(self.transport.get_extra_info("socket"), select.POLLIN)
         return bool(self._coming.poll(0))
+
+    def data_received(self, data: bytes) -> None:
+        """Takes a head apart from what comes with it. Of a service that sends more than its Content-Length aiohttp's
+        reader forgets what it was given together with what is too much; as it is, the answer passes and the rest is
+        left, as by other clients and proxies."""
+        if self.at_head and (end := data.find(b"\r\n\r\n") + 4) > 3:
+            self.at_head = False
+            if end < len(data):
+                super().data_received(data[:end])
+                data = data[end:]
+        super().data_received(data)
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """A service may have answered before it broke off what was being sent to it, so that is read first."""
@@ -194,6 +207,7 @@ class Upstream:
                 skip_payload=of_head, read_until_eof=True, auto_decompress=False, read_timeout=self._timeout_s,
                 read_bufsize=READ_MAX, max_line_size=HEAD_MAX, max_field_size=HEAD_MAX, max_headers=FIELDS_MAX,
             )  # fmt: skip
+        protocol.at_head = True
         last = b"0\r\n\r\n" if chunked and rest is None else b""
         sent = chunk(body) if chunked and body else body
         if len(sent) > PART_MAX:  # which costs less than the copies of it
@@ -252,9 +266,6 @@ class Upstream:
             return OwnAnswer(502, f"{said} refuses TLS: {getattr(error, 'verify_message', None) or in_words(error)}")
         if isinstance(error, asyncio.TimeoutError):
             return OwnAnswer(504, f"{said} did not answer within {self._timeout_s:g} s")
-        # Also of a service that sends more than its Content-Length, if that comes together with the head: the reader
-        # forgets the answer then, as in aiohttp's client. Other clients (httpx, requests, curl, Node) take the answer
-        # and leave the rest; to do so here, each head would have to be read twice.
         if isinstance(error, http_exceptions.HttpProcessingError):
             return OwnAnswer(502, f"{said} does not speak HTTP/1.1: {first_line(error.message)}")
         if isinstance(error, socket.gaierror):
