@@ -178,8 +178,7 @@ def test_what_fails_at_a_service_though_nobody_injected_it_stands_in_the_first_s
     well = "All of 1 judged trial ended well"
     dead = head("dead")
     assert (
-        dead.said
-        == f"{well}; 2 failures at services that nobody injected and no fault there came before, in 1 of 1 trial"
+        dead.said == f"{well}; services failed 2 times (5xx or no answer) with no fault there before, in 1 of 1 trial"
     )
     assert dead.tone is Tone.OPEN
     overdue = [

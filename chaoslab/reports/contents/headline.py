@@ -118,12 +118,12 @@ def damage(report: RunReport) -> str:
     known."""
     of, parts = count(len(report.verdicts), "trial"), []
     if report.knows_faults and not report.damage.unknown and (found := report.damage.value).trials:
-        failures = count(found.trials.total(), "failure")
+        failed = count(found.trials.total(), "time")
         why = ""
         if late := found.overdue.total():
             waited = f"no answer from {', '.join(sorted(found.overdue))} after {duration(found.waited_s, 1)}"
             why = f" ({waited} in {late} of them: a standstill, or a slow machine)"
-        told = f"{failures} at services that nobody injected and no fault there came before"
+        told = f"services failed {failed} (5xx or no answer) with no fault there before"
         parts.append(f"{told}, in {len(found.trials)} of {of}{why}")
     if not report.disturbance.unknown and (hit := report.disturbance.value) is not None and hit.attempts:
         calls = f"{count(hit.attempts, 'call')} in {len(hit.hit)} of {of} hit by a disturbance of the lab"
