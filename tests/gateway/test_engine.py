@@ -34,12 +34,6 @@ GET = b"GET /crm/x HTTP/1.1\r\nHost: localhost\r\n\r\n"
 POST = b"POST /crm/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}"
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Any]:
-    with shop() as found:
-        yield found
-
-
 class Last(bytes):
     """An answer after which the service ends the connection."""
 
@@ -268,17 +262,27 @@ def test_an_old_client_is_answered_without_chunks(request_: bytes, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    "change",
+    "request_",
     [
-        (b"Length: 2", b"Length: 2, 2"),
-        (b"Host: localhost", b"Host: localhost\r\nHost: localhost"),
-        (b"Host: localhost", b"Host: localhost\r\nX-A: b\r\n folded"),
-        (b"Host: localhost\r\n", b""),
+        POST.replace(b"Length: 2", b"Length: 2, 2"),
+        POST.replace(b"Length: 2", b"Length: 2\r\nContent-Length: 0"),
+        POST.replace(b"Length: 2", b"Length: -3"),
+        POST.replace(b"Length: 2", b"Length: " + b"9" * 5000),
+        POST.replace(b"Length: 2\r\n\r\n{}", b"Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        POST.replace(b"Content-Length: 2\r\n\r\n{}", b"Transfer-Encoding: chunked\r\n\r\nzz\r\n"),
+        POST.replace(b"Content-Length: 2\r\n\r\n{}", b"Transfer-Encoding: chunked\r\n\r\n-5\r\n"),
+        POST.replace(b"Content-Length: 2\r\n\r\n{}", b"Transfer-Encoding: gzip\r\n\r\n"),
+        POST.replace(b"Host: localhost", b"Host: localhost\r\nHost: localhost"),
+        POST.replace(b"Host: localhost", b"Host: localhost\r\nX-A: b\r\n folded"),
+        POST.replace(b"Host: localhost\r\n", b""),
+        GET.replace(b"Host: localhost", b"Host 127.0.0.1"),
+        GET.replace(b"Host: localhost", b"Host: localhost\r\nX-A: 1\nX-B: 2"),
+        b"hello there\r\n\r\n\r\n",
     ],
 )
-def test_a_head_that_two_readers_may_read_in_two_ways_is_refused(change: tuple[bytes, bytes], tmp_path: Path) -> None:
+def test_a_head_that_no_two_readers_need_read_alike_is_refused(request_: bytes, tmp_path: Path) -> None:
     with scripted(tmp_path, OK) as (service, line):
-        assert asked(line, POST.replace(*change)).startswith(b"HTTP/1.1 400 Bad Request")
+        assert asked(line, request_).startswith(b"HTTP/1.1 400 Bad Request")
     assert len(service.asked) == 1
 
 
@@ -370,13 +374,6 @@ def test_a_list_of_tools_in_mcp_tells_which_have_no_effects(tmp_path: Path) -> N
         for method in ("tools/call", "tools/list", "tools/call"):
             asked(line, message(method))
     assert [event.effect for _, event in history(tmp_path).of(Effect)] == ["price"]
-
-
-def test_two_lengths_are_no_way_to_smuggle_a_request(tmp_path: Path) -> None:
-    two = POST.replace(b"Length: 2", b"Length: 2\r\nContent-Length: 0")
-    with scripted(tmp_path, OK, OK) as (service, line):
-        assert asked(line, two).startswith(b"HTTP/1.1 400 Bad Request")
-    assert len(service.asked) == 1
 
 
 def test_a_service_is_asked_for_nothing_that_is_not_in_the_log(tmp_path: Path) -> None:
