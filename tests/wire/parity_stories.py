@@ -44,7 +44,7 @@ TARGETS = [
         /proxies/%C3%A9 /proxies/%0A /proxies/p%00 /version?x=%zz /version? /version#f //a!b*c'd(e)
         //a%21b%20c%C3%A9%ff$&+,:;=@~ proxies version * ? http://h/version http://h//version?x http://h
         HTTP://h/version http:/version ftp://h/version /proxies/p?x=/toxics /version/.
-    """),
+    """)
 ]
 
 
