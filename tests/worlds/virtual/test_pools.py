@@ -34,15 +34,6 @@ def test_a_pool_of_two_takes_two_at_a_time() -> None:
     assert told(story) == ([[3, 1, 1, 2], 4.0], 4.0)
 
 
-def test_the_size_of_a_pool_does_not_depend_on_the_machine() -> None:
-    def story() -> list[Any]:
-        with ThreadPoolExecutor() as pool:
-            list(pool.map(_asleep, [1] * 9))
-        return [pool._max_workers, now()]
-
-    assert told(story) == ([8, 2.0], 2.0)
-
-
 def test_waiting_for_futures_ends_at_its_moment() -> None:
     def story() -> list[Any]:
         seen: list[Any] = []
@@ -117,14 +108,6 @@ def test_a_pool_made_in_one_world_is_fresh_in_the_next() -> None:
     assert told(story) == ([1, 1.0], 1.0)
     assert pools[0].submit(int).result() == 0
     pools[0].shutdown()
-
-
-def test_workers_that_the_world_ends_log_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    def story() -> None:
-        ThreadPoolExecutor(2).submit(int).result()
-
-    told(story)
-    assert caplog.records == []
 
 
 def test_a_broken_initializer_breaks_the_pool_as_ever(caplog: pytest.LogCaptureFixture) -> None:

@@ -5,8 +5,6 @@ these are forks of one, which has loaded everything already, and each story is t
 what it can be compared to.
 """
 
-from __future__ import annotations
-
 import asyncio
 import fcntl
 import functools
@@ -145,7 +143,7 @@ OLD_QUEUE: queue.SimpleQueue[int] = queue.SimpleQueue()
 
 
 class KeeperOfQueue:
-    queue: queue.SimpleQueue[int] = queue.SimpleQueue()
+    queue = queue.SimpleQueue[int]()
 
 
 def an_old_queue() -> None:
@@ -474,14 +472,9 @@ def test_without_its_remedy_it_cannot(
 
 def test_all_that_these_stories_leave_alone_is_told_elsewhere() -> None:
     """A new patch of threads, order or sockets needs a story here, or stands here with the test that has one."""
-    elsewhere = {
-        "gethostbyname",
-        "gethostbyname_ex",
-        "gethostbyaddr",
-        "getnameinfo",
-        "setdefaulttimeout",
-        "getdefaulttimeout",
-    }  # test_clients: without them, names would be asked for, and the process's timeout be set
+    # Without these, names would be asked for, and the process's timeout be set: test_clients.
+    names = "gethostbyname gethostbyname_ex gethostbyaddr getnameinfo"
+    elsewhere = {*names.split(), "setdefaulttimeout", "getdefaulttimeout"}
     known = {name for _, remedy in REMEDIES for name in remedy.split()} | elsewhere
     from chaoslab.worlds.virtual import _locks as locks
     from chaoslab.worlds.virtual.patches import set_order, sockets

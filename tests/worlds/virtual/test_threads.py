@@ -142,21 +142,6 @@ def test_a_reentrant_lock_counts_for_its_thread() -> None:
     assert told(story)[0] == [0, 2, 0, 0]
 
 
-def test_a_reentrant_lock_belongs_to_a_thread_and_not_to_the_process() -> None:
-    def story() -> list[Any]:
-        lock, seen = threading.RLock(), list[Any]()
-
-        def work(name: str) -> None:
-            with lock, lock:
-                time.sleep(1)
-                seen.append((name, now()))
-
-        _run(lambda: work("a"), lambda: work("b"))
-        return seen
-
-    assert told(story) == ([("a", 1.0), ("b", 2.0)], 2.0)
-
-
 def test_events_conditions_semaphores_and_barriers_keep_virtual_time() -> None:
     def story() -> list[Any]:
         seen: list[Any] = []
@@ -309,19 +294,20 @@ def test_a_handle_is_done_with_its_thread_and_can_be_waited_for(monkeypatch: pyt
             handle.join(wait_s)
             found.append((now(), handle.is_done()))
         before = threading.Thread(target=time.sleep, args=(3,))
-        made = threads.start_joinable_thread(before.run)
+        made = threads.start_joinable_thread(before.run, handle=object())
         assert vars(before).pop("_handle") is made
         spare.begin()
         for _ in range(2):
             spare._set_done()
-        for each in (made, spare):
+        for each in (made, spare, threads.thread_handle()):
             each.join()
             found.append((now(), each.is_done()))
         assert len({handle.ident, made.ident, spare.ident, 0}) == 4
         return [*found, spare.ident, type(handle), type(spare)]
 
     found, _ = told(story)
-    assert found == [(1.0, False), *[(2.0, True)] * 2, *[(5.0, True)] * 2, 7, threads.Handle, threads.Handle]
+    waited = [(1.0, False), *[(2.0, True)] * 2, *[(5.0, True)] * 2, (5.0, False)]
+    assert found == [*waited, 7, threads.Handle, threads.Handle]
     asked: list[Any] = []
     for name in ("_real_handle", "_real_make_handle", "_real_start_joinable"):
         monkeypatch.setattr(threads, name, lambda *args, name=name, **kwargs: asked.append((name, args, kwargs)))
@@ -475,45 +461,3 @@ def test_a_lock_is_still_a_class() -> None:
             return [isinstance(threading.Lock, type), lock.locked()]
 
     assert told(story)[0] == [True, True]
-
-
-def test_ending_the_main_thread_from_another_is_refused() -> None:
-    import _thread
-
-    def story() -> None:
-        _thread.interrupt_main()
-
-    with Patches(), pytest.raises(Unsupported, match=r"interrupt_main \(in test_threads\.py"):
-        a_world().run(story)
-
-
-def test_a_thread_of_python_3_13_is_known_by_a_handle_that_can_be_waited_for() -> None:
-    def first() -> list[Any]:
-        done = list[float]()
-
-        def work() -> None:
-            time.sleep(2)
-            done.append(now())
-
-        handle = threads.start_joinable_thread(work)
-        found = [handle.is_done(), handle.ident in (0, threading.get_ident())]
-        handle.join(0.5)
-        found += [now(), handle.is_done(), done == []]
-        handle.join()
-        found += [now(), handle.is_done(), handle.is_done()]
-        handle.join()
-        handle._set_done()  # once more is nothing
-        handle.join(1.0)
-        made = threads.thread_handle()
-        made.join()
-        found += [now(), type(made), made.ident, threads.make_thread_handle(7).ident]
-        own = threads.Handle()
-        assert threads.start_joinable_thread(int, handle=own) is own
-        thread = threading.Thread(target=int)
-        of_thread = threads.start_joinable_thread(thread.run, handle=object())
-        found += [vars(thread)["_handle"] is of_thread]
-        of_thread.join()
-        return found
-
-    handle = threads.Handle
-    assert a_world().run(first) == [False, False, 0.5, False, True, 2, True, True, 2, handle, 0, 7, True]
