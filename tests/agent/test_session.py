@@ -23,8 +23,8 @@ from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.model.endpoint import INSUFFICIENT_QUOTA
 from chaoslab.record.steering import FILE as STEERING
 from tests.agent import session_parts
-from tests.agent.agent_parts import NOW
 from tests.agent.session_parts import ASKED, SUM, SUMS, Told, calls, no, says, session, session_over_loopback
+from tests.seams.lab_parts import NOW
 from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)

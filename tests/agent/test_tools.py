@@ -23,7 +23,7 @@ from chaoslab.core.exchange import Reply
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.core.service_spec import ServiceSpec
 from chaoslab.flask_tools import calculator, calendar, messaging, movies, search, translator, weather
-from tests.agent.agent_parts import Bench, Heard, bench, embedded, said, site
+from tests.seams.lab_parts import Bench, Heard, bench, embedded, said, site
 
 SERVICES: dict[str, ServiceSpec] = {
     module.SERVICE.name: module.SERVICE

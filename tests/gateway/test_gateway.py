@@ -11,7 +11,6 @@ from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 import httpx
 import pytest
@@ -23,7 +22,7 @@ from chaoslab.core.events import CallFinished, CallStarted, Effect, FaultWitness
 from chaoslab.seams.gateway.routes import is_host, routes
 from chaoslab.surfaces.gateway import plan_of
 from chaoslab.wire.http1 import BODY_MAX
-from tests.gateway.parts import Shop, history, shop, standing
+from tests.gateway.parts import Shop, history, on_loopback, shop, standing
 from tests.measure_parts import calls, uninjected
 from tests.seams.lab_parts import eventually
 
@@ -228,16 +227,8 @@ def test_a_stream_is_cut_or_slowed(fault: str, events: int, crm: str, tmp_path: 
 @pytest.fixture(scope="module")
 def model() -> Iterator[str]:
     """The address of a model on loopback, which says each word for itself."""
-
-    class Silent(WSGIRequestHandler):
-        def log_message(self, *_: Any) -> None: ...
-
-    with make_server("127.0.0.1", 0, lab.scripted(["It is done, all of it."] * 9), handler_class=Silent) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        yield f"openai=http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    with on_loopback(lab.scripted(["It is done, all of it."] * 9)) as url:
+        yield f"openai={url}"
 
 
 @pytest.mark.parametrize(

@@ -8,18 +8,18 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
 
 from chaoslab.cli import main
 from chaoslab.core.events import CallFinished, Effect, FaultWitnessed
+from chaoslab.core.exchange import Reply
 from tests import warm
 from tests.gateway.parts import history
 from tests.gateway.test_mcp_proxy import ASKED, session
+from tests.seams.lab_parts import Heard, said, site
 
 SERVER = """
 import socket, sys, uvicorn
@@ -86,27 +86,12 @@ def test_a_mistake_is_one_line(options: list[str], line: str, capsys: Any) -> No
     assert (told.startswith(line), told.count("\n")) == (True, 1)
 
 
-class Echo(BaseHTTPRequestHandler):
-    """A server that answers each call with the fields of its request."""
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if not self.path.endswith("/"):  # as servers do whose application is mounted
-            self.send_response(307)
-            self.send_header("Location", f"{self.path}/")
-            self.end_headers()
-            return
-        said = {
-            "content": [{"type": "text", "text": f"refunded for {self.headers['X-Shop']} {self.headers['Accept']}"}]
-        }
-        body = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": said}).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None: ...
+def echo(asked: Heard) -> Reply:
+    """The answer of a server that tells the fields of a call's request."""
+    if not asked.path.endswith("/"):  # as servers do whose application is mounted
+        return Reply(307, {"Location": f"{asked.path}/"}, b"")
+    text = f"refunded for {asked.headers['x-shop']} {asked.headers['accept']}"
+    return said({"jsonrpc": "2.0", "id": asked.json["id"], "result": {"content": [{"type": "text", "text": text}]}})
 
 
 @contextmanager
@@ -125,13 +110,10 @@ def lines_of(*messages: dict[str, Any]) -> Iterator[None]:
 
 
 def test_a_header_goes_with_each_request_and_is_never_written_down(tmp_path: Path, capsysbinary: Any) -> None:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Echo) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        url = f"http://127.0.0.1:{server.server_address[1]}/mcp"
-        given = ["--header", "X-Shop: Shop of-a-user-17", "--header", "accept: never", "--url", url]
+    with site(echo) as server:
+        given = ["--header", "X-Shop: Shop of-a-user-17", "--header", "accept: never", "--url", f"{server.url}/mcp"]
         with lines_of(ASKED):
             assert main(["mcp", "--logs", str(tmp_path), *given, "--effects", '[{"effect": "refund"}]']) == 0
-        server.shutdown()
     told = capsysbinary.readouterr()
     assert b"refunded for Shop of-a-user-17 application/json, text/event-stream" in told.out
     assert told.err.startswith(b"chaoslab: correct")

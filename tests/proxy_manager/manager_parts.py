@@ -11,33 +11,7 @@ from chaoslab.base.clock import Clock, SystemClock, system
 from chaoslab.base.identity import TrialId
 from chaoslab.core.exchange import Call, Observation
 from chaoslab.core.plan import Choice, Injection, Plan
-from tests.seams.lab_parts import (
-    NOW,
-    SERVERS,
-    Bench,
-    bench,
-    embedded,
-    eventually,
-    free_port,
-    managed,
-    open_run,
-    said,
-    site,
-)
-
-__all__ = [
-    "NOW",
-    "SERVERS",
-    "Bench",
-    "bench",
-    "embedded",
-    "eventually",
-    "free_port",
-    "managed",
-    "open_run",
-    "said",
-    "site",
-]
+from tests.seams.lab_parts import SERVERS, Bench, bench, said, site
 
 SLOW = {"delay_s": 0.05, "stream": "downstream"}
 CALL = Call("weather", "current_weather", "p1.r1", 1, 1, "id1")

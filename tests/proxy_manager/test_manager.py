@@ -31,25 +31,8 @@ from chaoslab.record.steering import PAUSED
 from chaoslab.wire.client import ToxicInfo, ToxiproxyClient
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import Health, LabDown
-from tests.proxy_manager.manager_parts import (
-    CALL,
-    NOW,
-    SERVERS,
-    SLOW,
-    Ahead,
-    Bench,
-    always,
-    bench,
-    embedded,
-    eventually,
-    free_port,
-    on_lab,
-    open_run,
-    said,
-    seen,
-    site,
-    with_lab,
-)
+from tests.proxy_manager.manager_parts import CALL, SLOW, Ahead, always, on_lab, seen, with_lab
+from tests.seams.lab_parts import NOW, SERVERS, Bench, bench, embedded, eventually, free_port, open_run, said, site
 
 
 @on_lab(always("latency", **SLOW), servers=SERVERS)

@@ -16,21 +16,8 @@ from chaoslab.record.runs import Run
 from chaoslab.wire.client import ToxicInfo, ToxiproxyDown, ToxiproxyError
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import Health, LabDown
-from tests.proxy_manager.manager_parts import (
-    CALL,
-    NOW,
-    SLOW,
-    Ahead,
-    Bench,
-    always,
-    embedded,
-    eventually,
-    managed,
-    on_lab,
-    open_run,
-    seen,
-    with_lab,
-)
+from tests.proxy_manager.manager_parts import CALL, SLOW, Ahead, always, on_lab, seen, with_lab
+from tests.seams.lab_parts import NOW, Bench, embedded, eventually, managed, open_run
 
 MET = {"latency": seen(0.06), "refused": seen(0.001, error="refused")}
 """The observation of a caller that met the fault."""

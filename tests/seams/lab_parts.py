@@ -31,23 +31,11 @@ from chaoslab.seams.http.tags import EXTENSION, RequestTag, Target
 from chaoslab.wire.client import ToxiproxyClient
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import Lanes
-from tests.waiting import DEADLINE_S, eventually
-from tests.wire.wire_parts import embedded, free_port, real
-
-__all__ = [
-    "DEADLINE_S",
-    "NOW",
-    "SERVERS",
-    "Bench",
-    "Heard",
-    "Site",
-    "bench",
-    "embedded",
-    "eventually",
-    "free_port",
-    "managed",
-    "real",
-]
+from tests.waiting import DEADLINE_S as DEADLINE_S
+from tests.waiting import eventually as eventually
+from tests.wire.wire_parts import embedded as embedded
+from tests.wire.wire_parts import free_port as free_port
+from tests.wire.wire_parts import real as real
 
 NOW = "2026-06-01T09:00:00Z"
 SERVERS = {"embedded": embedded, "real": real}

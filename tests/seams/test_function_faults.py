@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -33,6 +34,7 @@ from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams.functions._call_record import CallRecord, Spelt, kept
 from chaoslab.seams.functions.seam import FunctionSeam
 from chaoslab.seams.functions.wrapped import WrappedFunction
+from tests.waiting import together
 from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
@@ -423,11 +425,7 @@ def test_no_two_threads_are_ever_numbered_at_once(place: str) -> None:
     book.requests = Crossing(book.trial)
     double = seam.stand_in(WrappedFunction("double", lambda n: 2 * n, effect=False))
     results: list[int] = []
-    threads = [threading.Thread(target=lambda n=n: results.append(double(n))) for n in (1, 2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(10)
+    together(*(partial(lambda n: results.append(double(n)), n) for n in (1, 2)))
     assert meeting.broken  # the first waited in vain
     assert sorted(results) == [2, 4]
     assert sorted(call.request for _, call in book.history.of(CallFinished)) == [1, 2]

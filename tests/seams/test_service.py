@@ -12,6 +12,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ from chaoslab.seams.services.messages import HttpRequest
 from chaoslab.seams.services.model import ModelHost
 from tests.measure_parts import attempts
 from tests.plugin_parts import STALE, installed
+from tests.waiting import together
 from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
@@ -958,11 +960,7 @@ def test_threads_with_clients_of_their_own_meet_faults_of_their_own() -> None:
             met.append(kind_of(error))
 
     def agent(_: str) -> str:
-        threads = [threading.Thread(target=ask, args=(number,)) for number in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        together(*(partial(ask, number) for number in range(3)))
         return " ".join(sorted(met))
 
     trial = ran(agent, lab.inject("reset_peer", "shop", stream="upstream", calls=[2]))

@@ -17,6 +17,7 @@ import tenacity
 from chaoslab.worlds.virtual._loop import VirtualLoop
 from chaoslab.worlds.virtual.context import Unsupported
 from chaoslab.worlds.virtual.patches import Patches
+from tests.waiting import together
 from tests.worlds.virtual.machine_parts import a_world, now, told
 from tests.worlds.virtual.patch_parts import in_place
 
@@ -162,11 +163,7 @@ def test_each_thread_has_its_own_current_loop() -> None:
             seen.append(asyncio.get_event_loop() is mine)
             mine.close()
 
-        workers = [threading.Thread(target=work) for _ in range(2)]
-        for each in workers:
-            each.start()
-        for each in workers:
-            each.join()
+        together(work, work)
         seen.append(asyncio.get_event_loop() is ours)
         ours.close()
         asyncio.set_event_loop(None)
