@@ -77,7 +77,7 @@ def said(value: Any, status: int = 200, **headers: str) -> Reply:
 
 
 @contextlib.contextmanager
-def site(answer: Callable[[Heard], Reply], *, tls: ssl.SSLContext | None = None) -> Iterator[Site]:
+def site(answer: Callable[[Heard], Reply], *, port: int = 0, tls: ssl.SSLContext | None = None) -> Iterator[Site]:
     """A site that answers as the function says."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -122,7 +122,7 @@ def site(answer: Callable[[Heard], Reply], *, tls: ssl.SSLContext | None = None)
         def handle_error(self, request: Any, client_address: Any) -> None:
             """A caller that goes away is what these tests are about."""
 
-    server = Server(("127.0.0.1", 0), Handler)
+    server = Server(("127.0.0.1", port), Handler)
     made = Site(server.server_port)
     if tls is not None:
         tls.sni_callback = lambda _socket, name, _context: made.names.append(name)
