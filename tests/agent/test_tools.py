@@ -119,12 +119,8 @@ def test_a_retry_is_another_attempt_of_one_request(tmp_path: Path) -> None:
         assert len(desk.keys) == 4
         assert len(set(desk.keys)) == 1
         calls = desk.of(events.CallFinished)
-        assert [(c.request, c.attempt, c.ok) for c in calls] == [
-            (1, 1, False),
-            (1, 2, False),
-            (1, 3, False),
-            (1, 4, True),
-        ]
+        found = [(c.request, c.attempt, c.ok) for c in calls]
+        assert found == [(1, 1, False), (1, 2, False), (1, 3, False), (1, 4, True)]
         assert {c.request_id for c in calls} == set(desk.keys)
         assert desk.clock.naps == [0.01, 0.02, 0.04]
         retries = desk.of(events.Retry)
@@ -170,11 +166,8 @@ def test_the_fallback_goes_around_the_proxy_and_is_written_down(tmp_path: Path) 
     async def story(desk: Desk) -> None:
         assert '"result":42' in await desk.use("calculate", expression="6*7")
         calls = desk.of(events.CallFinished)
-        assert [(c.attempt, c.via, c.error) for c in calls] == [
-            (1, "lane", "refused"),
-            (2, "lane", "refused"),
-            (3, "direct", None),
-        ]
+        found = [(c.attempt, c.via, c.error) for c in calls]
+        assert found == [(1, "lane", "refused"), (2, "lane", "refused"), (3, "direct", None)]
         (fallback,) = desk.of(events.Fallback)
         assert (fallback.attempt, fallback.request_id) == (3, desk.keys[0])
         assert fallback.address == desk.lab.seam.targets["calculator"].url

@@ -244,10 +244,8 @@ def test_replies_carry_rate_limit_headers(url: str) -> None:
 
 
 def test_the_words_for_the_injectors_are_groqs() -> None:
-    assert {status: error.status for status, error in ERRORS.items()} == {
-        **{s: s for s in (400, 401, 404, 413, 429, 500, 503)},
-        CONTEXT_LENGTH: 400,
-    }
+    found = {status: error.status for status, error in ERRORS.items()}
+    assert found == {**{s: s for s in (400, 401, 404, 413, 429, 500, 503)}, CONTEXT_LENGTH: 400}
     assert ERRORS[429].headers == {"Retry-After": "1"}
     assert ERRORS[429].body["error"]["code"] == "rate_limit_exceeded"
     assert INSUFFICIENT_QUOTA.headers == {"x-should-retry": "false"}

@@ -87,10 +87,8 @@ def _answer(state: dict[str, Any]) -> str:
 
 def test_invoke_runs_parallel_tools_in_langgraphs_threads() -> None:
     agent = _agent(_looks(3, 1, 2), [look])
-    assert told(lambda: _answer(agent.invoke(ASKED))) == (
-        "looked 3 until 4.0, looked 1 until 2.0, looked 2 until 3.0",
-        5.0,
-    )
+    found = told(lambda: _answer(agent.invoke(ASKED)))
+    assert found == ("looked 3 until 4.0, looked 1 until 2.0, looked 2 until 3.0", 5.0)
 
 
 def test_ainvoke_runs_parallel_async_and_sync_tools() -> None:
