@@ -1,7 +1,8 @@
 """Parts of the manager's tests, some from the whole path's, and a run whose weather meets one fault."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+import contextlib
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -11,7 +12,12 @@ from chaoslab.base.clock import Clock, SystemClock, system
 from chaoslab.base.identity import TrialId
 from chaoslab.core.exchange import Call, Observation
 from chaoslab.core.plan import Choice, Injection, Plan
-from tests.seams.lab_parts import SERVERS, Bench, bench, said, site
+from chaoslab.proxy_manager.arming import Places
+from chaoslab.proxy_manager.manager import Manager
+from chaoslab.record.runs import Run
+from chaoslab.wire.client import ToxiproxyClient
+from chaoslab.wire.control import Control
+from tests.seams.lab_parts import SERVERS, Bench, bench, embedded, free_port, open_run, said, site
 
 SLOW = {"delay_s": 0.05, "stream": "downstream"}
 CALL = Call("weather", "current_weather", "p1.r1", 1, 1, "id1")
@@ -50,6 +56,27 @@ def on_lab(
         return test
 
     return test_of
+
+
+def another(lab: Bench, upstream: str = "") -> Run:
+    """A second run of the same lab, which is open."""
+    run = Run.create(lab.run.folder.parent, now=lab.run.now)
+    open_run(lab.state, run.name, Plan(1), {"weather": upstream or lab.toxiproxy.get("weather").upstream})
+    return run
+
+
+def end(lab: Bench, run: Run) -> None:
+    control = Control(lab.state)
+    control.end_run(run.name)
+    control.close()
+
+
+@contextlib.contextmanager
+def a_manager(folder: Path, *, clock: Clock = system, kind: type[Manager] = Manager) -> Iterator[Manager]:
+    """A manager that does not serve yet."""
+    places = Places("127.0.0.1", "127.0.0.1", {}, free_port())
+    with embedded() as url, ToxiproxyClient(url) as toxiproxy:
+        yield kind(state=folder / "state.db", logs=folder / "logs", toxiproxy=toxiproxy, places=places, clock=clock)
 
 
 def seen(duration_s: float, *, error: str | None = None) -> Observation:

@@ -16,7 +16,7 @@ from chaoslab.record.runs import Run
 from chaoslab.wire.client import ToxicInfo, ToxiproxyDown, ToxiproxyError
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import Health, LabDown
-from tests.proxy_manager.manager_parts import CALL, SLOW, Ahead, always, on_lab, seen, with_lab
+from tests.proxy_manager.manager_parts import CALL, SLOW, Ahead, always, another, end, on_lab, seen, with_lab
 from tests.seams.lab_parts import NOW, Bench, embedded, eventually, managed, open_run
 
 MET = {"latency": seen(0.06), "refused": seen(0.001, error="refused")}
@@ -228,8 +228,7 @@ def test_the_port_that_refuses_stands_on_when_a_call_of_it_ends_by_something_els
     clock = Ahead()
 
     async def story(lab: Bench) -> None:
-        second = Run.create(lab.run.folder.parent, now=lab.run.now)
-        open_run(lab.state, second.name, Plan(1), {"weather": lab.toxiproxy.get("weather").upstream})
+        another(lab)
         row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
         if ends == "its lease":
             clock.by_s = 70
@@ -237,9 +236,7 @@ def test_the_port_that_refuses_stands_on_when_a_call_of_it_ends_by_something_els
             (lab.run.folder / "manager.log").unlink()
             lab.seam.lanes.done(row, MET["refused"])
         else:
-            control = Control(lab.state)
-            control.end_run(lab.run.name)
-            control.close()
+            end(lab, lab.run)
         eventually(lambda: not lab.manager.status()["lanes"])
         assert lab.manager.health() == Health()
         assert lab.toxiproxy.get("refused").enabled is False
@@ -287,8 +284,7 @@ def test_what_cannot_be_written_down_while_nobody_asks_leaves_the_loop_to_other_
             clock.by_s = 70
             eventually(lambda: not lab.manager.status()["lanes"])
         eventually(lambda: lab.manager.health() == Health(epoch=int(what == "an outage")))
-        second = Run.create(lab.run.folder.parent, now=lab.run.now)
-        open_run(lab.state, second.name, Plan(1), {"weather": lab.toxiproxy.get("weather").upstream})
+        another(lab)
 
     with_lab(tmp_path, always("latency", **SLOW), story, clock=clock)
 
@@ -324,25 +320,18 @@ def test_a_run_that_cannot_be_served_takes_nothing_from_another_and_leaves_nothi
 
 @on_lab(Plan(1))
 async def test_of_two_runs_the_one_that_ends_leaves_the_other_its_proxies(lab: Bench) -> None:
-    second = Run.create(lab.run.folder.parent, now=lab.run.now)
-    open_run(lab.state, second.name, Plan(1), {"weather": lab.toxiproxy.get("weather").upstream})
-    control = Control(lab.state)
-    control.end_run(second.name)
+    end(lab, another(lab))
     eventually(lambda: lab.manager.status()["runs"] == [lab.run.name])
     assert lab.manager.health() == Health()
     assert set(lab.toxiproxy.proxies()) == {"weather", "refused"}
-    control.end_run(lab.run.name)
-    control.close()
+    end(lab, lab.run)
     eventually(lambda: not lab.toxiproxy.proxies())
 
 
 @on_lab(Plan(1))
 async def test_a_run_that_has_ended_makes_room_for_the_next_at_once(lab: Bench) -> None:
-    control = Control(lab.state)
-    control.end_run(lab.run.name)
-    control.close()
-    second = Run.create(lab.run.folder.parent, now=lab.run.now)
-    open_run(lab.state, second.name, Plan(1), {"weather": "127.0.0.1:9"})  # another's, were the first still open
+    end(lab, lab.run)
+    another(lab, "127.0.0.1:9")  # another's, were the first still open
     assert lab.toxiproxy.get("weather").upstream == "127.0.0.1:9"
 
 
@@ -357,9 +346,7 @@ def test_with_the_last_run_goes_its_trouble_and_proxies_that_do_not_go_are_one(d
         if not drops:
             toxiproxy.destroy = destroy
         lab.manager._arming.trouble = "something that was"
-        control = Control(lab.state)
-        control.end_run(lab.run.name)
-        control.close()
+        end(lab, lab.run)
         eventually(lambda: not lab.manager.status()["runs"])
         assert lab.manager.health().trouble == ("" if drops else "no (HTTP 500)")
         vars(toxiproxy).pop("destroy", None)
