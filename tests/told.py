@@ -9,19 +9,26 @@ from typing import Any
 Story = Callable[..., Any]
 
 
-def told_by(teller: Callable[[Story], object]) -> Callable[[Story], Callable[..., None]]:
-    """Makes a test of a story: it takes its fixtures by keyword only, and what the teller gives it by position."""
+def told_by(teller: Callable[..., object]) -> Callable[[Story], Callable[..., None]]:
+    """Makes a test of a story; both take their fixtures by keyword only, and the story what the teller gives it."""
 
     def test_of(story: Story) -> Callable[..., None]:
-        @functools.wraps(story)
-        def test(**fixtures: Any) -> None:
-            teller(functools.partial(story, **fixtures))
+        its, tellers = _fixtures(story), _fixtures(teller)
 
-        fixtures = [one for one in inspect.signature(story).parameters.values() if one.kind is one.KEYWORD_ONLY]
-        test.__signature__ = inspect.Signature(fixtures)  # type: ignore[attr-defined]
+        @functools.wraps(story)
+        def test(**given: Any) -> None:
+            told = functools.partial(story, **{name: given[name] for name in its})
+            teller(told, **{name: given[name] for name in tellers})
+
+        test.__signature__ = inspect.Signature([*(its | tellers).values()])  # type: ignore[attr-defined]
         return test
 
     return test_of
+
+
+def _fixtures(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    parameters = inspect.signature(function).parameters
+    return {name: one for name, one in parameters.items() if one.kind is one.KEYWORD_ONLY}
 
 
 in_a_loop = told_by(lambda story: asyncio.run(story()))

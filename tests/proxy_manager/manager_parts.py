@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from chaoslab.record.runs import Run
 from chaoslab.wire.client import ToxiproxyClient
 from chaoslab.wire.control import Control
 from tests.seams.lab_parts import SERVERS, Bench, bench, embedded, free_port, open_run, said, site
+from tests.told import Story, told_by
 
 SLOW = {"delay_s": 0.05, "stream": "downstream"}
 CALL = Call("weather", "current_weather", "p1.r1", 1, 1, "id1")
@@ -25,9 +26,6 @@ CALL = Call("weather", "current_weather", "p1.r1", 1, 1, "id1")
 
 def always(fault: str, **params: object) -> Plan:
     return Plan(1, (Injection("wire", (Choice(fault, 1.0, params),), ("weather",)),))
-
-
-Story = Callable[[Bench], Awaitable[None]]
 
 
 def with_lab(
@@ -47,15 +45,11 @@ def on_lab(
 ) -> Callable[[Story], Callable[..., None]]:
     """Makes a test of a story of such a lab, with each of these Toxiproxies."""
 
-    def test_of(story: Story) -> Callable[..., None]:
-        @pytest.mark.parametrize("server", servers)
-        def test(tmp_path: Path, server: str) -> None:
-            with_lab(tmp_path, plan, story, server=server, clock=clock)
+    @told_by
+    def test_of(story: Story, *, tmp_path: Path, server: str) -> None:
+        with_lab(tmp_path, plan, story, server=server, clock=clock)
 
-        test.__name__, test.__doc__ = story.__name__, story.__doc__
-        return test
-
-    return test_of
+    return lambda story: pytest.mark.parametrize("server", servers)(test_of(story))
 
 
 def another(lab: Bench, upstream: str = "") -> Run:

@@ -388,29 +388,26 @@ def test_how_long_it_took_to_arm_a_fault_is_told_to_the_microsecond(tmp_path: Pa
     with_lab(tmp_path, always("latency", **SLOW), story, clock=Stepping())
 
 
-def test_who_follows_the_manager_reads_a_line_for_each_thing_that_happens(tmp_path: Path) -> None:
+@on_lab(always("latency", **SLOW))
+async def test_who_follows_the_manager_reads_a_line_for_each_thing_that_happens(lab: Bench) -> None:
     told: list[str] = []
-
-    async def story(lab: Bench) -> None:
-        lab.manager.tell = told.append
-        for number, took_s in ((1, 0.06), (2, 0.01)):
-            row, _ = await lab.seam.lanes.ask(replace(CALL, request=number, attempt=number), deadline_s=2.0)
-            lab.seam.lanes.done(row, seen(took_s))
-        lab.history()
-        lab.toxiproxy.destroy("weather")
-        eventually(lambda: lab.manager.health() == Health(epoch=1))
-        second = another(lab)
-        eventually(lambda: told[-1].endswith("is open"))
-        end(lab, second)
-        eventually(lambda: told[-1].endswith("is over"))
-        assert told[:2] == [
-            "latency on weather.current_weather, p1.r1 attempt 1: took 0.060 s, at least 0.050 s were armed",
-            "latency on weather.current_weather, p1.r1 attempt 2: NOT witnessed",
-        ]
-        assert re.fullmatch(r"weather had been taken down; all stands again after [\d.]+ m?s, 0 lanes lost", told[2])
-        assert told[3:] == [f"run {second.name} is open", f"run {second.name} is over"]
-
-    with_lab(tmp_path, always("latency", **SLOW), story)
+    lab.manager.tell = told.append
+    for number, took_s in ((1, 0.06), (2, 0.01)):
+        row, _ = await lab.seam.lanes.ask(replace(CALL, request=number, attempt=number), deadline_s=2.0)
+        lab.seam.lanes.done(row, seen(took_s))
+    lab.history()
+    lab.toxiproxy.destroy("weather")
+    eventually(lambda: lab.manager.health() == Health(epoch=1))
+    second = another(lab)
+    eventually(lambda: told[-1].endswith("is open"))
+    end(lab, second)
+    eventually(lambda: told[-1].endswith("is over"))
+    assert told[:2] == [
+        "latency on weather.current_weather, p1.r1 attempt 1: took 0.060 s, at least 0.050 s were armed",
+        "latency on weather.current_weather, p1.r1 attempt 2: NOT witnessed",
+    ]
+    assert re.fullmatch(r"weather had been taken down; all stands again after [\d.]+ m?s, 0 lanes lost", told[2])
+    assert told[3:] == [f"run {second.name} is open", f"run {second.name} is over"]
 
 
 def test_a_busy_loop_is_waited_for_and_not_taken_for_one_that_mends(tmp_path: Path) -> None:
@@ -557,21 +554,19 @@ async def test_a_run_that_cannot_be_opened_says_why(lab: Bench) -> None:
     ],
     ids=["a fault that is not installed", "a parameter that it does not have"],
 )
-def test_a_plan_that_cannot_be_carried_out_here_is_refused_before_the_first_call(
-    tmp_path: Path, choice: Choice, why: str
+@on_lab(Plan(1))
+async def test_a_plan_that_cannot_be_carried_out_here_is_refused_before_the_first_call(
+    lab: Bench, *, choice: Choice, why: str
 ) -> None:
-    async def story(lab: Bench) -> None:
-        run, control = Run.create(lab.run.folder.parent, now=lab.run.now), Control(lab.state)
-        plan = Plan(1, (Injection("mine", (choice,), ("weather",)),))
-        control.open_run(run.name, plan=plan.to_json(), targets={"weather": lab.toxiproxy.get("weather").upstream})
-        eventually(lambda: control.run_state(run.name)[0] != "asked")
-        state, said = control.run_state(run.name)
-        assert state == "failed"
-        assert why in said
-        control.close()
-        assert lab.manager.health() == Health()
-
-    with_lab(tmp_path, Plan(1), story)
+    run, control = Run.create(lab.run.folder.parent, now=lab.run.now), Control(lab.state)
+    plan = Plan(1, (Injection("mine", (choice,), ("weather",)),))
+    control.open_run(run.name, plan=plan.to_json(), targets={"weather": lab.toxiproxy.get("weather").upstream})
+    eventually(lambda: control.run_state(run.name)[0] != "asked")
+    state, said = control.run_state(run.name)
+    assert state == "failed"
+    assert why in said
+    control.close()
+    assert lab.manager.health() == Health()
 
 
 def test_a_dead_toxiproxy_is_waited_for_and_then_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

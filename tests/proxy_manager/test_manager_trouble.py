@@ -58,31 +58,29 @@ def gives_away(lab: Bench) -> ToxiproxyError:
         ([gives_away], "'weather' on the Toxiproxy at ", 1, ""),
     ],
 )
-def test_a_fault_is_armed_anew_twice_where_toxiproxy_was_restarted_and_else_not(
-    fails: list[Callable[[Bench], ToxiproxyError]], end: str, tries: int, trouble: str, tmp_path: Path
+@on_lab(always("latency", **SLOW))
+async def test_a_fault_is_armed_anew_twice_where_toxiproxy_was_restarted_and_else_not(
+    lab: Bench, *, fails: list[Callable[[Bench], ToxiproxyError]], end: str, tries: int, trouble: str
 ) -> None:
-    async def story(lab: Bench) -> None:
-        arming: Any = lab.manager._arming
-        real, left, tried = arming.arm, list(fails), list[object]()
+    arming: Any = lab.manager._arming
+    real, left, tried = arming.arm, list(fails), list[object]()
 
-        def arm(*given: object) -> object:
-            tried.append(given)
-            if left:
-                raise left.pop(0)(lab)
-            return real(*given)
+    def arm(*given: object) -> object:
+        tried.append(given)
+        if left:
+            raise left.pop(0)(lab)
+        return real(*given)
 
-        arming.arm = arm
-        try:
-            _, answer = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
-            ended = answer.state
-        except LabDown as down:
-            ended = str(down)
-        assert ended.startswith(end)
-        assert len(tried) == tries
-        assert arming.trouble == trouble
-        assert len(lab.manager.status()["lanes"]) == (end == "armed")
-
-    with_lab(tmp_path, always("latency", **SLOW), story)
+    arming.arm = arm
+    try:
+        _, answer = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+        ended = answer.state
+    except LabDown as down:
+        ended = str(down)
+    assert ended.startswith(end)
+    assert len(tried) == tries
+    assert arming.trouble == trouble
+    assert len(lab.manager.status()["lanes"]) == (end == "armed")
 
 
 # Taking down.
@@ -336,22 +334,22 @@ async def test_a_run_that_has_ended_makes_room_for_the_next_at_once(lab: Bench) 
 
 
 @pytest.mark.parametrize("drops", [True, False])
-def test_with_the_last_run_goes_its_trouble_and_proxies_that_do_not_go_are_one(drops: bool, tmp_path: Path) -> None:
-    async def story(lab: Bench) -> None:
-        toxiproxy: Any = lab.manager._toxiproxy
+@on_lab(Plan(1))
+async def test_with_the_last_run_goes_its_trouble_and_proxies_that_do_not_go_are_one(
+    lab: Bench, *, drops: bool
+) -> None:
+    toxiproxy: Any = lab.manager._toxiproxy
 
-        def destroy(_: str) -> None:
-            raise refuses(lab)
+    def destroy(_: str) -> None:
+        raise refuses(lab)
 
-        if not drops:
-            toxiproxy.destroy = destroy
-        lab.manager._arming.trouble = "something that was"
-        end(lab, lab.run)
-        eventually(lambda: not lab.manager.status()["runs"])
-        assert lab.manager.health().trouble == ("" if drops else "no (HTTP 500)")
-        vars(toxiproxy).pop("destroy", None)
-
-    with_lab(tmp_path, Plan(1), story)
+    if not drops:
+        toxiproxy.destroy = destroy
+    lab.manager._arming.trouble = "something that was"
+    end(lab, lab.run)
+    eventually(lambda: not lab.manager.status()["runs"])
+    assert lab.manager.health().trouble == ("" if drops else "no (HTTP 500)")
+    vars(toxiproxy).pop("destroy", None)
 
 
 @on_lab(Plan(1))
