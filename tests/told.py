@@ -27,8 +27,8 @@ def told_by(teller: Callable[..., object]) -> Callable[[Story], Callable[..., No
 
 
 def _fixtures(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    parameters = inspect.signature(function).parameters
-    return {name: one for name, one in parameters.items() if one.kind is one.KEYWORD_ONLY}
+    parameters = inspect.signature(function).parameters.items()
+    return {name: one for name, one in parameters if one.kind is one.KEYWORD_ONLY and one.default is one.empty}
 
 
 in_a_loop = told_by(lambda story: asyncio.run(story()))

@@ -118,6 +118,28 @@ def test_a_changed_toxic_lets_one_chunk_go_and_not_the_whole_flood(lab: Lab) -> 
         assert 30_000 <= got <= 33_500
 
 
+@pytest.mark.parametrize("late", ["first", "second"])
+@pytest.mark.parametrize(
+    ("first", "second", "is_slow"), [("slow_close", "limit_data", False), ("limit_data", "slow_close", True)]
+)
+def test_toxics_act_in_the_order_of_adding_whichever_begins_later(
+    lab: Lab, first: str, second: str, late: str, *, is_slow: bool
+) -> None:
+    """slow_close delays the end that limit_data makes only if it stands behind it."""
+    with dial(lab.listen) as connection:
+        ask(connection)
+        for name, kind in (("first", first), ("second", second)):
+            lab.add(kind, name=name, toxicity=0.0 if name == late else 1.0)
+            attribute = {"slow_close": "delay", "limit_data": "bytes"}[kind]
+            lab.client.patch(f"/proxies/p/toxics/{name}", json={"attributes": {attribute: 100}}).raise_for_status()
+        lab.patch(name=late, toxicity=1.0)
+        start = system.monotonic()
+        connection.sendall(bytes(100))
+        assert read_exactly(connection, 100) == bytes(100)
+        assert connection.recv(1) == b""
+        assert (system.monotonic() - start >= 0.099) == is_slow
+
+
 def test_reset_peer_really_sends_a_reset(lab: Lab) -> None:
     lab.add("reset_peer", timeout=20)
     with dial(lab.listen) as connection:
