@@ -290,11 +290,12 @@ def test_a_handle_is_done_with_its_thread_and_can_be_waited_for(monkeypatch: pyt
             each.join()
             found.append((now(), each.is_done()))
         assert len({handle.ident, made.ident, spare.ident, 0}) == 4
-        return [*found, spare.ident, type(handle), type(spare)]
+        threads.start_joinable_thread(lambda: None).join()  # without a handle, and no thread's own
+        return [*found, spare.ident, threads.thread_handle().ident, type(handle), type(spare)]
 
     found, _ = told(story)
     waited = [(1.0, False), *[(2.0, True)] * 2, *[(5.0, True)] * 2, (5.0, False)]
-    assert found == [*waited, 7, threads.Handle, threads.Handle]
+    assert found == [*waited, 7, 0, threads.Handle, threads.Handle]
     asked: list[Any] = []
     for name in ("_real_handle", "_real_make_handle", "_real_start_joinable"):
         monkeypatch.setattr(threads, name, lambda *args, name=name, **kwargs: asked.append((name, args, kwargs)))
