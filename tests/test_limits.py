@@ -32,7 +32,8 @@ from chaoslab.seams.functions.wrapped import WrappedFunction
 from chaoslab.seams.gateway.routes import GatewayRoute
 from chaoslab.wire.lane_names import is_over
 from tests.gateway.parts import history, shop, standing
-from tests.proxy_manager.manager_parts import CALL, Bench, always, eventually, with_lab
+from tests.proxy_manager.manager_parts import CALL, always, with_lab
+from tests.seams.lab_parts import Bench, eventually
 
 ERROR = Injection("errors", (Choice("server_error"),), ("crm", "mail"))
 

@@ -16,3 +16,12 @@ def eventually(true: Callable[[], bool], *, within_s: float = DEADLINE_S) -> Non
     while not true():
         assert system.monotonic() < deadline, "it never came"
         threading.Event().wait(0.005)
+
+
+def together(*works: Callable[[], object]) -> None:
+    """Does these in threads of their own, all at once, and waits until all are done."""
+    threads = [threading.Thread(target=work) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()

@@ -21,9 +21,9 @@ from chaoslab.core.plan import Plan
 from chaoslab.flask_tools import calculator, messaging
 from chaoslab.model.endpoint import ERRORS, INSUFFICIENT_QUOTA
 from chaoslab.record.history import History
-from tests.agent.agent_parts import Bench, Heard, Site, bench, embedded, said, site
 from tests.seams import virtual_parts
 from tests.seams.hostile_parts import Answer, hostile_host
+from tests.seams.lab_parts import Bench, Heard, Site, bench, embedded, said, site
 
 SERVICES = {"calculator": calculator.SERVICE, "messaging": messaging.SERVICE}
 PRICED = "llama-3.3-70b-versatile"

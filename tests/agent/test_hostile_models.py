@@ -15,10 +15,10 @@ from chaoslab.core import events
 from chaoslab.core.exchange import Reply
 from chaoslab.record.history import History
 from chaoslab.seams.http.tags import AT_ONCE
-from tests.agent.agent_parts import Heard, said
 from tests.agent.session_parts import PRICED, Told, session
 from tests.cli_parts import chaoslab, free_base, prompts
 from tests.seams.hostile_parts import Answer, Hostile, hostile, never, reply
+from tests.seams.lab_parts import Heard, said
 from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)

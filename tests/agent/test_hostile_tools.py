@@ -21,9 +21,9 @@ from chaoslab.core.plan import Plan
 from chaoslab.flask_tools.calculator import SERVICE
 from chaoslab.record.history import History
 from chaoslab.wire.http1 import BODY_MAX
-from tests.agent.agent_parts import Bench, bench, embedded
 from tests.seams import virtual_parts
 from tests.seams.hostile_parts import Answer, Hostile, for_ever, hostile, hostile_host, never, reply
+from tests.seams.lab_parts import Bench, bench, embedded
 from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)

@@ -28,8 +28,8 @@ from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import Health, LabDown
 from chaoslab.worlds.local import Local
 from tests import warm
-from tests.agent.agent_parts import NOW, embedded, eventually, managed, said, site
 from tests.cli_parts import command, free_base, warm_parts
+from tests.seams.lab_parts import NOW, embedded, eventually, managed, said, site
 
 LONG_S = 40.0
 

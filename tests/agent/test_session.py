@@ -23,8 +23,8 @@ from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.model.endpoint import INSUFFICIENT_QUOTA
 from chaoslab.record.steering import FILE as STEERING
 from tests.agent import session_parts
-from tests.agent.agent_parts import NOW
 from tests.agent.session_parts import ASKED, SUM, SUMS, Told, calls, no, says, session, session_over_loopback
+from tests.seams.lab_parts import NOW
 from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
@@ -199,10 +199,8 @@ def test_a_hard_budget_refuses_what_goes_beyond(tmp_path: Path, limit: dict[str,
     assert {f.fault for f in told.of(events.FaultWitnessed)} == {"budget"}
     (stopped,) = told.of(events.PromptAttempt)
     setting = "TIME_LIMIT_S" if name == "seconds" else next(iter(limit)).upper()
-    assert (stopped.error_type, stopped.error) == (
-        "budget",
-        f"stopped by the lab's {setting} of {limit[setting.lower()]:g}",
-    )
+    found = (stopped.error_type, stopped.error)
+    assert found == ("budget", f"stopped by the lab's {setting} of {limit[setting.lower()]:g}")
     assert told.errors == ["budget"]
 
 
@@ -278,19 +276,11 @@ def test_the_turns_of_a_conversation_share_all_that_was_said(tmp_path: Path) -> 
     told = session(tmp_path, [SUM, says("It is 42."), BROKEN, says("84.")], prompts=[asked], prompt_limit=1)
     (finished,) = told.of(events.PromptFinished)
     assert (finished.status, finished.answer, finished.attempts) == ("ok", "It is 42.\n84.", 2)
-    assert [m["role"] for m in told.model[-1].json["messages"]] == [
-        "system",
-        "user",
-        "assistant",
-        "tool",
-        "assistant",
-        "user",
-    ]
+    found = [m["role"] for m in told.model[-1].json["messages"]]
+    assert found == ["system", "user", "assistant", "tool", "assistant", "user"]
     assert told.model[-1].json["messages"][-1]["content"] == "And twice that?"
-    assert [(e.turn, e.prompt) for e in told.of(events.TurnStarted)] == [
-        (1, "What is 6 times 7?"),
-        (2, "And twice that?"),
-    ]
+    seen = [(e.turn, e.prompt) for e in told.of(events.TurnStarted)]
+    assert seen == [(1, "What is 6 times 7?"), (2, "And twice that?")]
     assert [(e.turn, e.answer) for e in told.of(events.TurnFinished)] == [(1, "It is 42."), (2, "84.")]
     assert [(e.prompt, e.error_type, e.prompt_attempt) for e in told.of(events.PromptAttempt)] == [
         ("What is 6 times 7?", "none", 1), ("And twice that?", "model", 1), ("And twice that?", "none", 2),

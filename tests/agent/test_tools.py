@@ -23,13 +23,15 @@ from chaoslab.core.exchange import Reply
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.core.service_spec import ServiceSpec
 from chaoslab.flask_tools import calculator, calendar, messaging, movies, search, translator, weather
-from tests.agent.agent_parts import Bench, Heard, bench, embedded, said, site
+from tests.seams.lab_parts import Bench, Heard, bench, embedded, said, site
+from tests.told import Story, told_by
 
 SERVICES: dict[str, ServiceSpec] = {
     module.SERVICE.name: module.SERVICE
     for module in (calculator, calendar, messaging, movies, search, translator, weather)
 }
 FINE = said({"expression": "6*7", "result": 42, "text": "42"})
+BROKEN = said({"error": {"type": "internal", "message": "broken"}}, 500)
 QUIET = Plan(1)
 
 
@@ -113,36 +115,35 @@ def with_tool(
         asyncio.run(run(url, made.address, made.heard))
 
 
-def test_a_retry_is_another_attempt_of_one_request(tmp_path: Path) -> None:
-    async def story(desk: Desk) -> None:
-        assert await desk.use("calculate", expression="6*7") == '{"expression":"6*7","result":42,"text":"42"}'
-        assert len(desk.keys) == 4
-        assert len(set(desk.keys)) == 1
-        calls = desk.of(events.CallFinished)
-        assert [(c.request, c.attempt, c.ok) for c in calls] == [
-            (1, 1, False),
-            (1, 2, False),
-            (1, 3, False),
-            (1, 4, True),
-        ]
-        assert {c.request_id for c in calls} == set(desk.keys)
-        assert desk.clock.naps == [0.01, 0.02, 0.04]
-        retries = desk.of(events.Retry)
-        assert [(r.attempt, r.wait_s) for r in retries] == [(1, 0.01), (2, 0.02), (3, 0.04)]
-        assert retries[0].reason.startswith("Error: calculator answered 500")
+def at_desk(name: str, *answers: Reply, **given: Any) -> Callable[[Story], Callable[..., None]]:
+    @told_by
+    def test_of(story: Story, *, tmp_path: Path) -> None:
+        with_tool(tmp_path, name, [*answers], story, **given)
 
-    broken = said({"error": {"type": "internal", "message": "broken"}}, 500)
-    with_tool(tmp_path, "calculator", [broken, broken, broken, FINE], story, tool_limit=3)
+    return test_of
 
 
-def test_the_same_wish_once_answered_is_a_new_request(tmp_path: Path) -> None:
-    async def story(desk: Desk) -> None:
-        for _ in range(2):
-            await desk.use("calculate", expression="6*7")
-        assert len(set(desk.keys)) == 2
-        assert [(c.request, c.attempt) for c in desk.of(events.CallFinished)] == [(1, 1), (2, 1)]
+@at_desk("calculator", BROKEN, BROKEN, BROKEN, FINE, tool_limit=3)
+async def test_a_retry_is_another_attempt_of_one_request(desk: Desk) -> None:
+    assert await desk.use("calculate", expression="6*7") == '{"expression":"6*7","result":42,"text":"42"}'
+    assert len(desk.keys) == 4
+    assert len(set(desk.keys)) == 1
+    calls = desk.of(events.CallFinished)
+    found = [(c.request, c.attempt, c.ok) for c in calls]
+    assert found == [(1, 1, False), (1, 2, False), (1, 3, False), (1, 4, True)]
+    assert {c.request_id for c in calls} == set(desk.keys)
+    assert desk.clock.naps == [0.01, 0.02, 0.04]
+    retries = desk.of(events.Retry)
+    assert [(r.attempt, r.wait_s) for r in retries] == [(1, 0.01), (2, 0.02), (3, 0.04)]
+    assert retries[0].reason.startswith("Error: calculator answered 500")
 
-    with_tool(tmp_path, "calculator", [FINE], story)
+
+@at_desk("calculator", FINE)
+async def test_the_same_wish_once_answered_is_a_new_request(desk: Desk) -> None:
+    for _ in range(2):
+        await desk.use("calculate", expression="6*7")
+    assert len(set(desk.keys)) == 2
+    assert [(c.request, c.attempt) for c in desk.of(events.CallFinished)] == [(1, 1), (2, 1)]
 
 
 @pytest.mark.parametrize(
@@ -157,42 +158,32 @@ def test_retry_after_is_kept_up_to_a_bound(tmp_path: Path, said_s: str, most_s: 
     with_tool(tmp_path, "calculator", [busy, FINE], story, retry_after_max_s=most_s)
 
 
-def test_no_retry_where_the_service_asks_for_none(tmp_path: Path) -> None:
-    async def story(desk: Desk) -> None:
-        assert "answered 429" in await desk.fails("calculate", expression="6*7")
-        assert len(desk.heard) == 1
-
-    final = said({"error": {"message": "no budget"}}, 429, **{"x-should-retry": "false"})
-    with_tool(tmp_path, "calculator", [final, FINE], story)
+@at_desk("calculator", said({"error": {"message": "no budget"}}, 429, **{"x-should-retry": "false"}), FINE)
+async def test_no_retry_where_the_service_asks_for_none(desk: Desk) -> None:
+    assert "answered 429" in await desk.fails("calculate", expression="6*7")
+    assert len(desk.heard) == 1
 
 
-def test_the_fallback_goes_around_the_proxy_and_is_written_down(tmp_path: Path) -> None:
-    async def story(desk: Desk) -> None:
-        assert '"result":42' in await desk.use("calculate", expression="6*7")
-        calls = desk.of(events.CallFinished)
-        assert [(c.attempt, c.via, c.error) for c in calls] == [
-            (1, "lane", "refused"),
-            (2, "lane", "refused"),
-            (3, "direct", None),
-        ]
-        (fallback,) = desk.of(events.Fallback)
-        assert (fallback.attempt, fallback.request_id) == (3, desk.keys[0])
-        assert fallback.address == desk.lab.seam.targets["calculator"].url
-        assert len(desk.heard) == 1
-
-    with_tool(tmp_path, "calculator", [FINE], story, plan=always("refused", "calculator"), tool_limit=1)
+@at_desk("calculator", FINE, plan=always("refused", "calculator"), tool_limit=1)
+async def test_the_fallback_goes_around_the_proxy_and_is_written_down(desk: Desk) -> None:
+    assert '"result":42' in await desk.use("calculate", expression="6*7")
+    calls = desk.of(events.CallFinished)
+    found = [(c.attempt, c.via, c.error) for c in calls]
+    assert found == [(1, "lane", "refused"), (2, "lane", "refused"), (3, "direct", None)]
+    (fallback,) = desk.of(events.Fallback)
+    assert (fallback.attempt, fallback.request_id) == (3, desk.keys[0])
+    assert fallback.address == desk.lab.seam.targets["calculator"].url
+    assert len(desk.heard) == 1
 
 
-def test_without_a_fallback_the_last_failure_is_the_models_to_read(tmp_path: Path) -> None:
-    async def story(desk: Desk) -> None:
-        assert (
-            await desk.fails("calculate", expression="6*7")
-            == "Error: calculator did not answer: All connection attempts failed"
-        )
-        assert desk.heard == []
-        assert desk.of(events.Fallback) == []
-
-    with_tool(tmp_path, "calculator", [FINE], story, plan=always("refused", "calculator"), fallback="none")
+@at_desk("calculator", FINE, plan=always("refused", "calculator"), fallback="none")
+async def test_without_a_fallback_the_last_failure_is_the_models_to_read(desk: Desk) -> None:
+    assert (
+        await desk.fails("calculate", expression="6*7")
+        == "Error: calculator did not answer: All connection attempts failed"
+    )
+    assert desk.heard == []
+    assert desk.of(events.Fallback) == []
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 422])
@@ -206,45 +197,40 @@ def test_what_another_try_cannot_mend_is_neither_retried_nor_sent_around(tmp_pat
     with_tool(tmp_path, "calculator", [said({"error": {"message": "no"}}, status)], story, tool_limit=3)
 
 
-def test_a_planned_error_comes_in_the_services_own_words(tmp_path: Path) -> None:
-    async def story(desk: Desk) -> None:
-        words = json.dumps(messaging.SERVICE.errors[404].body, separators=(",", ":"))
-        assert await desk.fails("send_message", to="Ana", text="Hi") == f"Error: messaging answered: {words}"
-        (call,) = desk.of(events.CallFinished)
-        assert (call.via, call.ok, call.status) == ("none", False, messaging.SERVICE.errors[404].status)
-        assert [f.fault for f in desk.of(events.FaultWitnessed)] == ["tool_error"]
-        assert desk.heard == []
+@at_desk(
+    "messaging",
+    said({"ok": True}),
+    plan=Plan(1, (Injection("errors", (Choice("tool_error", 1.0, {"status": 404}),), ("messaging",)),)),
+)
+async def test_a_planned_error_comes_in_the_services_own_words(desk: Desk) -> None:
+    words = json.dumps(messaging.SERVICE.errors[404].body, separators=(",", ":"))
+    assert await desk.fails("send_message", to="Ana", text="Hi") == f"Error: messaging answered: {words}"
+    (call,) = desk.of(events.CallFinished)
+    assert (call.via, call.ok, call.status) == ("none", False, messaging.SERVICE.errors[404].status)
+    assert [f.fault for f in desk.of(events.FaultWitnessed)] == ["tool_error"]
+    assert desk.heard == []
 
-    plan = Plan(1, (Injection("errors", (Choice("tool_error", 1.0, {"status": 404}),), ("messaging",)),))
-    with_tool(tmp_path, "messaging", [said({"ok": True})], story, plan=plan)
 
-
-def test_slacks_200_with_ok_false_is_an_error(tmp_path: Path) -> None:
-    async def story(desk: Desk) -> None:
-        text = await desk.fails("send_message", to="nobody", text="Hi")
-        assert text == 'Error: messaging answered: {"ok":false,"error":"channel_not_found"}'
-        (call,) = desk.of(events.CallFinished)
-        assert (call.ok, call.status, call.error) == (False, 200, "channel_not_found")
-
-    with_tool(tmp_path, "messaging", [said({"ok": False, "error": "channel_not_found"})], story)
+@at_desk("messaging", said({"ok": False, "error": "channel_not_found"}))
+async def test_slacks_200_with_ok_false_is_an_error(desk: Desk) -> None:
+    text = await desk.fails("send_message", to="nobody", text="Hi")
+    assert text == 'Error: messaging answered: {"ok":false,"error":"channel_not_found"}'
+    (call,) = desk.of(events.CallFinished)
+    assert (call.ok, call.status, call.error) == (False, 200, "channel_not_found")
 
 
 @pytest.mark.parametrize("arguments", [{}, {"expression": "1", "precision": 3}, {"expression": ["1"]}])
-def test_bad_arguments_become_a_message_and_no_call(tmp_path: Path, arguments: Mapping[str, Any]) -> None:
-    async def story(desk: Desk) -> None:
-        (tool,) = desk.toolbox.tools()
-        assert str(await tool.ainvoke(dict(arguments))).startswith("Error: bad arguments for calculate: ")
-        assert desk.heard == []
-
-    with_tool(tmp_path, "calculator", [FINE], story)
+@at_desk("calculator", FINE)
+async def test_bad_arguments_become_a_message_and_no_call(desk: Desk, *, arguments: Mapping[str, Any]) -> None:
+    (tool,) = desk.toolbox.tools()
+    assert str(await tool.ainvoke(dict(arguments))).startswith("Error: bad arguments for calculate: ")
+    assert desk.heard == []
 
 
-def test_a_failure_reaches_the_model_as_a_message(tmp_path: Path) -> None:
-    async def story(desk: Desk) -> None:
-        (tool,) = desk.toolbox.tools()
-        assert "answered 400" in await tool.ainvoke({"expression": "1/0"})
-
-    with_tool(tmp_path, "calculator", [said({"error": {"message": "division by zero"}}, 400)], story)
+@at_desk("calculator", said({"error": {"message": "division by zero"}}, 400))
+async def test_a_failure_reaches_the_model_as_a_message(desk: Desk) -> None:
+    (tool,) = desk.toolbox.tools()
+    assert "answered 400" in await tool.ainvoke({"expression": "1/0"})
 
 
 CALLS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -281,47 +267,31 @@ def test_a_key_goes_where_its_service_wants_it_and_into_no_log(tmp_path: Path, n
     with_tool(tmp_path, name, [said({"ok": True})], story, key=secret)
 
 
-def test_a_failing_service_that_wants_a_key_leaks_none(tmp_path: Path) -> None:
-    async def story(desk: Desk) -> None:
-        assert "secret" not in await desk.fails("current_weather", city="Lima")
-        assert "secret" not in desk.lab.text()
-
-    with_tool(
-        tmp_path,
-        "weather",
-        [FINE],
-        story,
-        key="very-secret-0123",
-        plan=always("reset_peer", "weather"),
-        fallback="none",
-    )
+@at_desk("weather", FINE, key="very-secret-0123", plan=always("reset_peer", "weather"), fallback="none")
+async def test_a_failing_service_that_wants_a_key_leaks_none(desk: Desk) -> None:
+    assert "secret" not in await desk.fails("current_weather", city="Lima")
+    assert "secret" not in desk.lab.text()
 
 
-def test_arguments_cannot_leave_their_place_in_the_path(tmp_path: Path) -> None:
-    async def story(desk: Desk) -> None:
-        await desk.use("delete_event", event_id="../../x?y=1#z")
-        (heard,) = desk.heard
-        assert heard.path == f"{calendar.SERVICE.tools[0].path}/..%2F..%2Fx%3Fy%3D1%23z"
-
-    with_tool(tmp_path, "calendar", [Reply(204, {}, b"")], story)
+@at_desk("calendar", Reply(204, {}, b""))
+async def test_arguments_cannot_leave_their_place_in_the_path(desk: Desk) -> None:
+    await desk.use("delete_event", event_id="../../x?y=1#z")
+    (heard,) = desk.heard
+    assert heard.path == f"{calendar.SERVICE.tools[0].path}/..%2F..%2Fx%3Fy%3D1%23z"
 
 
-def test_truth_is_asked_around_the_proxy_in_a_trial_of_its_own(tmp_path: Path) -> None:
-    async def story(desk: Desk) -> None:
-        trial = TrialId(desk.lab.run.name, 1)
-        assert await desk.toolbox.truth("current_weather", {"city": "Lima"}, trial) == {"main": {"temp": 21}}
-        (heard,) = desk.heard
-        assert heard.headers["x-trial"] == f"{trial.header}.truth"
-        assert desk.of(events.CallStarted) == []
-
-    with_tool(tmp_path, "weather", [said({"main": {"temp": 21}})], story, plan=always("refused", "weather"))
+@at_desk("weather", said({"main": {"temp": 21}}), plan=always("refused", "weather"))
+async def test_truth_is_asked_around_the_proxy_in_a_trial_of_its_own(desk: Desk) -> None:
+    trial = TrialId(desk.lab.run.name, 1)
+    assert await desk.toolbox.truth("current_weather", {"city": "Lima"}, trial) == {"main": {"temp": 21}}
+    (heard,) = desk.heard
+    assert heard.headers["x-trial"] == f"{trial.header}.truth"
+    assert desk.of(events.CallStarted) == []
 
 
-def test_a_truth_that_the_service_does_not_tell_is_none(tmp_path: Path) -> None:
-    async def story(desk: Desk) -> None:
-        assert await desk.toolbox.truth("current_weather", {"city": "Lima"}, TrialId(desk.lab.run.name, 1)) is None
-
-    with_tool(tmp_path, "weather", [said({"message": "busy"}, 503)], story)
+@at_desk("weather", said({"message": "busy"}, 503))
+async def test_a_truth_that_the_service_does_not_tell_is_none(desk: Desk) -> None:
+    assert await desk.toolbox.truth("current_weather", {"city": "Lima"}, TrialId(desk.lab.run.name, 1)) is None
 
 
 def test_tools_are_learnt_from_the_services_themselves() -> None:

@@ -274,10 +274,8 @@ def test_a_text_and_another_kind_of_value_are_no_same_text_either_way_round(othe
 
 def test_a_reason_names_the_words_that_differ() -> None:
     found = compare("The red pen at 3 is best.", "The pen at 3 is best of all.")
-    assert (found.likeness, found.said) == (
-        UNCLEAR,
-        "'all' stands in one of the two alone: without 'red', 'of all' added",
-    )
+    told = (found.likeness, found.said)
+    assert told == (UNCLEAR, "'all' stands in one of the two alone: without 'red', 'of all' added")
 
 
 @pytest.mark.parametrize(

@@ -67,10 +67,8 @@ def test_a_fault_that_was_injected_and_that_nobody_saw_makes_a_trial_invalid() -
     """The line is so fast that no watch could tell."""
     trial = run("bandwidth", rate_kb_s=10**6)
     assert list(trial.history.of(FaultInjected))
-    assert (trial.outcome, trial.why) == (
-        lab.Outcome.INVALID,
-        f"bandwidth was injected on {HOST} 1.1, and its caller saw nothing of it",
-    )
+    found = (trial.outcome, trial.why)
+    assert found == (lab.Outcome.INVALID, f"bandwidth was injected on {HOST} 1.1, and its caller saw nothing of it")
     assert verdicts(trial.history) == {trial.key: trial.verdict}, "in a report as in Python"
 
 

@@ -113,10 +113,8 @@ def test_a_request_that_its_client_cancelled_has_not_timed_out() -> None:
 
     trial = limited(agent)
     assert trial.answer == "429"
-    assert sorted(event.error or "" for _, event in trial.history.of(CallFinished)) == [
-        "Too Many Requests",
-        "cancelled",
-    ]
+    found = sorted(event.error or "" for _, event in trial.history.of(CallFinished))
+    assert found == ["Too Many Requests", "cancelled"]
 
 
 def test_a_request_that_its_client_gave_up_has_timed_out() -> None:

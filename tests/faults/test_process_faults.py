@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import httpx
@@ -26,6 +27,7 @@ from chaoslab.faults.process.service_down import ServiceDown
 from chaoslab.faults.process.service_paused import ServicePaused
 from chaoslab.lab.launch import spec_of
 from tests.faults.fault_parts import Target, meet, saw
+from tests.waiting import together
 from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
@@ -92,11 +94,7 @@ def test_a_service_is_down_for_its_time_and_comes_back_with_its_state_or_without
 def test_another_fault_comes_after_two_outages_and_a_request_to_a_paused_process_begins_none() -> None:
     def agent(_: str) -> None:
         with httpx.Client(timeout=9) as client:
-            both = [threading.Thread(target=asked, args=(client,)) for _ in range(2)]
-            for thread in both:
-                thread.start()
-            for thread in both:
-                thread.join()
+            together(*[lambda: asked(client)] * 2)
             asked(client), asked(client), asked(client)
 
     outage = lab.inject("service_paused", "bank", paused_s=2, max_times=2)
@@ -141,11 +139,7 @@ def test_a_paused_service_answers_all_when_it_goes_on() -> None:
             assert httpx.get("http://bank/", timeout=30).status_code == 200
             took.append(round(time.monotonic() - began_s, 1))
 
-        threads = [threading.Thread(target=ask, args=(after_s,)) for after_s in (0.0, 2.0, 11.0)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        together(*(partial(ask, after_s) for after_s in (0.0, 2.0, 11.0)))
         return sorted(took)
 
     fault = lab.inject("service_paused", "bank", calls=[1], paused_s=10)
@@ -178,11 +172,7 @@ def test_a_call_under_way_breaks_with_the_process_of_another_call() -> None:
                 time.sleep(after_s)
                 met[path] = asked(client, path=path)
 
-        threads = [threading.Thread(target=ask, args=each) for each in (("/slow", 0.0), ("/quick", 0.5))]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        together(partial(ask, "/slow", 0.0), partial(ask, "/quick", 0.5))
         return [met["/slow"], met["/quick"]]
 
     fault = lab.inject("service_down", "bank", tool="GET /quick")

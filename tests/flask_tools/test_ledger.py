@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from chaoslab.flask_tools.service_module import DATA, Answer, Done, Route, Servi
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from tests.flask_tools.service_parts import EVENTS, NOW, service, trial
+from tests.waiting import together
 
 HELLO = {"channel": "Ana", "text": "Hello"}
 SEND = "/api/chat.postMessage"
@@ -82,11 +84,7 @@ def test_twins_at_the_same_moment_have_one_effect(tmp_path: Path) -> None:
             reply = app.test_client().post(SEND, json=HELLO, headers=headers)
             replies.append((reply.data, "Idempotency-Replayed" in reply.headers))
 
-        threads = [threading.Thread(target=send) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(10)
+        together(*[send] * 8)
     assert len({data for data, _ in replies}) == 1
     assert sorted(replayed for _, replayed in replies) == [False] + [True] * 7
     assert len(effects(tmp_path)) == 1
@@ -246,9 +244,5 @@ def test_twins_at_two_processes_have_one_effect(tmp_path: Path) -> None:
             barrier.wait(10)
             app.test_client().post(SEND, json=HELLO, headers=headers)
 
-        threads = [threading.Thread(target=send, args=(c.application,)) for c in (one, other) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(10)
+        together(*[partial(send, client.application) for client in (one, other)] * 4)
     assert [e.content["text"] for e in effects(tmp_path)] == ["Hello"]

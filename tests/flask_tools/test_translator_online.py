@@ -4,14 +4,12 @@ service's own words.
 The server is one of our own on loopback. No connection to any other address is let through, and each is counted.
 """
 
-import json
 import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -25,6 +23,7 @@ from chaoslab.cli import main
 from chaoslab.config.settings import SettingError, Settings
 from chaoslab.config.topology import Ports
 from chaoslab.core.events import PromptFinished, RunStarted
+from chaoslab.core.exchange import Reply
 from chaoslab.flask_tools import translator
 from chaoslab.flask_tools.app import ServiceModule, app_of
 from chaoslab.flask_tools.ledger import Folders
@@ -35,6 +34,7 @@ from chaoslab.record.runs import Run
 from chaoslab.worlds.local import Local
 from tests.cli_parts import chaoslab, environment, free_base, prompts
 from tests.flask_tools.service_parts import NOW, trial
+from tests.seams.lab_parts import Heard, said, site
 
 KEY = "s3cret-translator-key"
 BOOK = {"Good night": "Bonne nuit", "one": "un", "two": "deux", "Moin": "Hello"}
@@ -46,46 +46,26 @@ class FarEnd:
 
     url: str = ""
     asked: list[dict[str, str]] = field(default_factory=list)
-    script: tuple[int, bytes] | None = None
+    script: Reply | None = None
     hold: threading.Event | None = None
 
-    def answer(self, path: str) -> tuple[int, bytes]:
-        parts = urlsplit(path)
+    def answer(self, heard: Heard) -> Reply:
+        parts = urlsplit(heard.path)
         asked = {name: values[0] for name, values in parse_qs(parts.query).items()}
         self.asked.append({"path": parts.path} | asked)
         if self.hold is not None:
             self.hold.wait(20)
-        return self.script or (200, json.dumps({"translatedText": BOOK.get(asked["q"], asked["q"])}).encode())
+        return self.script or said({"translatedText": BOOK.get(asked["q"], asked["q"])})
 
 
 @pytest.fixture
 def far_end() -> Iterator[FarEnd]:
     end = FarEnd()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            status, body = end.answer(self.path)
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.handle_error = lambda *_: None  # type: ignore[method-assign] # a caller that has gone is no news
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    end.url = f"http://127.0.0.1:{server.server_port}"
-    yield end
-    if end.hold is not None:
-        end.hold.set()
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with site(end.answer) as server:
+        end.url = server.url
+        yield end
+        if end.hold is not None:
+            end.hold.set()
 
 
 @pytest.fixture(autouse=True)
@@ -179,7 +159,7 @@ def test_a_list_comes_back_as_a_list(far_end: FarEnd, tmp_path: Path) -> None:
 def test_each_failure_of_the_far_end_is_said_in_the_translators_own_words(
     script: tuple[int, bytes], status: int, words: str, far_end: FarEnd, tmp_path: Path
 ) -> None:
-    far_end.script = script
+    far_end.script = Reply(script[0], {}, script[1])
     assert ask(tmp_path, Online(far_end.url, KEY)) == (status, {"error": words})
     assert len(far_end.asked) == 1
     logged = "".join(path.read_text() for path in tmp_path.rglob("*.log"))

@@ -8,6 +8,7 @@ from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 from chaoslab.core.events import PromptStarted
 from chaoslab.core.limits import Limits
@@ -98,6 +99,21 @@ def shop() -> Iterator[Any]:
         server.go_on.set()
         server.shutdown()
         server.server_close()
+        thread.join()
+
+
+@contextmanager
+def on_loopback(app: Any) -> Iterator[str]:
+    """The address of a WSGI application, such as a model."""
+
+    class Silent(WSGIRequestHandler):
+        def log_message(self, *_: Any) -> None: ...
+
+    with make_server("127.0.0.1", 0, app, handler_class=Silent) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
         thread.join()
 
 

@@ -13,6 +13,7 @@ from chaoslab.core.exchange import Failure
 from chaoslab.seams.gateway._upstream import GatewayAnswer, OwnAnswer, Upstream, by_way_of
 from chaoslab.seams.gateway._upstream import _Protocol as Protocol
 from chaoslab.seams.gateway.routes import GatewayRoute, proxy_for
+from tests.told import in_a_loop
 
 CRM = GatewayRoute("crm", "http", "crm.test", 80)
 NEAR = GatewayRoute("crm", "http", "127.0.0.1", 9000, "/v1")
@@ -98,20 +99,17 @@ def test_an_answer_begins_with_what_is_there_or_waits_for_it(
     asyncio.run(story())
 
 
-def test_an_answer_of_the_gateways_own_is_whole_and_the_last_when_it_is_spelt() -> None:
-    async def story() -> None:
-        said = OwnAnswer(502, "no")
-        assert await said.whole() == (502, said.fields, b'{"error": "no"}')
-        said = OwnAnswer(200, {"a": 1})
-        assert said.spelt() == (
-            b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 8\r\nConnection: close\r\n\r\n"
-            b'{"a": 1}'
-        )
-        assert said.parts() is said
-        assert await said.take() is None
-        assert (said.clean, said.measured) == (True, True)
-
-    asyncio.run(story())
+@in_a_loop
+async def test_an_answer_of_the_gateways_own_is_whole_and_the_last_when_it_is_spelt() -> None:
+    said = OwnAnswer(502, "no")
+    assert await said.whole() == (502, said.fields, b'{"error": "no"}')
+    said = OwnAnswer(200, {"a": 1})
+    assert said.spelt() == (
+        b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 8\r\nConnection: close\r\n\r\n{"a": 1}'
+    )
+    assert said.parts() is said
+    assert await said.take() is None
+    assert (said.clean, said.measured) == (True, True)
 
 
 @pytest.mark.parametrize(
@@ -145,50 +143,46 @@ def test_a_service_that_cannot_be_asked_is_told_with_its_route(
     assert body.decode().startswith(f'{{"error": "the upstream crm (http://crm.test) {words}')
 
 
-def test_one_timer_bounds_each_silence() -> None:
-    async def story() -> None:
-        loop = asyncio.get_running_loop()
-        protocol = Protocol(loop)
-        late = list[float]()
-        protocol._on_read_timeout = lambda: late.append(loop.time())  # type: ignore[method-assign]
-        protocol._reschedule_timeout()
-        assert protocol._watch is None  # there is no limit
-        protocol._read_timeout = 60.0
-        protocol._reschedule_timeout()
-        first = protocol._watch
-        assert first is not None
-        assert 59 < first.when() - loop.time() <= 60
-        protocol._read_timeout = 90.0
-        protocol._reschedule_timeout()
-        assert protocol._watch is first
-        protocol._looked()  # too early: it looks again when it is due
-        assert protocol._watch is not first
-        assert 89 < protocol._watch.when() - loop.time() <= 90
-        protocol._drop_timeout()
-        protocol._looked()
-        assert (protocol._watch, late) == (None, [])
-        protocol._due_s = loop.time() - 1
-        protocol._looked()
-        assert (len(late), protocol._watch) == (1, None)
-        assert protocol.over()  # it has no connection
-
-    asyncio.run(story())
+@in_a_loop
+async def test_one_timer_bounds_each_silence() -> None:
+    loop = asyncio.get_running_loop()
+    protocol = Protocol(loop)
+    late = list[float]()
+    protocol._on_read_timeout = lambda: late.append(loop.time())  # type: ignore[method-assign]
+    protocol._reschedule_timeout()
+    assert protocol._watch is None  # there is no limit
+    protocol._read_timeout = 60.0
+    protocol._reschedule_timeout()
+    first = protocol._watch
+    assert first is not None
+    assert 59 < first.when() - loop.time() <= 60
+    protocol._read_timeout = 90.0
+    protocol._reschedule_timeout()
+    assert protocol._watch is first
+    protocol._looked()  # too early: it looks again when it is due
+    assert protocol._watch is not first
+    assert 89 < protocol._watch.when() - loop.time() <= 90
+    protocol._drop_timeout()
+    protocol._looked()
+    assert (protocol._watch, late) == (None, [])
+    protocol._due_s = loop.time() - 1
+    protocol._looked()
+    assert (len(late), protocol._watch) == (1, None)
+    assert protocol.over()  # it has no connection
 
 
-def test_a_kept_connection_over_tls_is_taken_for_open() -> None:
-    async def story() -> None:
-        protocol = Protocol(asyncio.get_running_loop())
-        lines = socket.socketpair()
-        for line in lines:
-            line.setblocking(False)
-        secure = {"ssl_object": object()}
-        with lines[0], lines[1]:
-            for extra in (secure, {"socket": lines[0]}):
-                protocol.transport = SimpleNamespace(  # type: ignore[assignment]
-                    get_extra_info=extra.get, is_closing=lambda: False, close=lambda: None
-                )
-                assert not protocol.over()
-            lines[1].close()
-            assert protocol.over()
-
-    asyncio.run(story())
+@in_a_loop
+async def test_a_kept_connection_over_tls_is_taken_for_open() -> None:
+    protocol = Protocol(asyncio.get_running_loop())
+    lines = socket.socketpair()
+    for line in lines:
+        line.setblocking(False)
+    secure = {"ssl_object": object()}
+    with lines[0], lines[1]:
+        for extra in (secure, {"socket": lines[0]}):
+            protocol.transport = SimpleNamespace(  # type: ignore[assignment]
+                get_extra_info=extra.get, is_closing=lambda: False, close=lambda: None
+            )
+            assert not protocol.over()
+        lines[1].close()
+        assert protocol.over()

@@ -3,17 +3,15 @@
 import json
 import shutil
 import subprocess
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 import pytest
 
 import chaoslab as lab
 from chaoslab.core.events import CallFinished, FaultWitnessed
-from tests.gateway.parts import history, shop
+from tests.gateway.parts import history, on_loopback, shop
 from tests.gateway.test_exec import exec_
 
 CURL_AGENT = """
@@ -51,16 +49,8 @@ def test_curl_meets_a_lost_reply_and_takes_a_stream(tmp_path: Path, capfd: Any) 
 @pytest.fixture
 def model() -> Iterator[str]:
     """The address of a model on loopback."""
-
-    class Silent(WSGIRequestHandler):
-        def log_message(self, *_: Any) -> None: ...
-
-    with make_server("127.0.0.1", 0, lab.scripted(["Yes, I am.", "Still here."]), handler_class=Silent) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        yield f"openai=http://127.0.0.1:{server.server_port}/v1"
-        server.shutdown()
-        thread.join()
+    with on_loopback(lab.scripted(["Yes, I am.", "Still here."])) as url:
+        yield f"openai={url}/v1"
 
 
 def test_openai_for_node_retries_a_rate_limit_and_takes_a_stream(

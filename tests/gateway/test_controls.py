@@ -4,7 +4,6 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -12,9 +11,8 @@ import pytest
 
 from chaoslab.cli.gateway import stop_if
 from chaoslab.core.events import FaultWitnessed, LabWarning
-from chaoslab.seams.gateway.controls import Bounds, FailureShare
 from tests import warm
-from tests.gateway.parts import history, shop, standing
+from tests.gateway.parts import history, shop
 
 
 @contextmanager
@@ -73,58 +71,6 @@ def test_faults_are_paused_and_one_is_switched_off(tmp_path: Path) -> None:
     assert len([*told.of(FaultWitnessed)]) == 3
 
 
-THREE = [
-    {"fault": "tool_error", "target": "crm", "status": 503, "name": "a"},
-    {"fault": "latency", "target": "crm", "delay_s": 0.001, "name": "b"},
-    {"fault": "latency", "target": "crm", "delay_s": 0.001, "name": "c", "chance": 0},
-]
-
-
-def test_a_chance_is_changed_and_one_of_two_is_off(tmp_path: Path) -> None:
-    with (
-        shop() as server,
-        standing(tmp_path, [f"crm={server.url}"], *THREE, stop=lambda: None) as running,
-        httpx.Client(base_url=running.address) as client,
-    ):
-        assert statuses(client, 1) == [503]
-        client.post(f"{running.levers}/faults/b/off")
-        assert statuses(client, 1) == [503]
-        changed = client.post(f"{running.levers}/faults/a/chance/0").json()
-        assert changed == {"name": "a", "on": True, "chance": 0.0, "hits": 2}
-        assert statuses(client, 3) == [200] * 3
-        client.post(f"{running.levers}/faults/a/chance/0.5")
-        assert set(statuses(client, 20)) == {200, 503}
-        wrong = client.post(f"{running.levers}/faults/a/chance/2")
-        assert (wrong.status_code, wrong.json()["error"]) == (400, "'2' should be a chance from 0 to 1")
-        never = client.post(f"{running.levers}/faults/c/chance/1")
-        assert (never.status_code, never.json()["error"].partition(":")[0]) == (400, "'c' has the chance 0 in the plan")
-        twice = client.post(f"{running.levers}/faults/a/twice").json()["error"]
-        assert "POST faults/a/twice is no lever: status" in twice
-        assert client.get(f"{running.levers}/faults").json()["faults"][1]["hits"] == 1
-    told = [event.message for _, event in history(tmp_path).of(LabWarning)]
-    assert told[1:] == ["control: 'a' has the chance 0, after 1", "control: 'a' has the chance 0.5, after 0"]
-
-
-def test_a_lease_that_nobody_renews_ends_all_faults(tmp_path: Path) -> None:
-    clock = SimpleNamespace(now=0.0)
-    with (
-        shop() as server,
-        standing(tmp_path, [f"crm={server.url}"], THREE[0], stop=lambda: None, bounds=Bounds(lease_s=60)) as running,
-        httpx.Client(base_url=running.address) as client,
-    ):
-        controls = running.shared.controls
-        assert controls is not None
-        controls.now = lambda: clock.now
-        controls.renewed_s = 0.0
-        for clock.now, found in [(59.0, 503), (61.0, 503), (118.0, 503), (120.0, 200)]:
-            assert statuses(client, 1) == [found]
-            renewed = client.post(f"{running.levers}/renew") if clock.now in (59.0, 120.0) else None
-        assert renewed is not None
-        assert renewed.json()["ended"] == "nobody renewed the lease of 60 s"  # which stays
-        assert statuses(client, 1) == [200]
-    assert next(event.message for _, event in history(tmp_path).of(LabWarning)).startswith("no more faults: nobody")
-
-
 @pytest.mark.parametrize(
     ("options", "found", "why"),
     [
@@ -141,14 +87,6 @@ def test_faults_end_by_themselves(options: Sequence[str], found: list[int], why:
     with command(tmp_path, *options) as (_, client, _address):
         assert statuses(client, len(found)) == found
     assert [event.message for _, event in history(tmp_path).of(LabWarning)] == [why]
-
-
-def test_a_rate_is_of_the_time_that_is_asked_for() -> None:
-    rate = FailureShare(60.0)
-    assert [rate.add(float(now), failed=True) for now in range(10)] == [0.0] * 9 + [1.0]
-    assert rate.add(10.0, failed=False) == pytest.approx(10 / 11)
-    assert rate.add(65.0, failed=False) < 10 / 11
-    assert rate.add(200.0, failed=False) == 0.0  # one alone is no rate
 
 
 @pytest.mark.parametrize(

@@ -28,16 +28,11 @@ from chaoslab.seams.gateway.routes import GatewayRoute
 from chaoslab.wire.http1 import CHUNKED
 from tests.gateway.parts import history, shop, standing
 from tests.seams.lab_parts import eventually
+from tests.told import in_a_loop
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 GET = b"GET /crm/x HTTP/1.1\r\nHost: localhost\r\n\r\n"
 POST = b"POST /crm/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Any]:
-    with shop() as found:
-        yield found
 
 
 class Last(bytes):
@@ -268,17 +263,27 @@ def test_an_old_client_is_answered_without_chunks(request_: bytes, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    "change",
+    "request_",
     [
-        (b"Length: 2", b"Length: 2, 2"),
-        (b"Host: localhost", b"Host: localhost\r\nHost: localhost"),
-        (b"Host: localhost", b"Host: localhost\r\nX-A: b\r\n folded"),
-        (b"Host: localhost\r\n", b""),
+        POST.replace(b"Length: 2", b"Length: 2, 2"),
+        POST.replace(b"Length: 2", b"Length: 2\r\nContent-Length: 0"),
+        POST.replace(b"Length: 2", b"Length: -3"),
+        POST.replace(b"Length: 2", b"Length: " + b"9" * 5000),
+        POST.replace(b"Length: 2\r\n\r\n{}", b"Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        POST.replace(b"Content-Length: 2\r\n\r\n{}", b"Transfer-Encoding: chunked\r\n\r\nzz\r\n"),
+        POST.replace(b"Content-Length: 2\r\n\r\n{}", b"Transfer-Encoding: chunked\r\n\r\n-5\r\n"),
+        POST.replace(b"Content-Length: 2\r\n\r\n{}", b"Transfer-Encoding: gzip\r\n\r\n"),
+        POST.replace(b"Host: localhost", b"Host: localhost\r\nHost: localhost"),
+        POST.replace(b"Host: localhost", b"Host: localhost\r\nX-A: b\r\n folded"),
+        POST.replace(b"Host: localhost\r\n", b""),
+        GET.replace(b"Host: localhost", b"Host 127.0.0.1"),
+        GET.replace(b"Host: localhost", b"Host: localhost\r\nX-A: 1\nX-B: 2"),
+        b"hello there\r\n\r\n\r\n",
     ],
 )
-def test_a_head_that_two_readers_may_read_in_two_ways_is_refused(change: tuple[bytes, bytes], tmp_path: Path) -> None:
+def test_a_head_that_no_two_readers_need_read_alike_is_refused(request_: bytes, tmp_path: Path) -> None:
     with scripted(tmp_path, OK) as (service, line):
-        assert asked(line, POST.replace(*change)).startswith(b"HTTP/1.1 400 Bad Request")
+        assert asked(line, request_).startswith(b"HTTP/1.1 400 Bad Request")
     assert len(service.asked) == 1
 
 
@@ -383,13 +388,6 @@ def test_a_list_of_tools_in_mcp_tells_which_have_no_effects(tmp_path: Path) -> N
     assert [event.effect for _, event in history(tmp_path).of(Effect)] == ["price"]
 
 
-def test_two_lengths_are_no_way_to_smuggle_a_request(tmp_path: Path) -> None:
-    two = POST.replace(b"Length: 2", b"Length: 2\r\nContent-Length: 0")
-    with scripted(tmp_path, OK, OK) as (service, line):
-        assert asked(line, two).startswith(b"HTTP/1.1 400 Bad Request")
-    assert len(service.asked) == 1
-
-
 def test_a_coding_that_would_be_lost_on_the_way_is_refused(tmp_path: Path) -> None:
     packed = GET.replace(b"\r\n\r\n", b"\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n")
     with scripted(tmp_path, OK, OK) as (service, line):
@@ -475,34 +473,32 @@ def test_a_service_gets_its_own_host_one_length_and_no_field_of_the_hop(
     ],
     ids=["measured", "broken off", "chunked"],
 )
-def test_a_part_of_an_answer_is_there_at_once_unless_it_broke_off_or_comes_in_chunks(
-    fields: list[tuple[bytes, bytes]], fed: bytes, broke: Exception | None, ready: bytes, parts: list[Any]
+@in_a_loop
+async def test_a_part_of_an_answer_is_there_at_once_unless_it_broke_off_or_comes_in_chunks(
+    *, fields: list[tuple[bytes, bytes]], fed: bytes, broke: Exception | None, ready: bytes, parts: list[Any]
 ) -> None:
-    async def story() -> None:
-        loop = asyncio.get_running_loop()
-        protocol: Any = SimpleNamespace(lost=broke, _reading_paused=False, resume_reading=lambda: None)
-        payload = StreamReader(protocol, 99, loop=loop)
-        chunked = fields[0][1] == b"chunked"
-        for _ in range(1 + chunked):
-            if chunked:
-                payload.begin_http_chunk_receiving()
-            payload.feed_data(fed)
-            if chunked:
-                payload.end_http_chunk_receiving()
-        if broke is not None:
-            payload.set_exception(broke)
-        message: Any = SimpleNamespace(code=200, reason="OK", raw_headers=fields, chunked=chunked)
-        answer = ServiceAnswer(cast(Any, None), protocol, message, payload)
-        assert answer.ready() == ready
-        found: list[Any] = []
-        while len(found) < len(parts):
-            try:
-                found.append(await answer.coming())
-            except Failure as failure:
-                found.append(failure.kind)
-        assert found == parts
-
-    asyncio.run(story())
+    loop = asyncio.get_running_loop()
+    protocol: Any = SimpleNamespace(lost=broke, _reading_paused=False, resume_reading=lambda: None)
+    payload = StreamReader(protocol, 99, loop=loop)
+    chunked = fields[0][1] == b"chunked"
+    for _ in range(1 + chunked):
+        if chunked:
+            payload.begin_http_chunk_receiving()
+        payload.feed_data(fed)
+        if chunked:
+            payload.end_http_chunk_receiving()
+    if broke is not None:
+        payload.set_exception(broke)
+    message: Any = SimpleNamespace(code=200, reason="OK", raw_headers=fields, chunked=chunked)
+    answer = ServiceAnswer(cast(Any, None), protocol, message, payload)
+    assert answer.ready() == ready
+    found: list[Any] = []
+    while len(found) < len(parts):
+        try:
+            found.append(await answer.coming())
+        except Failure as failure:
+            found.append(failure.kind)
+    assert found == parts
 
 
 def exchange(gateway: Any = None, line: Any = None, *, version: tuple[int, int] = (1, 1), keeps: bool = True) -> Any:
@@ -528,59 +524,53 @@ SWITCHES = [("Connection", "Upgrade"), ("Upgrade", "x")]
         (SWITCHES, 101, {}, b"Connection: Upgrade\r\nUpgrade: x\r\n", b"ok", False),
     ],
 )  # fmt: skip
-def test_an_answer_has_the_fields_of_its_own_hop_and_each_once(
-    given: list[tuple[str, str]], status: int, more: dict[str, Any], head: bytes, body: bytes, *, stays: bool
+@in_a_loop
+async def test_an_answer_has_the_fields_of_its_own_hop_and_each_once(
+    *, given: list[tuple[str, str]], status: int, more: dict[str, Any], head: bytes, body: bytes, stays: bool
 ) -> None:
-    async def story() -> None:
-        written: list[bytes] = []
-        one = exchange(**more)
-        one._attempt = SimpleNamespace(request=SimpleNamespace(method="GET"), began_s=0.0)
+    written: list[bytes] = []
+    one = exchange(**more)
+    one._attempt = SimpleNamespace(request=SimpleNamespace(method="GET"), began_s=0.0)
 
-        async def write(data: bytes, _: bytes) -> None:
-            written.append(data)
+    async def write(data: bytes, _: bytes) -> None:
+        written.append(data)
 
-        async def take() -> None:
-            return None
+    async def take() -> None:
+        return None
 
-        one._write = write
-        assert (
-            await one._sent(status, given, "OK", b"" if status == 204 else b"ok", SimpleNamespace(take=take)) is stays
-        )
-        assert b"".join(written) == b"HTTP/1.1 %d OK\r\n%b\r\n%b" % (status, head, body)
-
-    asyncio.run(story())
+    one._write = write
+    assert await one._sent(status, given, "OK", b"" if status == 204 else b"ok", SimpleNamespace(take=take)) is stays
+    assert b"".join(written) == b"HTTP/1.1 %d OK\r\n%b\r\n%b" % (status, head, body)
 
 
 @pytest.mark.parametrize(
     ("ends", "how", "waits"),
     [("", "timed_out", [7.0]), ("lapse", "timed_out", []), ("gone", "timed_out", []), ("", "reset", [])],
 )
-def test_a_client_waits_once_for_an_answer_that_never_comes(ends: str, how: str, waits: list[float]) -> None:
-    async def story() -> None:
-        told: list[Any] = []
-        seam = SimpleNamespace(timeout_s=7.0)
-        gateway = SimpleNamespace(seam=seam, ended=lambda attempt, seen: told.append((attempt, seen.error)))
-        done = SimpleNamespace(force_close=lambda: told.append("closed"), reset=lambda: told.append("reset"))
-        one = exchange(gateway, SimpleNamespace(transport=object(), left=False, **vars(done)))
-        waited: list[float] = []
+@in_a_loop
+async def test_a_client_waits_once_for_an_answer_that_never_comes(*, ends: str, how: str, waits: list[float]) -> None:
+    told: list[Any] = []
+    seam = SimpleNamespace(timeout_s=7.0)
+    gateway = SimpleNamespace(seam=seam, ended=lambda attempt, seen: told.append((attempt, seen.error)))
+    done = SimpleNamespace(force_close=lambda: told.append("closed"), reset=lambda: told.append("reset"))
+    one = exchange(gateway, SimpleNamespace(transport=object(), left=False, **vars(done)))
+    waited: list[float] = []
 
-        async def answered(_: Any) -> bool:
-            if ends:
-                getattr(one, ends)()
-            told.clear()
-            raise Failure(how)
+    async def answered(_: Any) -> bool:
+        if ends:
+            getattr(one, ends)()
+        told.clear()
+        raise Failure(how)
 
-        async def wait(delay_s: float) -> bool:
-            waited.append(delay_s)
-            return False
+    async def wait(delay_s: float) -> bool:
+        waited.append(delay_s)
+        return False
 
-        one._answered, one.wait = answered, wait
-        assert not await one.run("attempt")
-        assert waited == waits
-        seen, closed = {"timed_out": ("left", "closed")}.get(how, (how, how))
-        assert told == [("attempt", seen), closed]
-
-    asyncio.run(story())
+    one._answered, one.wait = answered, wait
+    assert not await one.run("attempt")
+    assert waited == waits
+    seen, closed = {"timed_out": ("left", "closed")}.get(how, (how, how))
+    assert told == [("attempt", seen), closed]
 
 
 def test_a_gateway_that_has_ended_does_no_more() -> None:
@@ -611,24 +601,22 @@ def test_a_gateway_that_has_ended_does_no_more() -> None:
         (False, True, 3600.0, False, set()),
     ],
 )
-def test_a_kept_connection_that_is_over_is_made_anew(
-    closes: bool, over: bool, idle_s: float, kept: bool, hasty: set[str], monkeypatch: pytest.MonkeyPatch
+@in_a_loop
+async def test_a_kept_connection_that_is_over_is_made_anew(
+    *, closes: bool, over: bool, idle_s: float, kept: bool, hasty: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def story() -> None:
-        loop, noted, closed = asyncio.get_running_loop(), set[str](), list[str]()
-        old, new = (
-            SimpleNamespace(should_close=closes, over=lambda: over, close=lambda name=name: closed.append(name))
-            for name in ("old", "new")
-        )
+    loop, noted, closed = asyncio.get_running_loop(), set[str](), list[str]()
+    old, new = (
+        SimpleNamespace(should_close=closes, over=lambda: over, close=lambda name=name: closed.append(name))
+        for name in ("old", "new")
+    )
 
-        async def dials(_: Any, **given: Any) -> Any:
-            assert given == {"host": "10.0.0.1", "port": 80}
-            return None, new
+    async def dials(_: Any, **given: Any) -> Any:
+        assert given == {"host": "10.0.0.1", "port": 80}
+        return None, new
 
-        monkeypatch.setattr(loop, "create_connection", dials)
-        upstream = Upstream(GatewayRoute("crm", "http", "10.0.0.1", 80), 1.0, noted)
-        upstream.protocol, upstream._idle_s = cast(Any, old), loop.time() - idle_s
-        assert await upstream._connected() is kept
-        assert (upstream.protocol is (old if kept else new), closed, noted) == (True, [] if kept else ["old"], hasty)
-
-    asyncio.run(story())
+    monkeypatch.setattr(loop, "create_connection", dials)
+    upstream = Upstream(GatewayRoute("crm", "http", "10.0.0.1", 80), 1.0, noted)
+    upstream.protocol, upstream._idle_s = cast(Any, old), loop.time() - idle_s
+    assert await upstream._connected() is kept
+    assert (upstream.protocol is (old if kept else new), closed, noted) == (True, [] if kept else ["old"], hasty)

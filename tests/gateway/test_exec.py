@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,12 +55,6 @@ func main() {
 """
 EFFECTS = json.dumps([{"effect": "POST /refunds", "order": 17}])
 LOST = json.dumps({"fault": "lost_reply", "target": "crm", "calls": [1]})
-
-
-@pytest.fixture(scope="module")
-def crm() -> Iterator[str]:
-    with shop() as server:
-        yield f"crm={server.url}"
 
 
 def exec_(tmp_path: Path, crm: str, command: Sequence[str], *options: str) -> int:

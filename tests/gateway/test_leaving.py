@@ -18,7 +18,12 @@ from tests.seams.lab_parts import eventually
 POST = b"POST /crm/refunds HTTP/1.1\r\nHost: localhost\r\nContent-Length: 11\r\n\r\n" + b'{"order":1}'
 GET = b"GET /crm/price HTTP/1.1\r\nHost: localhost\r\n\r\n"
 ELSEWHERE = {"fault": "tool_error", "target": "crm", "calls": [99]}
-"""A fault that makes each exchange of its route one with a thread of its own, and hits none here."""
+"""A fault that could hit each request of its route, and hits none here."""
+
+
+@pytest.fixture(params=[[], [ELSEWHERE]], ids=["no fault", "one elsewhere"])
+def faults(request: pytest.FixtureRequest) -> Any:
+    return request.param
 
 
 @contextmanager
@@ -71,7 +76,6 @@ def test_its_call_timed_out_and_the_work_is_done_all_the_same(
     assert [(one.target, one.error, one.count) for one in uninjected(history(tmp_path))] == [("crm", "timed_out", 1)]
 
 
-@pytest.mark.parametrize("faults", [[], [ELSEWHERE]])
 def test_one_that_asks_on_before_it_has_its_reply_has_not_left(faults: list[dict[str, Any]], tmp_path: Path) -> None:
     with slow() as (server, go_on), standing(tmp_path, [f"crm={server.url}"], *faults) as running:
         with connected(running) as line:
@@ -85,7 +89,6 @@ def test_one_that_asks_on_before_it_has_its_reply_has_not_left(faults: list[dict
     assert ends(tmp_path) == [(True, 200, None, "service")] * 2
 
 
-@pytest.mark.parametrize("faults", [[], [ELSEWHERE]])
 def test_the_end_of_the_trial_cuts_the_call_of_one_that_still_waits(
     faults: list[dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,7 +102,6 @@ def test_the_end_of_the_trial_cuts_the_call_of_one_that_still_waits(
     assert [error for _, _, error, _ in ends(tmp_path)] == ["open at the trial's end"]
 
 
-@pytest.mark.parametrize("faults", [[], [ELSEWHERE]])
 def test_a_request_that_may_have_an_effect_yet_goes_on_after_the_answer(
     faults: list[dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -130,7 +132,6 @@ def test_one_that_is_not_over_in_time_is_named(
     assert f"warning: {said}\n" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("faults", [[], [ELSEWHERE]])
 def test_the_service_is_told_that_its_client_has_left(faults: list[dict[str, Any]], tmp_path: Path) -> None:
     """It calls its work off, as it would have without the gateway, so there is no effect."""
     begun, told = threading.Event(), threading.Event()
@@ -156,7 +157,6 @@ def test_the_service_is_told_that_its_client_has_left(faults: list[dict[str, Any
     assert [*history(tmp_path).of(Effect)] == []
 
 
-@pytest.mark.parametrize("faults", [[], [ELSEWHERE]])
 def test_one_that_ends_its_own_direction_has_its_answer(faults: list[dict[str, Any]], tmp_path: Path) -> None:
     with shop() as server, standing(tmp_path, [f"crm={server.url}"], *faults) as running:
         with connected(running) as line:
@@ -169,11 +169,7 @@ def test_one_that_ends_its_own_direction_has_its_answer(faults: list[dict[str, A
 
 def test_one_that_ends_its_own_direction_has_a_late_answer_too(tmp_path: Path) -> None:
     """Its call counts as one that timed out, since a program that ends looks the same."""
-    with (
-        slow() as (server, go_on),
-        standing(tmp_path, [f"crm={server.url}"]) as running,
-        connected(running) as line,
-    ):
+    with slow() as (server, go_on), standing(tmp_path, [f"crm={server.url}"]) as running, connected(running) as line:
         line.sendall(POST)
         line.shutdown(socket.SHUT_WR)
         eventually(lambda: len(ends(tmp_path)) == 1)

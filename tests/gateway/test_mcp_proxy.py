@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from chaoslab.cli import main
 from chaoslab.core.events import CallFinished, Effect, FaultInjected, FaultWitnessed
 from chaoslab.seams.functions.seam import FunctionSeam
 from chaoslab.seams.protocols import mcp
@@ -37,23 +36,32 @@ def price(order: int) -> dict[str, int]:
     return {"order": order, "price": 30}
 server.run("stdio")
 """
+LOCAL = ["--", sys.executable, "-c", SERVER]
 
 
-async def _session(logs: Path, faults: list[dict[str, Any]], tools: list[str], *, patience_s: float = 3.0) -> list[Any]:
+async def session(
+    logs: Path,
+    faults: list[dict[str, Any]],
+    tools: list[str],
+    server: list[str] = LOCAL,
+    *,
+    patience_s: float = 3.0,
+) -> list[Any]:
+    """The outcomes of these calls of tools, over the proxy in front of this server."""
     from mcp import ClientSession, MCPError, StdioServerParameters
     from mcp.client.stdio import stdio_client
 
     given = [word for fault in faults for word in ("--fault", json.dumps(fault))]
-    command = ["-m", "chaoslab", "mcp", "--logs", str(logs), *given, "--", sys.executable, "-c", SERVER]
+    command = ["-m", "chaoslab", "mcp", "--logs", str(logs), *given, *server]
     found: list[Any] = []
-    server = StdioServerParameters(command=warm.python(), args=command, env=dict(os.environ))
-    async with stdio_client(server) as (reads, writes), ClientSession(reads, writes) as session:
-        await session.initialize()
-        names = [tool.name for tool in (await session.list_tools()).tools]
+    proxy = StdioServerParameters(command=warm.python(), args=command, env=dict(os.environ))
+    async with stdio_client(proxy) as (reads, writes), ClientSession(reads, writes) as line:
+        await line.initialize()
+        names = [tool.name for tool in (await line.list_tools()).tools]
         assert names == ["refund", "price"]
         for name in tools:
             try:
-                result: Any = await session.call_tool(name, {"order": 17}, read_timeout_seconds=patience_s)
+                result: Any = await line.call_tool(name, {"order": 17}, read_timeout_seconds=patience_s)
                 found.append((bool(result.is_error), result.content[0].text, result.structured_content))
             except MCPError as error:
                 found.append((error.code, error.message))
@@ -66,7 +74,7 @@ def test_calls_meet_the_faults_and_everything_else_passes(tmp_path: Path) -> Non
         {"fault": "reset_peer", "target": "refund", "calls": [1], "attempts": [2]},
         {"fault": "wrong_value", "target": "price", "calls": [1], "attempts": [1]},
     ]
-    found = asyncio.run(_session(tmp_path, faults, ["refund", "refund", "refund", "price", "price"]))
+    found = asyncio.run(session(tmp_path, faults, ["refund", "refund", "refund", "price", "price"]))
     assert found[0][:2] == (True, "Error executing tool refund: 503 Service Unavailable")
     assert found[1] == (-32000, "Connection closed")
     assert found[2][:2] == (False, "refunded 17")
@@ -82,7 +90,7 @@ def test_calls_meet_the_faults_and_everything_else_passes(tmp_path: Path) -> Non
 
 def test_a_lost_reply_is_met_by_a_client_that_waits_no_longer(tmp_path: Path) -> None:
     lost = {"fault": "lost_reply", "target": "refund"}
-    (found,) = asyncio.run(_session(tmp_path, [lost], ["refund"], patience_s=0.5))
+    (found,) = asyncio.run(session(tmp_path, [lost], ["refund"], patience_s=0.5))
     assert "imed out" in found[1]
     told = history(tmp_path)
     ((_, met),) = told.of(FaultWitnessed)
@@ -97,8 +105,7 @@ CANCELS = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"re
 
 
 @pytest.mark.parametrize(
-    ("refunds", "fact", "verdict", "code"),
-    [(1, "17", "correct", 0), (2, "17", "harm", 1), (1, "18", "unknown", 0)],
+    ("refunds", "fact", "verdict", "code"), [(1, "17", "correct", 0), (2, "17", "harm", 1), (1, "18", "unknown", 0)]
 )
 def test_what_was_stated_is_judged_at_the_end(
     refunds: int, fact: str, verdict: str, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -285,19 +292,6 @@ def test_a_tool_whose_own_error_is_the_word_cancelled_has_failed(tmp_path: Path)
         there.client(ASKED)
         there.server(result={**mcp.said("cancelled"), "isError": True})
         assert there.end == (False, "'cancelled'", False, [])
-
-
-@pytest.mark.parametrize(
-    ("options", "line"),
-    [
-        (["--fault", "lost:refund", "--", "true"], "--fault lost:refund: no fault is called 'lost'"),
-        (["--", "no-such-command"], "the command 'no-such-command' is not found: give its path"),
-    ],
-)
-def test_a_mistake_is_one_line(options: list[str], line: str, capsys: Any) -> None:
-    assert main(["mcp", *options]) == 2
-    told = capsys.readouterr().err
-    assert (told.startswith(line), told.count("\n")) == (True, 1)
 
 
 def test_a_server_that_ends_ends_the_proxy_though_its_client_stays(tmp_path: Path) -> None:

@@ -8,17 +8,18 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
 
 from chaoslab.cli import main
 from chaoslab.core.events import CallFinished, Effect, FaultWitnessed
+from chaoslab.core.exchange import Reply
 from tests import warm
 from tests.gateway.parts import history
+from tests.gateway.test_mcp_proxy import ASKED, session
+from tests.seams.lab_parts import Heard, said, site
 
 SERVER = """
 import socket, sys, uvicorn
@@ -27,6 +28,9 @@ server = MCPServer("shop")
 @server.tool()
 def refund(order: int) -> str:
     return f"refunded {order}"
+@server.tool()
+def price(order: int) -> dict[str, int]:
+    return {"order": order, "price": 30}
 line = socket.create_server(("127.0.0.1", 0))
 print(line.getsockname()[1], flush=True)
 app = server.streamable_http_app(json_response=sys.argv[1] == "json")
@@ -42,29 +46,10 @@ def url(request: Any) -> Iterator[str]:
         server.terminate()
 
 
-async def session(logs: Path, url: str, fault: dict[str, Any], calls: int) -> list[Any]:
-    from mcp import ClientSession, MCPError, StdioServerParameters
-    from mcp.client.stdio import stdio_client
-
-    command = ["-m", "chaoslab", "mcp", "--logs", str(logs), "--fault", json.dumps(fault), "--url", url]
-    found: list[Any] = []
-    server = StdioServerParameters(command=warm.python(), args=command, env=dict(os.environ))
-    async with stdio_client(server) as (reads, writes), ClientSession(reads, writes) as line:
-        await line.initialize()
-        assert [tool.name for tool in (await line.list_tools()).tools] == ["refund"]
-        for _ in range(calls):
-            try:
-                result: Any = await line.call_tool("refund", {"order": 17})
-                found.append((bool(result.is_error), result.content[0].text))
-            except MCPError as error:
-                found.append((error.code, error.message))
-    return found
-
-
 def test_calls_meet_the_faults_and_everything_else_passes(url: str, tmp_path: Path) -> None:
     fault = {"fault": "reset_peer", "target": "refund", "calls": [1], "attempts": [1]}
-    found = asyncio.run(session(tmp_path, url, fault, 2))
-    assert found == [(-32000, "Connection closed"), (False, "refunded 17")]
+    first, second = asyncio.run(session(tmp_path, [fault], ["refund"] * 2, ["--url", url]))
+    assert (first, second[:2]) == ((-32000, "Connection closed"), (False, "refunded 17"))
     told = history(tmp_path)
     assert [event.fault for _, event in told.of(FaultWitnessed)] == ["reset_peer"]
     assert [event.ok for _, event in told.of(CallFinished)] == [False, True]
@@ -73,10 +58,9 @@ def test_calls_meet_the_faults_and_everything_else_passes(url: str, tmp_path: Pa
 
 def test_an_error_of_the_way_is_the_calls_error(url: str, tmp_path: Path) -> None:
     """Here a session that was never begun. A call before the end of the client's lines is answered."""
-    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "refund", "arguments": {"order": 1}}}
     command = [warm.python(), "-m", "chaoslab", "mcp", "--logs", str(tmp_path), "--url", url]
     done = subprocess.run(
-        command, input=json.dumps(asked).encode() + b"\n", capture_output=True, timeout=60, check=True
+        command, input=json.dumps(ASKED).encode() + b"\n", capture_output=True, timeout=60, check=True
     )
     said = json.loads(done.stdout)["error"]["message"]
     assert said.startswith(f"the server at {url} gave no answer: status 4")
@@ -85,6 +69,8 @@ def test_an_error_of_the_way_is_the_calls_error(url: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("options", "line"),
     [
+        (["--fault", "lost:refund", "--", "true"], "--fault lost:refund: no fault is called 'lost'"),
+        (["--", "no-such-command"], "the command 'no-such-command' is not found: give its path"),
         ([], "chaoslab mcp needs a server: --url http://127.0.0.1:3000/mcp, or -- and its command"),
         (["--url", "http://127.0.0.1:1/mcp", "--", "true"], "chaoslab mcp needs a server"),
         (["--url", "127.0.0.1:1"], "--url '127.0.0.1:1' should be an address, as in http://127.0.0.1:3000/mcp"),
@@ -100,27 +86,12 @@ def test_a_mistake_is_one_line(options: list[str], line: str, capsys: Any) -> No
     assert (told.startswith(line), told.count("\n")) == (True, 1)
 
 
-class Echo(BaseHTTPRequestHandler):
-    """A server that answers each call with the fields of its request."""
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if not self.path.endswith("/"):  # as servers do whose application is mounted
-            self.send_response(307)
-            self.send_header("Location", f"{self.path}/")
-            self.end_headers()
-            return
-        said = {
-            "content": [{"type": "text", "text": f"refunded for {self.headers['X-Shop']} {self.headers['Accept']}"}]
-        }
-        body = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": said}).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None: ...
+def echo(asked: Heard) -> Reply:
+    """The answer of a server that tells the fields of a call's request."""
+    if not asked.path.endswith("/"):  # as servers do whose application is mounted
+        return Reply(307, {"Location": f"{asked.path}/"}, b"")
+    text = f"refunded for {asked.headers['x-shop']} {asked.headers['accept']}"
+    return said({"jsonrpc": "2.0", "id": asked.json["id"], "result": {"content": [{"type": "text", "text": text}]}})
 
 
 @contextmanager
@@ -139,14 +110,10 @@ def lines_of(*messages: dict[str, Any]) -> Iterator[None]:
 
 
 def test_a_header_goes_with_each_request_and_is_never_written_down(tmp_path: Path, capsysbinary: Any) -> None:
-    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "refund", "arguments": {"order": 1}}}
-    with ThreadingHTTPServer(("127.0.0.1", 0), Echo) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        url = f"http://127.0.0.1:{server.server_address[1]}/mcp"
-        given = ["--header", "X-Shop: Shop of-a-user-17", "--header", "accept: never", "--url", url]
-        with lines_of(asked):
+    with site(echo) as server:
+        given = ["--header", "X-Shop: Shop of-a-user-17", "--header", "accept: never", "--url", f"{server.url}/mcp"]
+        with lines_of(ASKED):
             assert main(["mcp", "--logs", str(tmp_path), *given, "--effects", '[{"effect": "refund"}]']) == 0
-        server.shutdown()
     told = capsysbinary.readouterr()
     assert b"refunded for Shop of-a-user-17 application/json, text/event-stream" in told.out
     assert told.err.startswith(b"chaoslab: correct")

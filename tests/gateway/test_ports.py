@@ -4,7 +4,6 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +14,13 @@ from chaoslab.core.events import CallStarted, FaultWitnessed
 from chaoslab.seams.gateway.routes import routes
 from chaoslab.surfaces.gateway import ports_of
 from tests import warm
-from tests.gateway.parts import history, shop, standing
+from tests.gateway.parts import history, standing
 from tests.gateway.test_exec import exec_
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Any]:
-    with shop() as found:
-        yield found
-
-
-def test_both_ports_lead_to_one_service_whose_requests_are_numbered_together(server: Any, tmp_path: Path) -> None:
-    route, fault = f"crm={server.url}", {"fault": "tool_error", "target": "crm", "status": 503, "calls": [2]}
-    with standing(tmp_path, [route, "other=http://127.0.0.1:1"], fault, ports={"crm": 0}) as running:
+def test_both_ports_lead_to_one_service_whose_requests_are_numbered_together(crm: str, tmp_path: Path) -> None:
+    fault = {"fault": "tool_error", "target": "crm", "status": 503, "calls": [2]}
+    with standing(tmp_path, [crm, "other=http://127.0.0.1:1"], fault, ports={"crm": 0}) as running:
         own = running.url("crm")
         assert own != running.address
         assert running.url("other") == f"{running.address}/other"
@@ -40,29 +33,26 @@ def test_both_ports_lead_to_one_service_whose_requests_are_numbered_together(ser
     assert numbered == [(1, "GET /crm/price"), (2, "GET /price"), (3, "GET /other/x")]
 
 
-def test_a_route_that_no_fault_hits_has_one_too(server: Any, tmp_path: Path) -> None:
-    with (
-        standing(tmp_path, [f"crm={server.url}"], ports={"crm": 0}) as running,
-        httpx.Client(base_url=running.url("crm")) as client,
-    ):
+def test_a_route_that_no_fault_hits_has_one_too(crm: str, tmp_path: Path) -> None:
+    with standing(tmp_path, [crm], ports={"crm": 0}) as running, httpx.Client(base_url=running.url("crm")) as client:
         assert [client.get("/crm/x").json()["path"] for _ in range(3)] == ["/crm/x"] * 3
 
 
-def test_the_commands_take_it(server: Any, tmp_path: Path, capfd: Any) -> None:
+def test_the_commands_take_it(crm: str, tmp_path: Path, capfd: Any) -> None:
     script = 'import os, urllib.request as u; print(u.urlopen(os.environ["CRM_URL"] + "/price").read().decode()[:17])'
     command = [sys.executable, "-c", script]
-    assert exec_(tmp_path, f"crm={server.url}", command, "--port-of", "crm=0") == 0
+    assert exec_(tmp_path, crm, command, "--port-of", "crm=0") == 0
     assert capfd.readouterr().out.startswith('{"path": "/price"')
 
 
-def test_the_gateway_says_where_it_listens_and_ends_with_its_signal(server: Any, tmp_path: Path) -> None:
+def test_the_gateway_says_where_it_listens_and_ends_with_its_signal(crm: str, tmp_path: Path) -> None:
     command = [warm.python(), "-m", "chaoslab", "gateway", "--port", "0", "--port-of", "crm=0"]
-    options = ["--route", f"crm={server.url}", "--logs", str(tmp_path)]
+    options = ["--route", crm, "--logs", str(tmp_path)]
     process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     said = process.stdout.readline()
     assert said.startswith("crm: http://127.0.0.1:")
-    assert said.endswith(f" leads to {server.url}\n")
+    assert said.endswith(f" leads to {crm.removeprefix('crm=')}\n")
     assert process.stdout.readline().startswith("ready: gateway on http://127.0.0.1:")
     assert httpx.get(said.split()[1] + "/price").json()["path"] == "/price"
     process.send_signal(signal.SIGTERM)
@@ -70,9 +60,9 @@ def test_the_gateway_says_where_it_listens_and_ends_with_its_signal(server: Any,
     process.stdout.close()
 
 
-def test_a_gateway_whose_fault_meets_nobody_proves_nothing(server: Any, tmp_path: Path) -> None:
+def test_a_gateway_whose_fault_meets_nobody_proves_nothing(crm: str, tmp_path: Path) -> None:
     command = [warm.python(), "-m", "chaoslab", "gateway", "--port", "0", "--fault", "lost_reply:crm"]
-    options = ["--route", f"crm={server.url}", "--logs", str(tmp_path)]
+    options = ["--route", crm, "--logs", str(tmp_path)]
     process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stderr is not None
@@ -102,10 +92,9 @@ def test_a_mistake_is_one_line(texts: list[str], line: str) -> None:
     assert str(told.value.args[0]).startswith(line)
 
 
-def test_a_port_in_use_is_said_with_its_option(server: Any, tmp_path: Path, capfd: Any) -> None:
+def test_a_port_in_use_is_said_with_its_option(crm: str, tmp_path: Path, capfd: Any) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        route = f"crm={server.url}"
-        assert exec_(tmp_path, route, [sys.executable, "-c", "print(1)"], "--port-of", f"crm={port}") == 2
+        assert exec_(tmp_path, crm, [sys.executable, "-c", "print(1)"], "--port-of", f"crm={port}") == 2
     said = f"port {port}: Address already in use: choose another port in --port-of crm=\n"
     assert capfd.readouterr() == ("", said)

@@ -49,11 +49,7 @@ def test_the_providers_variables_are_set_and_put_back(url: str, monkeypatch: pyt
     monkeypatch.delenv("GROQ_BASE_URL", raising=False)
     names = ("OPENAI_BASE_URL", "GROQ_BASE_URL", "MODEL_URL")
     trial = lab.run(
-        lambda _: [os.environ.get(name) for name in names],
-        "go",
-        world="local",
-        upstreams={"model": url},
-        effects=[],
+        lambda _: [os.environ.get(name) for name in names], "go", world="local", upstreams={"model": url}, effects=[]
     )
     openai, groq, own = trial.answer
     assert (openai, groq) == (f"{own}/v1", own)

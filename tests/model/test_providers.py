@@ -1,11 +1,9 @@
 """The formats of Bedrock, Cohere and Mistral, by the providers' SDKs where they are installed."""
 
 import json
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 import pytest
 from werkzeug.test import Client
@@ -15,7 +13,7 @@ from chaoslab.core.events import CallFinished, Effect, FaultWitnessed, Usage
 from chaoslab.core.stream import FRAMES, FrameCutter, payload_of
 from chaoslab.model.app import LiveModel
 from chaoslab.model.formats import FORMATS, format_at
-from tests.gateway.parts import history, standing
+from tests.gateway.parts import history, on_loopback, standing
 
 STEPS: list[Any] = [["I look.", lab.call("refund", order=17)], "Order 17 is refunded."]
 SCHEMA = {"type": "object", "properties": {"order": {"type": "integer"}}, "required": ["order"]}
@@ -136,16 +134,8 @@ def upstream() -> Iterator[str]:
     """The address of a scripted model on loopback, which is Mistral's for who asks for chat completions."""
     model = lab.scripted(STEPS * 3)
     model.begin("api.mistral.ai", "p1", lambda _: None)
-
-    class Silent(WSGIRequestHandler):
-        def log_message(self, *_: Any) -> None: ...
-
-    with make_server("127.0.0.1", 0, model, handler_class=Silent) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    with on_loopback(model) as url:
+        yield url
 
 
 def test_the_sdk_of_bedrock_meets_faults_at_the_gateway(upstream: str, tmp_path: Path) -> None:

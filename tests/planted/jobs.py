@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.planted.tools_of import effects, reading
 from tests.planted.world import Entry, World, entry
 
 Phrases = dict[str, str]
@@ -110,14 +111,6 @@ MORE_SHAPES: dict[str, Shape] = {
 """Domains that only the later sets of wordings have."""
 
 
-def _functions(name: str, world: World, table: dict[Any, Any], keyed: bool) -> dict[str, Callable[..., Any]]:
-    """The functions of a domain, under the names that a user of it would choose."""
-    from tests.planted import tools_of
-
-    make = getattr(tools_of, name)
-    return dict(make(world, table, keyed))
-
-
 def _phrases(shape: Shape, who: Any, second: str = "") -> Callable[[str], Phrases]:
     def phrases(fig: str) -> Phrases:
         texts = {key: getattr(shape, key).format(who=who, fig=fig) for key in ("past", "noun", "inf", "what", "ref")}
@@ -141,7 +134,7 @@ def effect_job(domain: str, rng: random.Random, *, keyed: bool, two: bool) -> Jo
     value, other = shape.values(rng)
     who, neighbour = shape.whos(rng)
     person = rng.choice(["Nina", "Otto", "Pia", "Rosa"])
-    of = _functions(domain, world, {who: value, neighbour: other}, keyed)
+    of = effects(domain, world, {who: value, neighbour: other}, keyed=keyed)
     act_name = of["act"].__name__
     key = f"{act_name} {who}"
 
@@ -292,8 +285,6 @@ MORE_SOURCES: dict[str, Source] = {
 
 def read_job(domain: str, rng: random.Random) -> Job:
     """A question with one answer, or with two where the agent asks for both."""
-    from tests.planted import tools_of
-
     source = (SOURCES | MORE_SOURCES)[domain]
     world = World()
     first, second = rng.sample(list(source.values), 2)
@@ -318,7 +309,7 @@ def read_job(domain: str, rng: random.Random) -> Job:
 
         services, reads, target = {"rain.test": service}, [], "rain.test"
     else:
-        get = getattr(tools_of, domain)(table)
+        get = reading(domain, table)
         services, reads, target = {}, [get], get.__name__
     return Job(
         domain, world, source.prompt.format(who=who), [], source.shown(first), phrases,

@@ -1,7 +1,8 @@
 """Parts of the manager's tests, some from the whole path's, and a run whose weather meets one fault."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+import contextlib
+from collections.abc import Callable, Collection, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -11,33 +12,13 @@ from chaoslab.base.clock import Clock, SystemClock, system
 from chaoslab.base.identity import TrialId
 from chaoslab.core.exchange import Call, Observation
 from chaoslab.core.plan import Choice, Injection, Plan
-from tests.seams.lab_parts import (
-    NOW,
-    SERVERS,
-    Bench,
-    bench,
-    embedded,
-    eventually,
-    free_port,
-    managed,
-    open_run,
-    said,
-    site,
-)
-
-__all__ = [
-    "NOW",
-    "SERVERS",
-    "Bench",
-    "bench",
-    "embedded",
-    "eventually",
-    "free_port",
-    "managed",
-    "open_run",
-    "said",
-    "site",
-]
+from chaoslab.proxy_manager.arming import Places
+from chaoslab.proxy_manager.manager import Manager
+from chaoslab.record.runs import Run
+from chaoslab.wire.client import ToxiproxyClient
+from chaoslab.wire.control import Control
+from tests.seams.lab_parts import SERVERS, Bench, bench, embedded, free_port, open_run, said, site
+from tests.told import Story, told_by
 
 SLOW = {"delay_s": 0.05, "stream": "downstream"}
 CALL = Call("weather", "current_weather", "p1.r1", 1, 1, "id1")
@@ -45,9 +26,6 @@ CALL = Call("weather", "current_weather", "p1.r1", 1, 1, "id1")
 
 def always(fault: str, **params: object) -> Plan:
     return Plan(1, (Injection("wire", (Choice(fault, 1.0, params),), ("weather",)),))
-
-
-Story = Callable[[Bench], Awaitable[None]]
 
 
 def with_lab(
@@ -67,15 +45,32 @@ def on_lab(
 ) -> Callable[[Story], Callable[..., None]]:
     """Makes a test of a story of such a lab, with each of these Toxiproxies."""
 
-    def test_of(story: Story) -> Callable[..., None]:
-        @pytest.mark.parametrize("server", servers)
-        def test(tmp_path: Path, server: str) -> None:
-            with_lab(tmp_path, plan, story, server=server, clock=clock)
+    @told_by
+    def test_of(story: Story, *, tmp_path: Path, server: str) -> None:
+        with_lab(tmp_path, plan, story, server=server, clock=clock)
 
-        test.__name__, test.__doc__ = story.__name__, story.__doc__
-        return test
+    return lambda story: pytest.mark.parametrize("server", servers)(test_of(story))
 
-    return test_of
+
+def another(lab: Bench, upstream: str = "") -> Run:
+    """A second run of the same lab, which is open."""
+    run = Run.create(lab.run.folder.parent, now=lab.run.now)
+    open_run(lab.state, run.name, Plan(1), {"weather": upstream or lab.toxiproxy.get("weather").upstream})
+    return run
+
+
+def end(lab: Bench, run: Run) -> None:
+    control = Control(lab.state)
+    control.end_run(run.name)
+    control.close()
+
+
+@contextlib.contextmanager
+def a_manager(folder: Path, *, clock: Clock = system, kind: type[Manager] = Manager) -> Iterator[Manager]:
+    """A manager that does not serve yet."""
+    places = Places("127.0.0.1", "127.0.0.1", {}, free_port())
+    with embedded() as url, ToxiproxyClient(url) as toxiproxy:
+        yield kind(state=folder / "state.db", logs=folder / "logs", toxiproxy=toxiproxy, places=places, clock=clock)
 
 
 def seen(duration_s: float, *, error: str | None = None) -> Observation:

@@ -22,7 +22,6 @@ from chaoslab.core.exchange import Call
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.proxy_manager import clean_proxies
 from chaoslab.proxy_manager import manager as manager_module
-from chaoslab.proxy_manager.arming import Places
 from chaoslab.proxy_manager.manager import Manager
 from chaoslab.record.history import History
 from chaoslab.record.log import LogLost
@@ -31,25 +30,8 @@ from chaoslab.record.steering import PAUSED
 from chaoslab.wire.client import ToxicInfo, ToxiproxyClient
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import Health, LabDown
-from tests.proxy_manager.manager_parts import (
-    CALL,
-    NOW,
-    SERVERS,
-    SLOW,
-    Ahead,
-    Bench,
-    always,
-    bench,
-    embedded,
-    eventually,
-    free_port,
-    on_lab,
-    open_run,
-    said,
-    seen,
-    site,
-    with_lab,
-)
+from tests.proxy_manager.manager_parts import CALL, SLOW, Ahead, a_manager, always, another, end, on_lab, seen, with_lab
+from tests.seams.lab_parts import NOW, SERVERS, Bench, bench, embedded, eventually, said, site
 
 
 @on_lab(always("latency", **SLOW), servers=SERVERS)
@@ -368,8 +350,7 @@ def test_what_other_threads_are_told_of_is_changed_and_gone_through_under_the_lo
         manager._counts = lock.watched("counts", manager._counts)
         experiment = manager._runs[lab.run.name]
         experiment.lanes = lock.watched("lanes", experiment.lanes)
-        second = Run.create(lab.run.folder.parent, now=lab.run.now)
-        open_run(lab.state, second.name, Plan(1), {"weather": lab.toxiproxy.get("weather").upstream})
+        second = another(lab)
         row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
         assert len(manager.status()["lanes"]) == 1
         lab.seam.lanes.done(row, seen(0.06))
@@ -381,10 +362,8 @@ def test_what_other_threads_are_told_of_is_changed_and_gone_through_under_the_lo
         (lab.run.folder / "manager.log").unlink()
         lab.seam.lanes.done(row, seen(0.06))
         eventually(lambda: not manager.status()["lanes"])
-        control = Control(lab.state)
-        control.end_run(second.name)
+        end(lab, second)
         eventually(lambda: manager.status()["runs"] == [lab.run.name])
-        control.close()
 
     with_lab(tmp_path, always("latency", **SLOW), story, clock=clock)
     assert set(wishes) == {"held"}
@@ -409,32 +388,26 @@ def test_how_long_it_took_to_arm_a_fault_is_told_to_the_microsecond(tmp_path: Pa
     with_lab(tmp_path, always("latency", **SLOW), story, clock=Stepping())
 
 
-def test_who_follows_the_manager_reads_a_line_for_each_thing_that_happens(tmp_path: Path) -> None:
+@on_lab(always("latency", **SLOW))
+async def test_who_follows_the_manager_reads_a_line_for_each_thing_that_happens(lab: Bench) -> None:
     told: list[str] = []
-
-    async def story(lab: Bench) -> None:
-        lab.manager.tell = told.append
-        for number, took_s in ((1, 0.06), (2, 0.01)):
-            row, _ = await lab.seam.lanes.ask(replace(CALL, request=number, attempt=number), deadline_s=2.0)
-            lab.seam.lanes.done(row, seen(took_s))
-        lab.history()
-        lab.toxiproxy.destroy("weather")
-        eventually(lambda: lab.manager.health() == Health(epoch=1))
-        second = Run.create(lab.run.folder.parent, now=lab.run.now)
-        open_run(lab.state, second.name, Plan(1), {"weather": lab.toxiproxy.get("weather").upstream})
-        eventually(lambda: told[-1].endswith("is open"))
-        control = Control(lab.state)
-        control.end_run(second.name)
-        eventually(lambda: told[-1].endswith("is over"))
-        control.close()
-        assert told[:2] == [
-            "latency on weather.current_weather, p1.r1 attempt 1: took 0.060 s, at least 0.050 s were armed",
-            "latency on weather.current_weather, p1.r1 attempt 2: NOT witnessed",
-        ]
-        assert re.fullmatch(r"weather had been taken down; all stands again after [\d.]+ m?s, 0 lanes lost", told[2])
-        assert told[3:] == [f"run {second.name} is open", f"run {second.name} is over"]
-
-    with_lab(tmp_path, always("latency", **SLOW), story)
+    lab.manager.tell = told.append
+    for number, took_s in ((1, 0.06), (2, 0.01)):
+        row, _ = await lab.seam.lanes.ask(replace(CALL, request=number, attempt=number), deadline_s=2.0)
+        lab.seam.lanes.done(row, seen(took_s))
+    lab.history()
+    lab.toxiproxy.destroy("weather")
+    eventually(lambda: lab.manager.health() == Health(epoch=1))
+    second = another(lab)
+    eventually(lambda: told[-1].endswith("is open"))
+    end(lab, second)
+    eventually(lambda: told[-1].endswith("is over"))
+    assert told[:2] == [
+        "latency on weather.current_weather, p1.r1 attempt 1: took 0.060 s, at least 0.050 s were armed",
+        "latency on weather.current_weather, p1.r1 attempt 2: NOT witnessed",
+    ]
+    assert re.fullmatch(r"weather had been taken down; all stands again after [\d.]+ m?s, 0 lanes lost", told[2])
+    assert told[3:] == [f"run {second.name} is open", f"run {second.name} is over"]
 
 
 def test_a_busy_loop_is_waited_for_and_not_taken_for_one_that_mends(tmp_path: Path) -> None:
@@ -489,11 +462,7 @@ def test_a_loop_looks_after_its_state_and_proxies_twice_a_second_and_naps_longer
 ) -> None:
     clock, checked_s, looked_s = Counted(), list[float](), list[float]()
     monkeypatch.setattr(Control, "check_place", lambda _: checked_s.append(clock.now_s))
-    places = Places("127.0.0.1", "127.0.0.1", {}, free_port())
-    with embedded() as url, ToxiproxyClient(url) as toxiproxy:
-        manager = Manager(
-            state=tmp_path / "state.db", logs=tmp_path / "logs", toxiproxy=toxiproxy, places=places, clock=clock
-        )
+    with a_manager(tmp_path, clock=clock) as manager:
         monkeypatch.setattr(manager._standing, "look", lambda: looked_s.append(clock.now_s))
 
         def lives() -> None:
@@ -527,11 +496,7 @@ def test_a_manager_that_stops_lets_go_of_its_logs_and_of_the_state(
 
     monkeypatch.setattr(Control, "fresh", noted)
     clock = Counted()
-    with embedded() as url, ToxiproxyClient(url) as toxiproxy:
-        places = Places("127.0.0.1", "127.0.0.1", {}, free_port())
-        manager = Manager(
-            state=tmp_path / "state.db", logs=tmp_path / "logs", toxiproxy=toxiproxy, places=places, clock=clock
-        )
+    with a_manager(tmp_path, clock=clock) as manager:
         logs: list[Any] = []
 
         def lives() -> None:
@@ -551,9 +516,8 @@ def test_a_manager_that_stops_lets_go_of_its_logs_and_of_the_state(
 
 
 def test_a_manager_without_a_usable_state_says_so_and_not_that_it_has_yet_to_begin(tmp_path: Path) -> None:
-    places = Places("127.0.0.1", "127.0.0.1", {}, 1)
-    with embedded() as url, ToxiproxyClient(url) as toxiproxy:
-        manager = Manager(state=tmp_path, logs=tmp_path, toxiproxy=toxiproxy, places=places, clock=system)
+    (tmp_path / "state.db").mkdir()
+    with a_manager(tmp_path) as manager:
         assert manager.health().trouble == "the proxy manager has not begun yet"
         with pytest.raises(sqlite3.Error):
             manager.serve()
@@ -566,11 +530,7 @@ def test_a_loop_that_a_lost_log_ends_says_so_to_whoever_asks(tmp_path: Path) -> 
         def _tick(self, control: Control) -> bool:  # noqa: ARG002
             raise LogLost("manager.log cannot be written")
 
-    places = Places("127.0.0.1", "127.0.0.1", {}, 1)
-    with embedded() as url, ToxiproxyClient(url) as toxiproxy:
-        manager = Unwritten(
-            state=tmp_path / "state.db", logs=tmp_path, toxiproxy=toxiproxy, places=places, clock=system
-        )
+    with a_manager(tmp_path, kind=Unwritten) as manager:
         with pytest.raises(LogLost):
             manager.serve()
         assert manager.health() == Health("manager.log cannot be written")
@@ -594,21 +554,19 @@ async def test_a_run_that_cannot_be_opened_says_why(lab: Bench) -> None:
     ],
     ids=["a fault that is not installed", "a parameter that it does not have"],
 )
-def test_a_plan_that_cannot_be_carried_out_here_is_refused_before_the_first_call(
-    tmp_path: Path, choice: Choice, why: str
+@on_lab(Plan(1))
+async def test_a_plan_that_cannot_be_carried_out_here_is_refused_before_the_first_call(
+    lab: Bench, *, choice: Choice, why: str
 ) -> None:
-    async def story(lab: Bench) -> None:
-        run, control = Run.create(lab.run.folder.parent, now=lab.run.now), Control(lab.state)
-        plan = Plan(1, (Injection("mine", (choice,), ("weather",)),))
-        control.open_run(run.name, plan=plan.to_json(), targets={"weather": lab.toxiproxy.get("weather").upstream})
-        eventually(lambda: control.run_state(run.name)[0] != "asked")
-        state, said = control.run_state(run.name)
-        assert state == "failed"
-        assert why in said
-        control.close()
-        assert lab.manager.health() == Health()
-
-    with_lab(tmp_path, Plan(1), story)
+    run, control = Run.create(lab.run.folder.parent, now=lab.run.now), Control(lab.state)
+    plan = Plan(1, (Injection("mine", (choice,), ("weather",)),))
+    control.open_run(run.name, plan=plan.to_json(), targets={"weather": lab.toxiproxy.get("weather").upstream})
+    eventually(lambda: control.run_state(run.name)[0] != "asked")
+    state, said = control.run_state(run.name)
+    assert state == "failed"
+    assert why in said
+    control.close()
+    assert lab.manager.health() == Health()
 
 
 def test_a_dead_toxiproxy_is_waited_for_and_then_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -736,9 +694,7 @@ def test_who_asks_while_the_loop_ends_hears_why_and_not_that_it_stands_still(tmp
             asking.join(20.0)
             return True
 
-    places = Places("127.0.0.1", "127.0.0.1", {}, 1)
-    with embedded() as url, ToxiproxyClient(url) as toxiproxy:
-        manager = Ending(state=tmp_path / "state.db", logs=tmp_path, toxiproxy=toxiproxy, places=places, clock=system)
+    with a_manager(tmp_path, kind=Ending) as manager:
         asking = threading.Thread(target=lambda: heard.append(manager.health()))
         with contextlib.suppress(LogLost):
             manager.serve()
@@ -788,9 +744,7 @@ async def test_a_clean_proxy_that_has_become_anothers_is_no_lab_of_ours(lab: Ben
 @on_lab(Plan(1))
 async def test_a_second_run_of_the_same_lab_shares_the_proxies_and_cuts_nothing(lab: Bench) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", lab.manager.places.proxy_ports["weather"])
-    second = Run.create(lab.run.folder.parent, now=lab.run.now)
-    upstream = lab.toxiproxy.get("weather").upstream
-    open_run(lab.state, second.name, Plan(1), {"weather": upstream})
+    another(lab)
     writer.write(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
     assert (await reader.read()).startswith(b"HTTP/1.1 200")
     writer.close()
@@ -799,6 +753,6 @@ async def test_a_second_run_of_the_same_lab_shares_the_proxies_and_cuts_nothing(
     control = Control(lab.state)
     control.open_run(third.name, plan=Plan(1).to_json(), targets={"weather": "127.0.0.1:9"})
     eventually(lambda: control.run_state(third.name)[0] == "failed")
-    assert f"for {upstream}; end that lab" in control.run_state(third.name)[1]
+    assert f"for {lab.toxiproxy.get('weather').upstream}; end that lab" in control.run_state(third.name)[1]
     control.close()
     assert lab.manager.health() == Health()

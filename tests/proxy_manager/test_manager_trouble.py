@@ -16,21 +16,8 @@ from chaoslab.record.runs import Run
 from chaoslab.wire.client import ToxicInfo, ToxiproxyDown, ToxiproxyError
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import Health, LabDown
-from tests.proxy_manager.manager_parts import (
-    CALL,
-    NOW,
-    SLOW,
-    Ahead,
-    Bench,
-    always,
-    embedded,
-    eventually,
-    managed,
-    on_lab,
-    open_run,
-    seen,
-    with_lab,
-)
+from tests.proxy_manager.manager_parts import CALL, SLOW, Ahead, always, another, end, on_lab, seen, with_lab
+from tests.seams.lab_parts import NOW, Bench, embedded, eventually, managed, open_run
 
 MET = {"latency": seen(0.06), "refused": seen(0.001, error="refused")}
 """The observation of a caller that met the fault."""
@@ -71,31 +58,29 @@ def gives_away(lab: Bench) -> ToxiproxyError:
         ([gives_away], "'weather' on the Toxiproxy at ", 1, ""),
     ],
 )
-def test_a_fault_is_armed_anew_twice_where_toxiproxy_was_restarted_and_else_not(
-    fails: list[Callable[[Bench], ToxiproxyError]], end: str, tries: int, trouble: str, tmp_path: Path
+@on_lab(always("latency", **SLOW))
+async def test_a_fault_is_armed_anew_twice_where_toxiproxy_was_restarted_and_else_not(
+    lab: Bench, *, fails: list[Callable[[Bench], ToxiproxyError]], end: str, tries: int, trouble: str
 ) -> None:
-    async def story(lab: Bench) -> None:
-        arming: Any = lab.manager._arming
-        real, left, tried = arming.arm, list(fails), list[object]()
+    arming: Any = lab.manager._arming
+    real, left, tried = arming.arm, list(fails), list[object]()
 
-        def arm(*given: object) -> object:
-            tried.append(given)
-            if left:
-                raise left.pop(0)(lab)
-            return real(*given)
+    def arm(*given: object) -> object:
+        tried.append(given)
+        if left:
+            raise left.pop(0)(lab)
+        return real(*given)
 
-        arming.arm = arm
-        try:
-            _, answer = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
-            ended = answer.state
-        except LabDown as down:
-            ended = str(down)
-        assert ended.startswith(end)
-        assert len(tried) == tries
-        assert arming.trouble == trouble
-        assert len(lab.manager.status()["lanes"]) == (end == "armed")
-
-    with_lab(tmp_path, always("latency", **SLOW), story)
+    arming.arm = arm
+    try:
+        _, answer = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+        ended = answer.state
+    except LabDown as down:
+        ended = str(down)
+    assert ended.startswith(end)
+    assert len(tried) == tries
+    assert arming.trouble == trouble
+    assert len(lab.manager.status()["lanes"]) == (end == "armed")
 
 
 # Taking down.
@@ -241,8 +226,7 @@ def test_the_port_that_refuses_stands_on_when_a_call_of_it_ends_by_something_els
     clock = Ahead()
 
     async def story(lab: Bench) -> None:
-        second = Run.create(lab.run.folder.parent, now=lab.run.now)
-        open_run(lab.state, second.name, Plan(1), {"weather": lab.toxiproxy.get("weather").upstream})
+        another(lab)
         row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
         if ends == "its lease":
             clock.by_s = 70
@@ -250,9 +234,7 @@ def test_the_port_that_refuses_stands_on_when_a_call_of_it_ends_by_something_els
             (lab.run.folder / "manager.log").unlink()
             lab.seam.lanes.done(row, MET["refused"])
         else:
-            control = Control(lab.state)
-            control.end_run(lab.run.name)
-            control.close()
+            end(lab, lab.run)
         eventually(lambda: not lab.manager.status()["lanes"])
         assert lab.manager.health() == Health()
         assert lab.toxiproxy.get("refused").enabled is False
@@ -300,8 +282,7 @@ def test_what_cannot_be_written_down_while_nobody_asks_leaves_the_loop_to_other_
             clock.by_s = 70
             eventually(lambda: not lab.manager.status()["lanes"])
         eventually(lambda: lab.manager.health() == Health(epoch=int(what == "an outage")))
-        second = Run.create(lab.run.folder.parent, now=lab.run.now)
-        open_run(lab.state, second.name, Plan(1), {"weather": lab.toxiproxy.get("weather").upstream})
+        another(lab)
 
     with_lab(tmp_path, always("latency", **SLOW), story, clock=clock)
 
@@ -337,47 +318,38 @@ def test_a_run_that_cannot_be_served_takes_nothing_from_another_and_leaves_nothi
 
 @on_lab(Plan(1))
 async def test_of_two_runs_the_one_that_ends_leaves_the_other_its_proxies(lab: Bench) -> None:
-    second = Run.create(lab.run.folder.parent, now=lab.run.now)
-    open_run(lab.state, second.name, Plan(1), {"weather": lab.toxiproxy.get("weather").upstream})
-    control = Control(lab.state)
-    control.end_run(second.name)
+    end(lab, another(lab))
     eventually(lambda: lab.manager.status()["runs"] == [lab.run.name])
     assert lab.manager.health() == Health()
     assert set(lab.toxiproxy.proxies()) == {"weather", "refused"}
-    control.end_run(lab.run.name)
-    control.close()
+    end(lab, lab.run)
     eventually(lambda: not lab.toxiproxy.proxies())
 
 
 @on_lab(Plan(1))
 async def test_a_run_that_has_ended_makes_room_for_the_next_at_once(lab: Bench) -> None:
-    control = Control(lab.state)
-    control.end_run(lab.run.name)
-    control.close()
-    second = Run.create(lab.run.folder.parent, now=lab.run.now)
-    open_run(lab.state, second.name, Plan(1), {"weather": "127.0.0.1:9"})  # another's, were the first still open
+    end(lab, lab.run)
+    another(lab, "127.0.0.1:9")  # another's, were the first still open
     assert lab.toxiproxy.get("weather").upstream == "127.0.0.1:9"
 
 
 @pytest.mark.parametrize("drops", [True, False])
-def test_with_the_last_run_goes_its_trouble_and_proxies_that_do_not_go_are_one(drops: bool, tmp_path: Path) -> None:
-    async def story(lab: Bench) -> None:
-        toxiproxy: Any = lab.manager._toxiproxy
+@on_lab(Plan(1))
+async def test_with_the_last_run_goes_its_trouble_and_proxies_that_do_not_go_are_one(
+    lab: Bench, *, drops: bool
+) -> None:
+    toxiproxy: Any = lab.manager._toxiproxy
 
-        def destroy(_: str) -> None:
-            raise refuses(lab)
+    def destroy(_: str) -> None:
+        raise refuses(lab)
 
-        if not drops:
-            toxiproxy.destroy = destroy
-        lab.manager._arming.trouble = "something that was"
-        control = Control(lab.state)
-        control.end_run(lab.run.name)
-        control.close()
-        eventually(lambda: not lab.manager.status()["runs"])
-        assert lab.manager.health().trouble == ("" if drops else "no (HTTP 500)")
-        vars(toxiproxy).pop("destroy", None)
-
-    with_lab(tmp_path, Plan(1), story)
+    if not drops:
+        toxiproxy.destroy = destroy
+    lab.manager._arming.trouble = "something that was"
+    end(lab, lab.run)
+    eventually(lambda: not lab.manager.status()["runs"])
+    assert lab.manager.health().trouble == ("" if drops else "no (HTTP 500)")
+    vars(toxiproxy).pop("destroy", None)
 
 
 @on_lab(Plan(1))

@@ -13,7 +13,7 @@ from chaoslab.core.plan import Plan
 from chaoslab.proxy_manager import clean_proxies
 from chaoslab.proxy_manager.command import server
 from chaoslab.proxy_manager.manager import Manager
-from tests.proxy_manager.manager_parts import bench, embedded, eventually, said, site
+from tests.seams.lab_parts import bench, embedded, eventually, said, site
 
 
 @contextlib.contextmanager

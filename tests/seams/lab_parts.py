@@ -31,23 +31,11 @@ from chaoslab.seams.http.tags import EXTENSION, RequestTag, Target
 from chaoslab.wire.client import ToxiproxyClient
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import Lanes
-from tests.waiting import DEADLINE_S, eventually
-from tests.wire.wire_parts import embedded, free_port, real
-
-__all__ = [
-    "DEADLINE_S",
-    "NOW",
-    "SERVERS",
-    "Bench",
-    "Heard",
-    "Site",
-    "bench",
-    "embedded",
-    "eventually",
-    "free_port",
-    "managed",
-    "real",
-]
+from tests.waiting import DEADLINE_S as DEADLINE_S
+from tests.waiting import eventually as eventually
+from tests.wire.wire_parts import embedded as embedded
+from tests.wire.wire_parts import free_port as free_port
+from tests.wire.wire_parts import real as real
 
 NOW = "2026-06-01T09:00:00Z"
 SERVERS = {"embedded": embedded, "real": real}
@@ -89,7 +77,7 @@ def said(value: Any, status: int = 200, **headers: str) -> Reply:
 
 
 @contextlib.contextmanager
-def site(answer: Callable[[Heard], Reply], *, tls: ssl.SSLContext | None = None) -> Iterator[Site]:
+def site(answer: Callable[[Heard], Reply], *, port: int = 0, tls: ssl.SSLContext | None = None) -> Iterator[Site]:
     """A site that answers as the function says."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -134,7 +122,7 @@ def site(answer: Callable[[Heard], Reply], *, tls: ssl.SSLContext | None = None)
         def handle_error(self, request: Any, client_address: Any) -> None:
             """A caller that goes away is what these tests are about."""
 
-    server = Server(("127.0.0.1", 0), Handler)
+    server = Server(("127.0.0.1", port), Handler)
     made = Site(server.server_port)
     if tls is not None:
         tls.sni_callback = lambda _socket, name, _context: made.names.append(name)

@@ -107,11 +107,7 @@ def test_a_coroutine_function_and_generators_stay_what_they_are() -> None:
 
         return stand_in
 
-    with (
-        code_swap.swapped(later, noted),
-        code_swap.swapped(parts, noted),
-        code_swap.swapped(parts_later, noted),
-    ):
+    with code_swap.swapped(later, noted), code_swap.swapped(parts, noted), code_swap.swapped(parts_later, noted):
         kinds = (inspect.iscoroutinefunction(later), inspect.isgeneratorfunction(parts))
         assert (*kinds, inspect.isasyncgenfunction(parts_later)) == (True, True, True)
         assert asyncio.run(all_of()) == ("1", [2, 3], [3, 4])

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -33,6 +34,7 @@ from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams.functions._call_record import CallRecord, Spelt, kept
 from chaoslab.seams.functions.seam import FunctionSeam
 from chaoslab.seams.functions.wrapped import WrappedFunction
+from tests.waiting import together
 from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
@@ -203,10 +205,8 @@ def test_what_the_function_raises_passes_as_the_very_object_and_is_written_down(
         assert [found is error for found in caught] == [True, True]
         assert (error.__cause__, error.__context__, error.__suppress_context__) == (None, None, False)
         finished = [event for _, event in trial.history.of(CallFinished)]
-        assert [(f.request, f.attempt, f.ok, f.error) for f in finished] == [
-            (1, 1, False, told),
-            (1, 2, False, told),
-        ]
+        found = [(f.request, f.attempt, f.ok, f.error) for f in finished]
+        assert found == [(1, 1, False, told), (1, 2, False, told)]
         assert not list(trial.history.of(FaultInjected))
         assert trial.effects == []
 
@@ -424,11 +424,7 @@ def test_no_two_threads_are_ever_numbered_at_once(place: str) -> None:
     book.requests = Crossing(book.trial)
     double = seam.stand_in(WrappedFunction("double", lambda n: 2 * n, effect=False))
     results: list[int] = []
-    threads = [threading.Thread(target=lambda n=n: results.append(double(n))) for n in (1, 2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(10)
+    together(*(partial(lambda n: results.append(double(n)), n) for n in (1, 2)))
     assert meeting.broken  # the first waited in vain
     assert sorted(results) == [2, 4]
     assert sorted(call.request for _, call in book.history.of(CallFinished)) == [1, 2]
@@ -451,10 +447,8 @@ def test_what_the_dice_spare_fails_and_is_tried_again_as_one_request() -> None:
 
     trial = lab.run(agent, "go", tools=[flaky], faults=[lab.inject("latency", "flaky", chance=1e-9)], effects=[])
     ended = [event for _, event in trial.history.of(CallFinished)]
-    assert [(e.request, e.attempt, e.ok, e.error) for e in ended] == [
-        (1, 1, False, "ConnectionError: busy"),
-        (1, 2, True, None),
-    ]
+    found = [(e.request, e.attempt, e.ok, e.error) for e in ended]
+    assert found == [(1, 1, False, "ConnectionError: busy"), (1, 2, True, None)]
 
 
 CHANGED = [

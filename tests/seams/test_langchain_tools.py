@@ -175,20 +175,11 @@ def test_a_tools_own_stop_iteration_is_met_as_without_the_lab() -> None:
 
 def test_only_langchains_own_are_taken_for_langchains() -> None:
     mine: Any = type("BaseTool", (), {"name": "mine"})
-    assert [ADAPTER.recognises(thing) for thing in (refund, message, Both(), note, mine())] == [
-        True,
-        True,
-        True,
-        False,
-        False,
-    ]
+    found = [ADAPTER.recognises(thing) for thing in (refund, message, Both(), note, mine())]
+    assert found == [True, True, True, False, False]
     theirs: Any = type("Runnable", (), {})
-    assert [ADAPTER.is_agent(thing) for thing in (RunnableLambda(str), refund, note, theirs())] == [
-        True,
-        True,
-        False,
-        False,
-    ]
+    told = [ADAPTER.is_agent(thing) for thing in (RunnableLambda(str), refund, note, theirs())]
+    assert told == [True, True, False, False]
 
     def now(to: str) -> str:
         return to
@@ -318,10 +309,8 @@ def test_a_call_that_is_tried_again_is_the_same_whatever_is_injected(name: str, 
     faults = [lab.inject("lost_reply", name, calls=[1])]
     trial = lab.run(_tries_again(name, tool_), "Pay 17", tools=[tool_], faults=faults)
     begun = [call for _, call in trial.history.of(CallStarted)]
-    assert [(call.request, call.attempt, call.arguments) for call in begun] == [
-        (1, 1, {"order": 17}),
-        (1, 2, {"order": 17}),
-    ]
+    found = [(call.request, call.attempt, call.arguments) for call in begun]
+    assert found == [(1, 1, {"order": 17}), (1, 2, {"order": 17})]
     assert begun[0].request_id == begun[1].request_id
     assert trial.effects == [{"effect": name, "order": 17}] * 2
     assert trial.twin is not None

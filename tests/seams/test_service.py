@@ -12,6 +12,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ from chaoslab.seams.services.messages import HttpRequest
 from chaoslab.seams.services.model import ModelHost
 from tests.measure_parts import attempts
 from tests.plugin_parts import STALE, installed
+from tests.waiting import together
 from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
@@ -58,10 +60,6 @@ def shop(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterabl
     status, headers = "200 OK", [("Content-Type", "application/json"), ("Set-Cookie", "a=1"), ("Set-Cookie", "b=2")]
     if path == "/broken":
         status = "500 Internal Server Error"
-    if path == "/quiet":
-        headers.append(("X-Lab-Effect", "none"))
-    if path == "/says":
-        headers.append(("X-Lab-Effect", '[{"effect": "order_placed", "id": 7}, {"effect": "stock_moved"}]'))
     if path == "/mumbles":
         headers.append(("X-Lab-Effect", "7"))
     given = json.loads(body) if body else {}
@@ -212,6 +210,22 @@ def met_by(
     return met, trial
 
 
+def outcomes(*steps: Callable[[], Any], faults: Iterable[Any] = (), **options: Any) -> tuple[list[Any], lab.Trial]:
+    """The result of each step of an agent, or the kind of its failure, in order, and the trial."""
+    met: list[Any] = []
+
+    def agent(_: str) -> None:
+        for step in steps:
+            try:
+                met.append(step())
+            except Exception as error:  # noqa: BLE001 - it is what is looked at
+                met.append(kind_of(error))
+
+    trial = ran(agent, *faults, **options)
+    assert trial.error is None
+    return met, trial
+
+
 def ran(agent: Callable[[str], Any], *faults: Any, **options: Any) -> lab.Trial:
     """A trial at the shop, if no other services are given, with no effects stated."""
     return lab.run(agent, "go", faults=list(faults), **{"services": {"shop": shop}, "effects": [], **options})
@@ -266,15 +280,10 @@ def test_a_request_that_meets_no_fault_is_numbered_and_its_reply_noted(client: C
 
 
 def test_an_error_of_too_many_requests_says_when_to_ask_again() -> None:
-    met: list[Any] = []
-
-    def agent(_: str) -> str:
-        reply = requests.get("http://shop/orders", timeout=5)
-        met.append((reply.status_code, reply.headers["Retry-After"], reply.json()))
-        return "done"
-
-    ran(agent, lab.inject("tool_error", "shop", status=429))
-    assert met == [(429, "1", {"error": "Too Many Requests"})]
+    limited = lab.inject("tool_error", "shop", status=429)
+    (reply,), _ = outcomes(lambda: requests.get("http://shop/orders", timeout=5), faults=[limited])
+    wanted = (429, "1", {"error": "Too Many Requests"})
+    assert (reply.status_code, reply.headers["Retry-After"], reply.json()) == wanted
 
 
 @pytest.mark.parametrize("body", [b"[" * 900 + b"]" * 900, b'{"a":' * 5000, b"\xff" * 100_000, b'"\\ud800"', b"NaN"])
@@ -354,14 +363,9 @@ def test_a_wrong_value_in_a_packed_or_streamed_reply_arrives_with_the_right_leng
 
 
 def test_an_error_in_place_of_the_head_of_a_reply_is_witnessed_too() -> None:
-    met: list[Any] = []
-
-    def agent(_: str) -> str:
-        met.append(requests.head("http://shop/orders", timeout=5).status_code)
-        return "done"
-
-    trial = ran(agent, lab.inject("tool_error", "shop", status=503))
-    assert (met, len(list(trial.history.of(FaultWitnessed)))) == ([503], 1)
+    failing = lab.inject("tool_error", "shop", status=503)
+    (reply,), trial = outcomes(lambda: requests.head("http://shop/orders", timeout=5), faults=[failing])
+    assert (reply.status_code, len(list(trial.history.of(FaultWitnessed)))) == (503, 1)
 
 
 # Effects.
@@ -426,31 +430,11 @@ def test_one_key_at_two_addresses_is_two_effects() -> None:
     assert [effect["effect"] for effect in trial.effects] == ["POST /orders", "POST /refunds"]
 
 
-def test_a_service_may_say_itself_what_it_did() -> None:
-    _, trial = met_by(by_requests, ("POST", "/quiet", ORDER), ("GET", "/says"))
-    assert trial.effects == [{"effect": "order_placed", "id": 7}, {"effect": "stock_moved"}]
-    assert [(event.effect, event.content) for _, event in trial.history.of(Effect)] == [
-        ("order_placed", {"id": 7}),
-        ("stock_moved", {}),
-    ]
-
-
 def test_a_service_that_says_nonsense_of_its_effects_is_told_and_judged_by_its_method() -> None:
     _, trial = met_by(by_requests, ("POST", "/mumbles", ORDER))
     assert [effect["effect"] for effect in trial.effects] == ["POST /mumbles"]
     ((_, warning),) = trial.history.of(LabWarning)
     assert warning.message.startswith("shop says X-Lab-Effect: '7' to POST /mumbles: it should be none, or JSON as in")
-
-
-def test_a_reply_in_parts_is_one_effect() -> None:
-    _, trial = met_by(by_requests, ("POST", "/stream", ORDER))
-    assert [effect["effect"] for effect in trial.effects] == ["POST /stream"]
-
-
-def test_what_was_read_or_refused_is_no_effect() -> None:
-    _, trial = met_by(by_requests, ("GET", "/orders"), ("POST", "/broken", ORDER))
-    assert trial.effects == []
-    assert trial.outcome is not lab.Outcome.HARM
 
 
 def test_effects_of_a_service_can_be_stated() -> None:
@@ -548,10 +532,7 @@ def test_functions_and_services_share_the_memory_of_the_trial() -> None:
 
 
 def test_a_function_and_the_request_within_it_are_two_effects_in_the_trial_and_in_its_twin() -> None:
-    def agent(_: str) -> str:
-        return pay(7)
-
-    trial = lab.run(agent, "go", tools=[pay], services={"bank": shop})
+    trial = lab.run(lambda _: pay(7), "go", tools=[pay], services={"bank": shop})
     assert trial.outcome is lab.Outcome.CORRECT
     assert [effect["effect"] for effect in trial.effects] == ["POST /payments", "pay"]
 
@@ -583,12 +564,9 @@ def test_an_error_in_the_services_own_words_is_told_in_them() -> None:
         start_response("409 Conflict", [("Content-Type", "application/json")])
         return [b'{"error": "the shop is closed"}']
 
-    def agent(_: str) -> str:
-        return str(requests.post("http://shop/", json=ORDER, timeout=5).status_code)
-
-    trial = ran(agent, services={"shop": closed})
+    (met,), trial = outcomes(lambda: by_requests(*POST, {}), services={"shop": closed})
     ((_, call),) = trial.history.of(CallFinished)
-    assert (trial.answer, call.status, call.error, trial.effects) == ("409", 409, "the shop is closed", [])
+    assert (met[0], call.status, call.error, trial.effects) == (409, 409, "the shop is closed", [])
 
 
 def test_an_answer_without_a_body_is_an_effect_too() -> None:
@@ -596,12 +574,9 @@ def test_an_answer_without_a_body_is_an_effect_too() -> None:
         start_response("204 No Content", [])
         return []
 
-    def agent(_: str) -> str:
-        return str(requests.delete("http://shop/orders/7", timeout=5).status_code)
-
-    trial = ran(agent, services={"shop": empties})
+    (reply,), trial = outcomes(lambda: requests.delete("http://shop/orders/7", timeout=5), services={"shop": empties})
     ((_, call),) = trial.history.of(CallFinished)
-    assert (trial.answer, call.ok, call.status) == ("204", True, 204)
+    assert (reply.status_code, call.ok, call.status) == (204, True, 204)
     assert trial.effects == [{"effect": "DELETE /orders/7"}]
 
 
@@ -658,47 +633,24 @@ def test_a_connection_may_be_refused_several_times_and_then_no_more() -> None:
     assert places(trial) == [(1, 1), (1, 2)]
 
 
-def test_only_one_request_takes_the_place_of_a_refused_connection() -> None:
-    refused = [lab.inject("refused", "shop", calls=[1])]
-    _, trial = met_by(by_requests, POST, POST, ("GET", "/orders"), ("GET", "/orders?page=2"), faults=refused)
-    begun = [(event.tool, event.request, event.attempt) for _, event in trial.history.of(CallStarted)]
-    assert begun[1:] == [("POST /orders", 1, 2), ("GET /orders", 2, 1), ("GET /orders", 3, 1)]
+def in_a_session(count: int) -> list[Callable[[], int]]:
+    """So many requests of a client that keeps its connection; each gives its status."""
+    session = requests.Session()
+    return [lambda n=n: session.get(f"http://shop/{n}", timeout=5).status_code for n in range(count)]  # type: ignore[misc]
 
 
 def test_a_service_that_is_down_for_a_while_refuses_all_until_then() -> None:
-    met: list[Any] = []
-
-    def agent(_: str) -> str:
-        with requests.Session() as session:
-            for number in range(6):
-                try:
-                    met.append(session.get(f"http://shop/{number}", timeout=5).status_code)
-                except requests.ConnectionError as error:
-                    met.append(kind_of(error))
-                time.sleep(1)
-        return "done"
-
-    ran(
-        agent,
+    faults = [
         lab.inject("refused", "shop", name="down", after_calls=1, max_times=3, persistence="for_s 2.5"),
         lab.inject("refused", "shop", name="never", calls=[99]),
-    )
-    assert met == [200, "refused", "refused", "refused", 200, 200]
+    ]
+    asks = in_a_session(6)
+    met, _ = outcomes(*(step for ask in asks for step in (ask, lambda: time.sleep(1))), faults=faults)
+    assert met[::2] == [200, "refused", "refused", "refused", 200, 200]
 
 
 def test_a_client_that_keeps_its_connection_is_refused_by_the_number_of_its_request_too() -> None:
-    met: list[Any] = []
-
-    def agent(_: str) -> str:
-        with requests.Session() as session:
-            for number in range(4):
-                try:
-                    met.append(session.get(f"http://shop/{number}", timeout=5).status_code)
-                except requests.ConnectionError as error:
-                    met.append(kind_of(error))
-        return "done"
-
-    trial = ran(agent, lab.inject("refused", "shop", calls=[3]))
+    met, trial = outcomes(*in_a_session(4), faults=[lab.inject("refused", "shop", calls=[3])])
     assert met == [200, 200, "refused", 200]
     assert places(trial) == [(3, 1)]
     assert trial.outcome is not lab.Outcome.INVALID
@@ -820,17 +772,9 @@ def test_a_service_that_fails_within_a_stream_closes_it_with_a_fault_near_or_not
 
 
 def test_a_fault_that_only_delays_a_stream_leaves_its_headers() -> None:
-    met: list[Any] = []
-
-    def agent(_: str) -> str:
-        reply = httpx.get("http://teller/", timeout=9)
-        met.append((reply.headers.get_list("set-cookie"), len(reply.text)))
-        return "done"
-
-    trial = ran(
-        agent, lab.inject("slow_chunks", "teller"), lab.inject("latency", "teller"), services={"teller": teller}
-    )
-    assert (trial.error, met) == (None, [(["a=1", "b=2"], 59)])
+    late = [lab.inject(fault, "teller") for fault in ("slow_chunks", "latency")]
+    (reply,), _ = outcomes(lambda: httpx.get("http://teller/", timeout=9), faults=late, services={"teller": teller})
+    assert (reply.headers.get_list("set-cookie"), len(reply.text)) == (["a=1", "b=2"], 59)
 
 
 # Connections.
@@ -958,11 +902,7 @@ def test_threads_with_clients_of_their_own_meet_faults_of_their_own() -> None:
             met.append(kind_of(error))
 
     def agent(_: str) -> str:
-        threads = [threading.Thread(target=ask, args=(number,)) for number in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        together(*(partial(ask, number) for number in range(3)))
         return " ".join(sorted(met))
 
     trial = ran(agent, lab.inject("reset_peer", "shop", stream="upstream", calls=[2]))
@@ -984,11 +924,13 @@ def test_a_client_that_hangs_up_ends_the_attempt_and_the_fault() -> None:
     assert round(trial.seconds, 2) == 0.7
 
 
-def test_a_client_that_waits_for_ever_hangs_and_has_met_its_fault() -> None:
-    def agent(_: str) -> str:
-        return str(urllib.request.urlopen("http://shop/orders").read().decode())
+def reads(_: str) -> str:
+    """An agent without a timeout."""
+    return str(urllib.request.urlopen("http://shop/orders").read().decode())
 
-    trial = ran(agent, lab.inject("lost_reply", "shop", calls=[1]), timeout_s=20)
+
+def test_a_client_that_waits_for_ever_hangs_and_has_met_its_fault() -> None:
+    trial = ran(reads, lab.inject("lost_reply", "shop", calls=[1]), timeout_s=20)
     assert trial.outcome is lab.Outcome.HUNG
     assert "recv from shop:80" in trial.why
     ((_, fault),) = trial.history.of(FaultWitnessed)
@@ -996,10 +938,7 @@ def test_a_client_that_waits_for_ever_hangs_and_has_met_its_fault() -> None:
 
 
 def test_a_client_without_a_timeout_gets_what_only_comes_late() -> None:
-    def agent(_: str) -> str:
-        return str(urllib.request.urlopen("http://shop/orders").read().decode())
-
-    trial = ran(agent, lab.inject("latency", "shop", delay_s=100.0), timeout_s=20)
+    trial = ran(reads, lab.inject("latency", "shop", delay_s=100.0), timeout_s=20)
     assert (json.loads(trial.answer), round(trial.seconds)) == (PLACED, 100)
 
 
@@ -1026,15 +965,9 @@ def test_a_service_that_is_slow_by_itself_meets_the_clients_timeout_and_no_fault
 ])  # fmt: skip
 def test_an_error_of_the_services_own_stays_its_own(path: str, faults: list[Any]) -> None:
     logging.getLogger("chaoslab.worlds.virtual.serving").setLevel(logging.CRITICAL)
-    met: list[int] = []
-
-    def agent(_: str) -> str:
-        met.append(requests.post(f"http://shop{path}", json=ORDER, timeout=5).status_code)
-        return "done"
-
-    trial = ran(agent, *faults)
+    (reply,), trial = outcomes(lambda: requests.post(f"http://shop{path}", json=ORDER, timeout=5), faults=faults)
     ((_, call),) = trial.history.of(CallFinished)
-    assert (met, call.ok, call.status) == ([500], False, 500)
+    assert (reply.status_code, call.ok, call.status) == (500, False, 500)
     assert len(list(trial.history.of(FaultWitnessed))) == len(faults)
     assert trial.effects == []
 
@@ -1056,10 +989,7 @@ def test_a_client_that_keeps_its_connection_after_its_timeout_has_met_the_fault(
 
 
 def test_a_trial_that_ends_before_its_fault_leaves_it_unwitnessed() -> None:
-    def agent(_: str) -> str:
-        return str(urllib.request.urlopen("http://shop/orders").status)
-
-    trial = ran(agent, lab.inject("latency", "shop", delay_s=100.0), deadline_s=50)
+    trial = ran(reads, lab.inject("latency", "shop", delay_s=100.0), deadline_s=50)
     ((_, call),) = trial.history.of(CallFinished)
     assert (trial.outcome, call.error) == (lab.Outcome.HUNG, "open at the trial's end")
     assert not list(trial.history.of(FaultWitnessed))

@@ -270,8 +270,7 @@ def test_an_answer_that_is_ready_while_its_service_is_paused_waits_and_meets_the
 
 
 @pytest.mark.parametrize(
-    ("hangs_up_s", "found", "ended_s", "lapsed"),
-    [(inf, "timed_out", 159.75, True), (130.0, "timed_out", 130.0, False)],
+    ("hangs_up_s", "found", "ended_s", "lapsed"), [(inf, "timed_out", 159.75, True), (130.0, "timed_out", 130.0, False)]
 )
 def test_an_answer_that_never_comes_is_waited_for_as_long_as_the_client_does(
     hangs_up_s: float, found: str, ended_s: float, lapsed: bool

@@ -17,7 +17,7 @@ from chaoslab.base.identity import TrialId
 from chaoslab.core.events import CallDisturbed, CallFinished, FaultWitnessed
 from chaoslab.core.exchange import Failure
 from chaoslab.core.inject import inject
-from chaoslab.core.plan import Plan
+from chaoslab.core.plan import Injection, Plan
 from chaoslab.wire.sending import SocketFactory, gathered, send
 from tests.seams.lab_parts import Bench, bench, embedded
 
@@ -100,6 +100,16 @@ def run(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
     asyncio.run(bounded())
 
 
+@contextlib.asynccontextmanager
+async def streaming(folder: Path, *faults: Injection, stops_after: int = 10**9) -> AsyncIterator[tuple[Server, Bench]]:
+    """A model that streams, and the whole way to it."""
+    server = Server(stops_after=stops_after)
+    async with server.up() as port:
+        with embedded() as toxiproxy:
+            async with bench(folder, toxiproxy, Plan(1, faults), {"model": f"127.0.0.1:{port}"}) as here:
+                yield server, here
+
+
 async def words(
     server: Server, here: Bench, *, stops_after: int = -1, on_first: Callable[[], None] = lambda: None
 ) -> list[str]:
@@ -121,15 +131,12 @@ async def words(
 
 def test_each_word_is_with_the_sdk_before_the_next_is_sent(tmp_path: Path) -> None:
     async def main() -> None:
-        server = Server()
-        async with server.up() as port:
-            with embedded() as toxiproxy:
-                async with bench(tmp_path, toxiproxy, Plan(1), {"model": f"127.0.0.1:{port}"}) as here:
-                    assert await words(server, here) == ["w0", "w1", "w2", "w3", "w4"]
-                    server.read.release()
-                    assert await words(server, here) == ["w0", "w1", "w2", "w3", "w4"]
-                    assert server.connections == 1, "a body that was read to its end leaves its connection to others"
-                    finished = [end for _, end in here.history().of(CallFinished)]
+        async with streaming(tmp_path) as (server, here):
+            assert await words(server, here) == ["w0", "w1", "w2", "w3", "w4"]
+            server.read.release()
+            assert await words(server, here) == ["w0", "w1", "w2", "w3", "w4"]
+            assert server.connections == 1, "a body that was read to its end leaves its connection to others"
+            finished = [end for _, end in here.history().of(CallFinished)]
         assert [end.ok for end in finished] == [True, True]
         assert finished[0].first_byte_s is not None
 
@@ -138,26 +145,19 @@ def test_each_word_is_with_the_sdk_before_the_next_is_sent(tmp_path: Path) -> No
 
 def test_a_reader_that_stops_ends_it_upstream(tmp_path: Path) -> None:
     async def main() -> None:
-        server = Server()
-        async with server.up() as port:
-            with embedded() as toxiproxy:
-                async with bench(tmp_path, toxiproxy, Plan(1), {"model": f"127.0.0.1:{port}"}) as here:
-                    assert await words(server, here, stops_after=2) == ["w0", "w1"]
-                    await asyncio.wait_for(server.ended_by_client.wait(), WITHIN_S)
+        async with streaming(tmp_path) as (server, here):
+            assert await words(server, here, stops_after=2) == ["w0", "w1"]
+            await asyncio.wait_for(server.ended_by_client.wait(), WITHIN_S)
 
     run(main)
 
 
 def test_a_cut_ends_it_upstream_and_the_sdk_takes_the_part_for_the_whole(tmp_path: Path) -> None:
     async def main() -> None:
-        server = Server()
-        async with server.up() as port:
-            with embedded() as toxiproxy:
-                plan = Plan(1, (inject("cut", "model", after_events=2),))
-                async with bench(tmp_path, toxiproxy, plan, {"model": f"127.0.0.1:{port}"}) as here:
-                    assert await words(server, here) == ["w0", "w1"]
-                    await asyncio.wait_for(server.ended_by_client.wait(), WITHIN_S)
-                    (met,) = (e.evidence for _, e in here.history().of(FaultWitnessed))
+        async with streaming(tmp_path, inject("cut", "model", after_events=2)) as (server, here):
+            assert await words(server, here) == ["w0", "w1"]
+            await asyncio.wait_for(server.ended_by_client.wait(), WITHIN_S)
+            (met,) = (e.evidence for _, e in here.history().of(FaultWitnessed))
         assert met == "the answer ended after 2 events, without [DONE]"
 
     run(main)
@@ -165,13 +165,10 @@ def test_a_cut_ends_it_upstream_and_the_sdk_takes_the_part_for_the_whole(tmp_pat
 
 def test_a_connection_that_ends_too_early_is_the_clients_own_error(tmp_path: Path) -> None:
     async def main() -> None:
-        server = Server(stops_after=2)
-        async with server.up() as port:
-            with embedded() as toxiproxy:
-                async with bench(tmp_path, toxiproxy, Plan(1), {"model": f"127.0.0.1:{port}"}) as here:
-                    with pytest.raises(httpx.RemoteProtocolError, match="peer closed connection"):
-                        await words(server, here)
-                    (end,) = (e for _, e in here.history().of(CallFinished))
+        async with streaming(tmp_path, stops_after=2) as (server, here):
+            with pytest.raises(httpx.RemoteProtocolError, match="peer closed connection"):
+                await words(server, here)
+            (end,) = (e for _, e in here.history().of(CallFinished))
         assert (end.ok, end.status, end.error) == (False, 200, "closed")
 
     run(main)
@@ -179,14 +176,11 @@ def test_a_connection_that_ends_too_early_is_the_clients_own_error(tmp_path: Pat
 
 def test_a_stream_that_the_lab_itself_cut_is_no_experiment(tmp_path: Path) -> None:
     async def main() -> None:
-        server = Server()
-        async with server.up() as port:
-            with embedded() as toxiproxy:
-                async with bench(tmp_path, toxiproxy, Plan(1), {"model": f"127.0.0.1:{port}"}) as here:
-                    with pytest.raises(httpx.RemoteProtocolError):
-                        await words(server, here, on_first=lambda: drop_all(here))
-                    (end,) = (e for _, e in here.history().of(CallFinished))
-                    (cut,) = (e for _, e in here.history().of(CallDisturbed))
+        async with streaming(tmp_path) as (server, here):
+            with pytest.raises(httpx.RemoteProtocolError):
+                await words(server, here, on_first=lambda: drop_all(here))
+            (end,) = (e for _, e in here.history().of(CallFinished))
+            (cut,) = (e for _, e in here.history().of(CallDisturbed))
         assert (end.ok, end.error) == (False, "closed")
         assert "when the clean proxies went away under it" in cut.why
 

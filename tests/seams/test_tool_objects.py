@@ -165,10 +165,7 @@ class PayBack:
     ("tool", "said"),
     [
         (Held("handler", refund, name="refund"), "as in tools={'refund': tool.handler}, or tool.__call__ if the agent"),
-        (
-            WithRun(),
-            "as in tools={'refund': tool._run}, or tool.__call__ if the agent calls the object itself",
-        ),
+        (WithRun(), "as in tools={'refund': tool._run}, or tool.__call__ if the agent calls the object itself"),
         (
             Refund,
             "tools has the class Refund in it: give the function that does its work, under the tool's name, as in ",

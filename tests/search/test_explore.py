@@ -171,38 +171,25 @@ def test_a_log_of_another_agent_seed_question_or_none_is_refused_in_one_line(tmp
         assert "\n" not in str(refused.value)
 
 
-def test_an_agent_that_differs_between_two_calm_trials_is_refused() -> None:
+def paying(times: Callable[[int], int]) -> Callable[[str], Any]:
+    """An agent that pays so often in its first trial, its second and so on."""
     numbers = itertools.count()
+    return lambda _: [pay() for _ in range(times(next(numbers)))]
 
-    def changing(prompt: str) -> str:  # noqa: ARG001
-        for _ in range(1 + next(numbers) % 2):
-            pay()
-        return "paid"
 
+def failing(prompt: str) -> str:
+    raise RuntimeError(prompt)
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [paying(lambda number: 1 + number % 2), paying(lambda number: 1 + (number > 1)), failing],
+    ids=["each trial is another", "it keeps state", "it fails by itself"],
+)
+def test_an_agent_whose_calm_trials_differ_or_fail_is_refused_in_one_line(agent: Callable[[str], Any]) -> None:
     with pytest.raises(lab.NoBaseline) as refused:
-        explored(changing)
+        explored(agent)
     assert "\n" not in str(refused.value)
-
-
-def test_an_agent_that_keeps_state_from_trial_to_trial_is_refused() -> None:
-    seen: list[str] = []
-
-    def keeping(prompt: str) -> str:
-        seen.append(prompt)
-        if len(seen) > 2:
-            pay()
-        return f"{pay()} {len(seen)}"
-
-    with pytest.raises(lab.NoBaseline):
-        explored(keeping)
-
-
-def test_a_baseline_that_fails_by_itself_is_refused() -> None:
-    def failing(prompt: str) -> str:
-        raise RuntimeError(prompt)
-
-    with pytest.raises(lab.NoBaseline):
-        explored(failing)
 
 
 def test_words_alone_are_no_failure_unless_they_count() -> None:

@@ -7,21 +7,7 @@ from tests.wire.parity_parts import Ask, delete, get, patch, post
 
 TYPES = ("latency", "bandwidth", "slicer", "timeout", "reset_peer", "slow_close", "limit_data", "noop")
 ATTRIBUTES = ("latency", "jitter", "rate", "timeout", "delay", "bytes", "average_size", "RATE", "none")
-VALUES = (
-    "0",
-    "1",
-    "-1",
-    "1000",
-    "1.5",
-    "1e3",
-    '"1"',
-    "true",
-    "null",
-    "[]",
-    "{}",
-    "9223372036854775807",
-    "-9223372036854775809",
-)
+VALUES = str.split('0 1 -1 1000 1.5 1e3 "1" true null [] {} 9223372036854775807 -9223372036854775809')
 STREAMS = ("upstream", "downstream", "Upstream", "DOWNSTREAM", "", "both")
 SHARES = ("0", "1", "0.5", "0.1", "2", "-3", "1e-9", "1e30", "1e50", '"1"', "null")
 NAMES = ("t0", "t1", "t2", "é", "a b")

@@ -6,209 +6,45 @@ from collections.abc import Iterator
 from tests.wire.parity_parts import PARKED, PROXY, Ask, delete, get, patch, post
 
 TOXICS = "/proxies/p/toxics"
+words = str.split
 BROKEN = [
-    *(
-        "",
-        " \n",
-        "nul",
-        "nulx",
-        "tru}",
-        "falsy",
-        '"abc',
-        '"a\nb"',
-        '"\\q"',
-        '"\\u12g4"',
-        '"\\u12',
-        '"\\',
-        "-",
-        "-a",
-        "01",
-        "1.",
-        "1.x",
-    ),
-    *(
-        "1e",
-        "1e+",
-        "1ex",
-        "1x",
-        '{"a" 1}',
-        '{"a":1 "b"}',
-        "{1:2}",
-        '{"a":1,}',
-        "[1,]",
-        "[1 2]",
-        "{,}",
-        "[,]",
-        '{"a"',
-        '{"a":',
-        '{"a":tru',
-    ),
-    *(
-        "\0",
-        "é",
-        "\ufeff{}",
-        '"\x01"',
-        '"\x7f"',
-        "'a'",
-        "NaN",
-        "Infinity",
-        "-Infinity",
-        "}",
-        "]",
-        ",",
-        ":",
-        "/",
-        "\\",
-        '{"a":-}',
-    ),
-    *(
-        '{"a":1.}',
-        '{"a":01}',
-        '{"a":1e}',
-        '{"a":"\t"}',
-        "[[[",
-        "[{]",
-        '{"a":[}',
-        "{]",
-        '[{"a":}]',
-        "[nan]",
-        '{"a":nul}',
-        "\x85",
-        "\xa0",
-        "\xad",
-    ),
-    *("\x07", "\x0b", "\x0c", "//", "{}{", "[]]", "null", "true", "0", "-0", '"x"', "[]", "[[]]", "{}", "\t{}\r\n"),
+    *words(r"""
+        nul nulx tru} falsy "abc "\q" "\u12g4" "\u12 "\ - -a 01 1. 1.x 1e 1e+ 1ex 1x {1:2} {"a":1,} [1,] {,} [,] {"a"
+        {"a": {"a":tru é 'a' NaN Infinity -Infinity } ] , : / \ {"a":-} {"a":1.} {"a":01} {"a":1e} [[[ [{] {"a":[} {]
+        [{"a":}] [nan] {"a":nul} // {}{ []] null true 0 -0 "x" [] [[]] {}
+    """),
+    *("", " \n", '"a\nb"', '{"a" 1}', '{"a":1 "b"}', "[1 2]", "\x00", "\ufeff{}", '"\x01"', '"\x7f"'),
+    *('{"a":"\t"}', "\x85", "\xa0", "\xad", "\x07", "\x0b", "\x0c", "\t{}\r\n"),
 ]
 LISTENS = [
-    *(
-        "foo",
-        "127.0.0.1",
-        "127.0.0.1:",
-        "127.0.0.1:x",
-        "127.0.0.1:70000",
-        "127.0.0.1:-1",
-        "127.0.0.1:00",
-        "127.0.0.1:-0",
-        "localhost:0",
-    ),
-    *(
-        "[::1]:0",
-        "::1:0",
-        "[::1",
-        "[::1]",
-        "[127.0.0.1]:0",
-        "]:0",
-        "[:0",
-        "a]:0",
-        "[a]b:1",
-        "[a]:b:1",
-        "[a]:]",
-        "[a]:[",
-        "a:b:c",
-        "127.0.0.1:0 ",
-    ),
-    *(
-        "127.0.0.1:99999999999999",
-        "127.0.0.1:+0",
-        "127.0.0.1:+",
-        "127.0.0.1:0x",
-        "[::ffff:127.0.0.1]:0",
-        "é",
-        "127.0.0.1:é",
-        "192.0.2.1:0",
-    ),
-    *("127.0.0.1:1_0", "127.0.0.1:٣", "[]:x", "[[::1]]:0", "127.0.0.1:65536", "127.0.0.1:-"),
-    *("127.1:0", "0:0", "2130706433:0", "017700000001:0", "0177.0.0.1:0", "127.0.0.01:0", "1.2.3:0", "[0]:0"),
+    *words("""
+        foo 127.0.0.1 127.0.0.1: 127.0.0.1:x 127.0.0.1:70000 127.0.0.1:-1 127.0.0.1:00 127.0.0.1:-0 localhost:0
+        [::1]:0 ::1:0 [::1 [::1] [127.0.0.1]:0 ]:0 [:0 a]:0 [a]b:1 [a]:b:1 [a]:] [a]:[ a:b:c 127.0.0.1:99999999999999
+        127.0.0.1:+0 127.0.0.1:+ 127.0.0.1:0x [::ffff:127.0.0.1]:0 é 127.0.0.1:é 192.0.2.1:0 127.0.0.1:1_0 127.0.0.1:٣
+        []:x [[::1]]:0 127.0.0.1:65536 127.0.0.1:- 127.1:0 0:0 2130706433:0 017700000001:0 0177.0.0.1:0 127.0.0.01:0
+        1.2.3:0 [0]:0
+    """),
+    "127.0.0.1:0 ",
 ]
 WRONG = ["1", "-1.5", "1e2", "true", '"x"', "[1]", "{}", "null", "9223372036854775808", "1.0", "-0"]
 NAMES = [
-    *(
-        "<b>&'",
-        "é",
-        "a b",
-        "a/b",
-        "%41",
-        "a?b",
-        "a#b",
-        "..",
-        ".",
-        "\\ud800x",
-        "\\u0000",
-        "\\b\\f\\n\\r\\t",
-        "\\u2028\\u2029",
-        "\x7f",
-        "\\\\",
-        '\\"',
-    ),
-    *("\\ud83d\\ude00", "😀", "\\ud83d\\ud83d\\ude00", " ", "null", "x" * 300, "a+b", "a;b", "toxics", "\\/"),
+    *words(r"""
+        <b>&' é a/b %41 a?b a#b .. . \ud800x \u0000 \b\f\n\r\t \u2028\u2029 \\ \" \ud83d\ude00 😀 \ud83d\ud83d\ude00
+        null a+b a;b toxics \/
+    """),
+    *("a b", "\x7f", " "),
+    "x" * 300,
 ]
 TARGETS = [
-    *(
-        "/",
-        "/nope",
-        "/version/",
-        "/proxies/",
-        "/proxies/p/",
-        "/proxies/p/x",
-        "/proxies/p/toxics/",
-        "/proxies/p/toxics/x/y",
-        "/Version",
-        "/metrics",
-    ),
-    *(
-        "//proxies",
-        "//",
-        "/proxies//toxics",
-        "/proxies/../version",
-        "/proxies/./p",
-        "/proxies/..",
-        "/proxies/%2e%2e",
-        "/../..",
-        "/proxies/p/../p/",
-    ),
-    *(
-        "/proxies//p?a=b",
-        "/.//%zz",
-        "/proxies/%zz",
-        "/proxies/%2",
-        "/proxies/%",
-        "/proxies/a%2Fb",
-        "/proxies/%2F",
-        "/version%2f",
-        "/%76ersion",
-    ),
-    *(
-        "/proxies/%70",
-        "/proxies/%20",
-        "/proxies/+",
-        "/proxies/p%3Fx",
-        "/proxies/p;x",
-        "/proxies/%ff",
-        "/proxies/%C3%A9",
-        "/proxies/%0A",
-        "/proxies/p%00",
-    ),
-    *(
-        "/version?x=%zz",
-        "/version?",
-        "/version#f",
-        "//a!b*c'd(e)",
-        "//a%21b%20c%C3%A9%ff$&+,:;=@~",
-        "proxies",
-        "version",
-        "*",
-        "?",
-        "http://h/version",
-    ),
-    *(
-        "http://h//version?x",
-        "http://h",
-        "HTTP://h/version",
-        "http:/version",
-        "ftp://h/version",
-        "/proxies/p?x=/toxics",
-        "/version/.",
-    ),
+    *words("""
+        / /nope /version/ /proxies/ /proxies/p/ /proxies/p/x /proxies/p/toxics/ /proxies/p/toxics/x/y /Version
+        /metrics //proxies // /proxies//toxics /proxies/../version /proxies/./p /proxies/.. /proxies/%2e%2e /../..
+        /proxies/p/../p/ /proxies//p?a=b /.//%zz /proxies/%zz /proxies/%2 /proxies/% /proxies/a%2Fb /proxies/%2F
+        /version%2f /%76ersion /proxies/%70 /proxies/%20 /proxies/+ /proxies/p%3Fx /proxies/p;x /proxies/%ff
+        /proxies/%C3%A9 /proxies/%0A /proxies/p%00 /version?x=%zz /version? /version#f //a!b*c'd(e)
+        //a%21b%20c%C3%A9%ff$&+,:;=@~ proxies version * ? http://h/version http://h//version?x http://h
+        HTTP://h/version http:/version ftp://h/version /proxies/p?x=/toxics /version/.
+    """)
 ]
 
 
@@ -225,19 +61,7 @@ def decoding() -> Iterator[Ask]:
 def fields() -> Iterator[Ask]:
     """Every field with every wrong type, in every case, twice, and unknown ones."""
     for wrong in WRONG:
-        for name in (
-            "name",
-            "listen",
-            "upstream",
-            "enabled",
-            "Logger",
-            "logger",
-            "toxics",
-            "Mutex",
-            "started",
-            "NAME",
-            "upſtream",
-        ):
+        for name in words("name listen upstream enabled Logger logger toxics Mutex started NAME upſtream"):
             yield post("/proxies", f'{{"name":"f","upstream":"a:1",{PARKED},"{name}":{wrong}}}')
             yield delete("/proxies/f")
             if name != "listen" or wrong == "null":
@@ -289,18 +113,7 @@ def naming() -> Iterator[Ask]:
         yield post(TOXICS, f'{{"type":"{name}"}}')
     yield get("/proxies/p")
     yield get("/proxies")
-    for path in (
-        "%3Cb%3E%26'",
-        "%C3%A9",
-        "a%20b",
-        "a%2Fb",
-        "%2541",
-        "a%3Fb",
-        "a%23b",
-        "%00",
-        "%08%0C%0A%0D%09",
-        "%E2%80%A8%E2%80%A9",
-    ):
+    for path in words("%3Cb%3E%26' %C3%A9 a%20b a%2Fb %2541 a%3Fb a%23b %00 %08%0C%0A%0D%09 %E2%80%A8%E2%80%A9"):
         for ask in (get, delete, get):
             yield ask(f"{TOXICS}/{path}")
             yield ask(f"/proxies/{path}")
@@ -373,28 +186,10 @@ def toxics() -> Iterator[Ask]:
         yield post(TOXICS, body)
         yield patch(f"{TOXICS}/two", body)
     for number, toxicity in enumerate(
-        (
-            "0.1",
-            "0.123456789",
-            "1e-6",
-            "0.9e-6",
-            "1e-7",
-            "1e-50",
-            "1e-45",
-            "1e20",
-            "1e21",
-            "123456789",
-            "16777217",
-            "-0.0",
-            "3.4028235e38",
-            "3.4028236e38",
-            "1e39",
-            "1e999",
-            "0.00001",
-            "2",
-            "-1",
-            "0.30000001",
-        )
+        words("""
+            0.1 0.123456789 1e-6 0.9e-6 1e-7 1e-50 1e-45 1e20 1e21 123456789 16777217 -0.0 3.4028235e38 3.4028236e38
+            1e39 1e999 0.00001 2 -1 0.30000001
+        """)
     ):
         yield post(TOXICS, f'{{"type":"noop","name":"share{number}","toxicity":{toxicity}}}')
     yield get(TOXICS)

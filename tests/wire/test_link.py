@@ -1,8 +1,7 @@
 """A connection between two ends, told one by one what happens to them: openings, drops and draws, without a socket."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
@@ -10,6 +9,7 @@ from chaoslab.base.dice import Dice
 from chaoslab.wire.server.end import Attached
 from chaoslab.wire.server.proxy import Junction, Link, real_turns
 from chaoslab.wire.toxics.noop import Noop
+from tests.told import Story, told_by
 
 
 class Wire(asyncio.Transport):
@@ -82,11 +82,12 @@ def noop(name: str, *, stream: str = "downstream", toxicity: float = 1.0) -> Att
     return Attached(name, "noop", stream, toxicity, Noop())
 
 
-def in_a_loop(story: Callable[[Upstreamless], Coroutine[Any, Any, None]]) -> None:
-    async def told() -> None:
+@told_by
+def told(story: Story) -> None:
+    async def with_it() -> None:
         await story(Upstreamless())
 
-    asyncio.run(told())
+    asyncio.run(with_it())
 
 
 async def a_few_turns() -> None:
@@ -94,148 +95,128 @@ async def a_few_turns() -> None:
         await asyncio.sleep(0)
 
 
-def test_a_dial_counts_until_it_is_through() -> None:
-    async def story(proxy: Upstreamless) -> None:
-        proxy.accept()
-        await a_few_turns()
-        assert proxy.asked == [1]
-        assert proxy.dials.count == 0
-
-    in_a_loop(story)
+@told
+async def test_a_dial_counts_until_it_is_through(proxy: Upstreamless) -> None:
+    proxy.accept()
+    await a_few_turns()
+    assert proxy.asked == [1]
+    assert proxy.dials.count == 0
 
 
 @pytest.mark.parametrize("end", ["lost", "dropped"])
-def test_nobody_is_dialled_for_who_has_gone(end: str) -> None:
-    async def story(proxy: Upstreamless) -> None:
-        link, wire = proxy.accept()
-        if end == "lost":
-            link.client.connection_lost(None)
-        else:
-            proxy.drop()
-            assert wire.aborted
-        await a_few_turns()
-        assert proxy.asked == []
-
-    in_a_loop(story)
+@told
+async def test_nobody_is_dialled_for_who_has_gone(proxy: Upstreamless, *, end: str) -> None:
+    link, wire = proxy.accept()
+    if end == "lost":
+        link.client.connection_lost(None)
+    else:
+        proxy.drop()
+        assert wire.aborted
+    await a_few_turns()
+    assert proxy.asked == []
 
 
 @pytest.mark.parametrize("end", ["lost", "dropped"])
-def test_an_upstream_that_is_reached_after_all_is_left_again(end: str) -> None:
+@told
+async def test_an_upstream_that_is_reached_after_all_is_left_again(proxy: Upstreamless, *, end: str) -> None:
     """A dial that is called off may have come through in the same turn."""
 
-    async def story(proxy: Upstreamless) -> None:
-        link, _ = proxy.accept()
-        if end == "lost":
-            link.client.connection_lost(None)
-        else:
-            proxy.drop()
-        assert reached(link).aborted
-        assert not link.open
-
-    in_a_loop(story)
-
-
-def test_who_was_accepted_before_a_drop_is_dropped_and_forgotten() -> None:
-    async def story(proxy: Upstreamless) -> None:
-        proxy.drop()
-        link, wire = proxy.accept(since=0)
-        await a_few_turns()
-        assert wire.aborted
-        assert proxy.asked == []
+    link, _ = proxy.accept()
+    if end == "lost":
         link.client.connection_lost(None)
+    else:
+        proxy.drop()
+    assert reached(link).aborted
+    assert not link.open
+
+
+@told
+async def test_who_was_accepted_before_a_drop_is_dropped_and_forgotten(proxy: Upstreamless) -> None:
+    proxy.drop()
+    link, wire = proxy.accept(since=0)
+    await a_few_turns()
+    assert wire.aborted
+    assert proxy.asked == []
+    link.client.connection_lost(None)
+    assert proxy.connections == set()
+
+
+@told
+async def test_it_is_over_when_both_ends_are_lost_or_the_only_one(proxy: Upstreamless) -> None:
+    alone, _ = proxy.accept()
+    assert proxy.connections == {alone}
+    alone.client.connection_lost(None)
+    assert proxy.connections == set()
+    for first, second in (("client", "server"), ("server", "client")):
+        link, _, _ = proxy.open()
+        getattr(link, first).connection_lost(None)
+        assert proxy.connections == {link}
+        getattr(link, second).connection_lost(None)
         assert proxy.connections == set()
 
-    in_a_loop(story)
 
-
-def test_it_is_over_when_both_ends_are_lost_or_the_only_one() -> None:
-    async def story(proxy: Upstreamless) -> None:
-        alone, _ = proxy.accept()
-        assert proxy.connections == {alone}
-        alone.client.connection_lost(None)
-        assert proxy.connections == set()
-        for first, second in (("client", "server"), ("server", "client")):
-            link, _, _ = proxy.open()
-            getattr(link, first).connection_lost(None)
-            assert proxy.connections == {link}
-            getattr(link, second).connection_lost(None)
-            assert proxy.connections == set()
-
-    in_a_loop(story)
-
-
-def test_a_client_that_goes_as_soon_as_the_upstream_is_there_calls_off_no_dial() -> None:
+@told
+async def test_a_client_that_goes_as_soon_as_the_upstream_is_there_calls_off_no_dial(proxy: Upstreamless) -> None:
     """Its data is still to be delivered, and a dial that is called off closes its socket."""
 
-    async def story(proxy: Upstreamless) -> None:
-        before = asyncio.all_tasks()
-        link, _ = proxy.accept()
-        (dial,) = asyncio.all_tasks() - before
-        reached(link)
-        link.client.connection_lost(None)
-        assert cast("asyncio.Task[None]", dial).cancelling() == 0
-
-    in_a_loop(story)
+    before = asyncio.all_tasks()
+    link, _ = proxy.accept()
+    (dial,) = asyncio.all_tasks() - before
+    reached(link)
+    link.client.connection_lost(None)
+    assert cast("asyncio.Task[None]", dial).cancelling() == 0
 
 
-def test_a_drop_stops_both_ends_at_once() -> None:
-    async def story(proxy: Upstreamless) -> None:
-        link, client, server = proxy.open()
-        link.client.data_received(b"through")
-        link.server.data_received(b"back")
-        proxy.drop()
-        link.client.data_received(b"too late")
-        link.server.data_received(b"too late")
-        assert (server.written, client.written) == (b"through", b"back")
-        assert client.aborted
-        assert server.aborted
-
-    in_a_loop(story)
+@told
+async def test_a_drop_stops_both_ends_at_once(proxy: Upstreamless) -> None:
+    link, client, server = proxy.open()
+    link.client.data_received(b"through")
+    link.server.data_received(b"back")
+    proxy.drop()
+    link.client.data_received(b"too late")
+    link.server.data_received(b"too late")
+    assert (server.written, client.written) == (b"through", b"back")
+    assert client.aborted
+    assert server.aborted
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_toxic_that_comes_during_the_dial_is_drawn_once_when_it_is_through(seed: int) -> None:
-    async def story(proxy: Upstreamless) -> None:
-        link, _ = proxy.accept(seed=seed)
-        proxy.attach(noop("t", toxicity=0.5))
-        assert not link.server.acts("t")
-        reached(link)
-        assert link.server.acts("t") == Dice(seed, "t").hits(0.5)
-
-    in_a_loop(story)
+@told
+async def test_a_toxic_that_comes_during_the_dial_is_drawn_once_when_it_is_through(
+    proxy: Upstreamless, *, seed: int
+) -> None:
+    link, _ = proxy.accept(seed=seed)
+    proxy.attach(noop("t", toxicity=0.5))
+    assert not link.server.acts("t")
+    reached(link)
+    assert link.server.acts("t") == Dice(seed, "t").hits(0.5)
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_toxicity_of_1_takes_no_draw(seed: int) -> None:
-    async def story(proxy: Upstreamless) -> None:
-        toxic, dice = noop("t"), Dice(seed, "t")
-        proxy.attach(toxic)
-        link, _, _ = proxy.open(seed=seed)
-        assert link.server.acts("t")
-        for _ in range(3):
-            proxy.change(toxic, attributes=Noop(), toxicity=0.5)
-            assert link.server.acts("t") == dice.hits(0.5)
-
-    in_a_loop(story)
+@told
+async def test_a_toxicity_of_1_takes_no_draw(proxy: Upstreamless, *, seed: int) -> None:
+    toxic, dice = noop("t"), Dice(seed, "t")
+    proxy.attach(toxic)
+    link, _, _ = proxy.open(seed=seed)
+    assert link.server.acts("t")
+    for _ in range(3):
+        proxy.change(toxic, attributes=Noop(), toxicity=0.5)
+        assert link.server.acts("t") == dice.hits(0.5)
 
 
-def test_a_toxic_that_is_taken_out_during_the_dial_is_never_seen() -> None:
-    async def story(proxy: Upstreamless) -> None:
-        link, _ = proxy.accept()
-        toxic = noop("t")
-        proxy.attach(toxic)
-        proxy.detach(toxic)
-        reached(link)
-        assert not link.server.acts("t")
-
-    in_a_loop(story)
+@told
+async def test_a_toxic_that_is_taken_out_during_the_dial_is_never_seen(proxy: Upstreamless) -> None:
+    link, _ = proxy.accept()
+    toxic = noop("t")
+    proxy.attach(toxic)
+    proxy.detach(toxic)
+    reached(link)
+    assert not link.server.acts("t")
 
 
 @pytest.mark.parametrize("stream", ["upstream", "Downstream"])
-def test_a_toxic_acts_on_what_flows_its_way_and_on_nothing_else(stream: str) -> None:
-    async def story(proxy: Upstreamless) -> None:
-        link, _, _ = proxy.open()
-        proxy.attach(noop("t", stream=stream))
-        assert (link.client.acts("t"), link.server.acts("t")) == (stream == "upstream", stream == "Downstream")
-
-    in_a_loop(story)
+@told
+async def test_a_toxic_acts_on_what_flows_its_way_and_on_nothing_else(proxy: Upstreamless, *, stream: str) -> None:
+    link, _, _ = proxy.open()
+    proxy.attach(noop("t", stream=stream))
+    assert (link.client.acts("t"), link.server.acts("t")) == (stream == "upstream", stream == "Downstream")

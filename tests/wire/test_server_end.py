@@ -20,6 +20,7 @@ from chaoslab.wire.toxics.latency import ROOM_BYTES as LATENCY_ROOM
 from chaoslab.wire.toxics.latency import Latency
 from chaoslab.wire.toxics.slicer import Slicer
 from chaoslab.wire.toxics.timeout import Timeout
+from tests.told import in_a_loop
 
 PAUSE_S = 0.0002
 CHUNK_BYTES, GULP_BYTES, PIECE_BYTES = 32 * 1024, 512 * 1024, 150
@@ -156,7 +157,8 @@ def test_a_hurried_end_does_not_let_a_piece_leave_early() -> None:
     assert len(written) == 2
 
 
-def test_the_turns_call_a_hurried_worker_turn_by_turn_within_a_millisecond() -> None:
+@in_a_loop
+async def test_the_turns_call_a_hurried_worker_turn_by_turn_within_a_millisecond() -> None:
     class Called:
         alarm: Alarm | None = None
         ready = False
@@ -167,16 +169,13 @@ def test_the_turns_call_a_hurried_worker_turn_by_turn_within_a_millisecond() -> 
         def work(self, limit: float, most: int) -> int:  # noqa: ARG002
             return 0
 
-    async def story() -> None:
-        turns = WorkerTimer(lambda: 1.0, soon_s=SOON_S)
-        hurried, patient = Called(hurried=True), Called(hurried=False)
-        turns.call(hurried, 1.0009)
-        turns.call(patient, 1.0009)
-        assert (hurried.ready, patient.ready) == (True, False)
-        assert patient.alarm is not None
-        turns.call(patient, None)
-
-    asyncio.run(story())
+    turns = WorkerTimer(lambda: 1.0, soon_s=SOON_S)
+    hurried, patient = Called(hurried=True), Called(hurried=False)
+    turns.call(hurried, 1.0009)
+    turns.call(patient, 1.0009)
+    assert (hurried.ready, patient.ready) == (True, False)
+    assert patient.alarm is not None
+    turns.call(patient, None)
 
 
 @dataclass
@@ -437,38 +436,34 @@ def test_who_cannot_reach_the_other_side_says_goodbye_and_closes_when_the_client
     asyncio.run(story())
 
 
-def test_a_flood_is_read_in_gulps_one_a_turn() -> None:
-    async def story() -> None:
-        both = Both().connect().start()
-        both.toxic("slow", latency=100)
-        both.reader.told.clear()
-        both.here.data_received(bytes(GULP_BYTES - 1))
-        assert both.reader.told == []
-        both.here.data_received(bytes(CHUNK_BYTES + 1))
-        assert both.reader.told == ["pause"]
-        await asyncio.sleep(0)
-        assert both.reader.told == ["pause", "resume"]
-        both.here.data_received(bytes(GULP_BYTES - 1))
-        await asyncio.sleep(0)
-        assert both.reader.told == ["pause", "resume"]
-        both.work(2.0, most=10**6)
-        sizes = [len(part) for part in both.writer.written]
-        assert (max(sizes), sum(sizes)) == (CHUNK_BYTES, 2 * (GULP_BYTES - 1) + CHUNK_BYTES + 1)
-
-    asyncio.run(story())
+@in_a_loop
+async def test_a_flood_is_read_in_gulps_one_a_turn() -> None:
+    both = Both().connect().start()
+    both.toxic("slow", latency=100)
+    both.reader.told.clear()
+    both.here.data_received(bytes(GULP_BYTES - 1))
+    assert both.reader.told == []
+    both.here.data_received(bytes(CHUNK_BYTES + 1))
+    assert both.reader.told == ["pause"]
+    await asyncio.sleep(0)
+    assert both.reader.told == ["pause", "resume"]
+    both.here.data_received(bytes(GULP_BYTES - 1))
+    await asyncio.sleep(0)
+    assert both.reader.told == ["pause", "resume"]
+    both.work(2.0, most=10**6)
+    sizes = [len(part) for part in both.writer.written]
+    assert (max(sizes), sum(sizes)) == (CHUNK_BYTES, 2 * (GULP_BYTES - 1) + CHUNK_BYTES + 1)
 
 
-def test_the_reading_of_a_socket_that_closes_is_neither_stopped_nor_begun() -> None:
-    async def story() -> None:
-        both = Both().connect().start()
-        both.toxic("slow", latency=100)
-        both.reader.told.clear()
-        both.here.data_received(bytes(GULP_BYTES))
-        both.here.close()
-        await asyncio.sleep(0)
-        both.here.data_received(bytes(GULP_BYTES))
-        await asyncio.sleep(0)
-        both.work(2.0, most=10**6)
-        assert both.reader.told == ["pause", "close"]
-
-    asyncio.run(story())
+@in_a_loop
+async def test_the_reading_of_a_socket_that_closes_is_neither_stopped_nor_begun() -> None:
+    both = Both().connect().start()
+    both.toxic("slow", latency=100)
+    both.reader.told.clear()
+    both.here.data_received(bytes(GULP_BYTES))
+    both.here.close()
+    await asyncio.sleep(0)
+    both.here.data_received(bytes(GULP_BYTES))
+    await asyncio.sleep(0)
+    both.work(2.0, most=10**6)
+    assert both.reader.told == ["pause", "close"]

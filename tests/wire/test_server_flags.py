@@ -20,17 +20,14 @@ from tests.wire.wire_parts import dial, embedded, free_port, read_exactly, upstr
 def test_flags_with_one_dash_as_toxiproxy_server_has_them(tmp_path: Path) -> None:
     config = tmp_path / "toxiproxy.json"
     config.write_text('[{"name":"p","upstream":"127.0.0.1:9","listen":"127.0.0.1:0"}]')
-    flags = (
+    flags = [
         "-host",
         "127.0.0.1",
         "-port=0",
         "-config",
         str(config),
-        "-seed",
-        "7",
-        "-proxy-metrics",
-        "-runtime-metrics",
-    )
+        *str.split("-seed 7 -proxy-metrics -runtime-metrics"),
+    ]
     with subprocess.Popen(command("toxiproxy", *flags), stdout=subprocess.PIPE, text=True) as served:
         try:
             assert served.stdout is not None
@@ -54,10 +51,7 @@ def test_the_version_is_the_one_that_it_stands_for(flag: str, capsys: pytest.Cap
     ("text", "reason"),
     [
         ("", ": EOF; it should be an array of proxies"),
-        (
-            '[{"name":"a"',
-            ": no JSON: Expecting ',' delimiter: line 1 column 13 (char 12); it should be an array of proxies",
-        ),
+        ('[{"name":"a"', ": no JSON: Expecting ',' delimiter: line 1 column 13 (char 12); it should be an array"),
         ('{"name":"a"}', ": json: cannot unmarshal object into Go value of type []struct"),
         ('[{"name":"a"}]', ": missing required field: upstream at proxy 1; it should be an array of proxies"),
         ('[{"name":"a","upstream":"b:1","listen":"c"}]', ": listen tcp: address c: missing port in address\n"),

@@ -4,7 +4,7 @@ without a socket."""
 import asyncio
 import errno
 import socket
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -21,6 +21,7 @@ from chaoslab.wire.server._catalog import Catalog
 from chaoslab.wire.server._http import Dates, Http
 from chaoslab.wire.server._spelling import BadTarget
 from chaoslab.wire.server.rest import RestRequest, RestResponse
+from tests.told import in_a_loop
 
 GET = b"GET /version HTTP/1.1\r\nHost: x\r\n\r\n"
 ODD = GET.replace(b"Host", b"X-Y: z\r\nExpect: 100-continue\r\nHost")
@@ -63,31 +64,25 @@ class Line:
         return [int(part[:3]) for part in self.wire.written.decode().split("HTTP/1.1 ")[1:]]
 
 
-def in_a_loop(story: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    asyncio.run(story())
-
-
 async def turns(count: int = 6) -> None:
     for _ in range(count):
         await asyncio.sleep(0)
 
 
 @pytest.mark.parametrize("request_", [GET, ODD])
-def test_requests_that_came_together_are_answered_in_order_some_in_each_turn(request_: bytes) -> None:
-    async def story() -> None:
-        line = Line()
-        line.http.data_received(request_ * 20)
-        assert len(line.asked) <= 8
-        await turns(9)
-        assert [status for status in line.statuses if status != 100] == [200] * 20
-        assert line.wire.told == []
-        line.http.eof_received()
-        assert line.wire.told == ["close"]
-        assert line.all == {line.http}
-        line.http.connection_lost(None)
-        assert line.all == set()
-
-    in_a_loop(story)
+@in_a_loop
+async def test_requests_that_came_together_are_answered_in_order_some_in_each_turn(*, request_: bytes) -> None:
+    line = Line()
+    line.http.data_received(request_ * 20)
+    assert len(line.asked) <= 8
+    await turns(9)
+    assert [status for status in line.statuses if status != 100] == [200] * 20
+    assert line.wire.told == []
+    line.http.eof_received()
+    assert line.wire.told == ["close"]
+    assert line.all == {line.http}
+    line.http.connection_lost(None)
+    assert line.all == set()
 
 
 @pytest.mark.parametrize(
@@ -102,18 +97,16 @@ def test_requests_that_came_together_are_answered_in_order_some_in_each_turn(req
         (b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nX: y\r\n\r\n{}" + GET, [200, 200], ["close"]),
     ],
 )  # fmt: skip
-def test_a_client_that_ends_its_stream_has_its_answers_and_is_left(
-    sent: bytes, statuses: list[int], told: list[str]
+@in_a_loop
+async def test_a_client_that_ends_its_stream_has_its_answers_and_is_left(
+    *, sent: bytes, statuses: list[int], told: list[str]
 ) -> None:
-    async def story() -> None:
-        line = Line()
-        line.http.data_received(sent)
-        assert line.http.eof_received() is True
-        await turns()
-        assert [status for status in line.statuses if status != 100] == statuses
-        assert line.wire.told[-1:] == told
-
-    in_a_loop(story)
+    line = Line()
+    line.http.data_received(sent)
+    assert line.http.eof_received() is True
+    await turns()
+    assert [status for status in line.statuses if status != 100] == statuses
+    assert line.wire.told[-1:] == told
 
 
 def test_a_refusal_is_written_once_and_the_rest_is_dropped_up_to_a_limit_or_a_time(
@@ -144,63 +137,59 @@ def test_a_refusal_is_written_once_and_the_rest_is_dropped_up_to_a_limit_or_a_ti
         asyncio.run(story(ends))
 
 
-def test_an_answer_that_must_wait_holds_up_those_behind_it_and_a_bug_ends_the_connection() -> None:
-    async def story() -> None:
-        gate = asyncio.Event()
+@in_a_loop
+async def test_an_answer_that_must_wait_holds_up_those_behind_it_and_a_bug_ends_the_connection() -> None:
+    gate = asyncio.Event()
 
-        async def later(request: RestRequest) -> RestResponse:
-            await gate.wait()
-            if request.path == "/bug":
-                raise ZeroDivisionError
-            return RestResponse(200, b"late", "text/plain")
+    async def later(request: RestRequest) -> RestResponse:
+        await gate.wait()
+        if request.path == "/bug":
+            raise ZeroDivisionError
+        return RestResponse(200, b"late", "text/plain")
 
-        line = Line(later)
-        line.http.data_received(GET + GET)
+    line = Line(later)
+    line.http.data_received(GET + GET)
+    await turns()
+    assert (len(line.asked), line.statuses, line.wire.told) == (1, [], ["pause_reading"])
+    gate.set()
+    await turns()
+    assert (len(line.asked), line.statuses) == (2, [200, 200])
+    assert line.wire.told == ["pause_reading", "resume_reading"] * 2
+    failed = list[Any]()
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: failed.append(context["exception"]))
+    line.http.data_received(GET.replace(b"/version", b"/bug"))
+    await turns()
+    assert line.wire.told[-1] == "abort"
+    gate.clear()
+    waits, gone = Line(later), Line(later)
+    for each in (waits, gone):
+        each.http.data_received(GET)
         await turns()
-        assert (len(line.asked), line.statuses, line.wire.told) == (1, [], ["pause_reading"])
-        gate.set()
-        await turns()
-        assert (len(line.asked), line.statuses) == (2, [200, 200])
-        assert line.wire.told == ["pause_reading", "resume_reading"] * 2
-        failed = list[Any]()
-        asyncio.get_running_loop().set_exception_handler(lambda _, context: failed.append(context["exception"]))
-        line.http.data_received(GET.replace(b"/version", b"/bug"))
-        await turns()
-        assert line.wire.told[-1] == "abort"
-        gate.clear()
-        waits, gone = Line(later), Line(later)
-        for each in (waits, gone):
-            each.http.data_received(GET)
-            await turns()
-        waits.http.abort()
-        gone.wire.told.append("close")
-        gate.set()
-        await turns()
-        assert (waits.statuses, waits.wire.told) == ([], ["pause_reading", "abort", "abort"])
-        assert (gone.statuses, gone.wire.told) == ([], ["pause_reading", "close"])
-        del line
-        import gc
+    waits.http.abort()
+    gone.wire.told.append("close")
+    gate.set()
+    await turns()
+    assert (waits.statuses, waits.wire.told) == ([], ["pause_reading", "abort", "abort"])
+    assert (gone.statuses, gone.wire.told) == ([], ["pause_reading", "close"])
+    del line
+    import gc
 
-        gc.collect()
-        assert [type(each) for each in failed] == [ZeroDivisionError]
-
-    in_a_loop(story)
+    gc.collect()
+    assert [type(each) for each in failed] == [ZeroDivisionError]
 
 
-def test_a_bug_in_an_answer_at_once_ends_the_connection_and_is_raised() -> None:
-    async def story() -> None:
-        def bug(request: RestRequest) -> Any:
-            raise BadTarget(request.target) if request.path == "/bad" else ZeroDivisionError
+@in_a_loop
+async def test_a_bug_in_an_answer_at_once_ends_the_connection_and_is_raised() -> None:
+    def bug(request: RestRequest) -> Any:
+        raise BadTarget(request.target) if request.path == "/bad" else ZeroDivisionError
 
-        line = Line(bug)
-        line.http.data_received(GET.replace(b"/version", b"/bad"))
-        assert (line.statuses, line.wire.told) == ([400], ["write_eof"])
-        line = Line(bug)
-        with pytest.raises(ZeroDivisionError):
-            line.http.data_received(GET)
-        assert (line.statuses, line.wire.told) == ([], ["abort"])
-
-    in_a_loop(story)
+    line = Line(bug)
+    line.http.data_received(GET.replace(b"/version", b"/bad"))
+    assert (line.statuses, line.wire.told) == ([400], ["write_eof"])
+    line = Line(bug)
+    with pytest.raises(ZeroDivisionError):
+        line.http.data_received(GET)
+    assert (line.statuses, line.wire.told) == ([], ["abort"])
 
 
 # The listening socket.
@@ -225,34 +214,33 @@ class Ear:
 
 
 @pytest.mark.parametrize("error", [errno.EAGAIN, errno.ECONNABORTED, errno.EMFILE, errno.ENOBUFS, errno.EPERM])
-def test_a_listener_waits_while_the_system_is_short_of_something(error: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@in_a_loop
+async def test_a_listener_waits_while_the_system_is_short_of_something(
+    *, error: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Listener, "_said", False)
-
-    async def story() -> None:
-        told = list[str]()
-        loop = asyncio.get_running_loop()
-        monkeypatch.setattr(loop, "add_reader", lambda *_: told.append("on"))
-        monkeypatch.setattr(loop, "remove_reader", lambda *_: told.append("off"))
-        monkeypatch.setattr(listener, "PAUSE_S", 0.0)
-        one = Listener(cast(Any, Ear(error, error)), asyncio.Protocol)
-        monkeypatch.setattr(one, "_files_are_short", lambda: False)
-        if error == errno.EPERM:
-            with pytest.raises(OSError, match="no"):
-                one._accept()
-            return
-        one._accept()
-        short = error in (errno.EMFILE, errno.ENOBUFS)
-        assert told == (["on", "off"] if short else ["on"])
-        while short and len(told) < 3:
-            await asyncio.sleep(0)
-        assert told == (["on", "off", "on"] if short else ["on"])
-        if short:  # one that is closed while it waits hears no more
+    told = list[str]()
+    loop = asyncio.get_running_loop()
+    monkeypatch.setattr(loop, "add_reader", lambda *_: told.append("on"))
+    monkeypatch.setattr(loop, "remove_reader", lambda *_: told.append("off"))
+    monkeypatch.setattr(listener, "PAUSE_S", 0.0)
+    one = Listener(cast(Any, Ear(error, error)), asyncio.Protocol)
+    monkeypatch.setattr(one, "_files_are_short", lambda: False)
+    if error == errno.EPERM:
+        with pytest.raises(OSError, match="no"):
             one._accept()
-            one.close()
-            await turns()
-            assert told == ["on", "off", "on", "off", "off"]
-
-    in_a_loop(story)
+        return
+    one._accept()
+    short = error in (errno.EMFILE, errno.ENOBUFS)
+    assert told == (["on", "off"] if short else ["on"])
+    while short and len(told) < 3:
+        await asyncio.sleep(0)
+    assert told == (["on", "off", "on"] if short else ["on"])
+    if short:  # one that is closed while it waits hears no more
+        one._accept()
+        one.close()
+        await turns()
+        assert told == ["on", "off", "on", "off", "off"]
 
 
 @pytest.mark.parametrize(
@@ -262,8 +250,9 @@ def test_a_listener_waits_while_the_system_is_short_of_something(error: int, mon
         (40, 29, 0, False), (40, 30, 0, True), (-1, 10**6, 0, False), (1024, None, 0, True),
     ],
 )  # fmt: skip
-def test_some_files_are_left_to_the_api(
-    most: int, next_file: int | None, dials: int, short: bool, monkeypatch: pytest.MonkeyPatch
+@in_a_loop
+async def test_some_files_are_left_to_the_api(
+    *, most: int, next_file: int | None, dials: int, short: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import resource
 
@@ -272,36 +261,31 @@ def test_some_files_are_left_to_the_api(
             raise OSError(errno.EMFILE, "no")
         return next_file
 
-    async def story() -> None:
-        monkeypatch.setattr(asyncio.get_running_loop(), "add_reader", lambda *_: None)
-        counted = Dials()
-        counted.count = dials
-        one = Listener(cast(Any, Ear()), asyncio.Protocol, dials=counted)
-        with monkeypatch.context() as patched:
-            patched.setattr(resource, "getrlimit", lambda _: (most, most))
-            patched.setattr(listener, "os", SimpleNamespace(dup=dup, close=lambda _: None))
-            assert one._files_are_short() is short
-
-    in_a_loop(story)
+    monkeypatch.setattr(asyncio.get_running_loop(), "add_reader", lambda *_: None)
+    counted = Dials()
+    counted.count = dials
+    one = Listener(cast(Any, Ear()), asyncio.Protocol, dials=counted)
+    with monkeypatch.context() as patched:
+        patched.setattr(resource, "getrlimit", lambda _: (most, most))
+        patched.setattr(listener, "os", SimpleNamespace(dup=dup, close=lambda _: None))
+        assert one._files_are_short() is short
 
 
-def test_a_lane_that_is_over_is_deleted_once_though_another_client_was_first() -> None:
-    async def story() -> None:
-        catalog = Catalog(Dice(1))
-        for name in ("lane.s.r.1.99", "lane.s.r.2.99", "weather", "lane.s.r.3.101"):
-            await catalog.create(b'{"name": "%b", "upstream": "a:1", "enabled": false}' % name.encode())
-        real = catalog.delete
+@in_a_loop
+async def test_a_lane_that_is_over_is_deleted_once_though_another_client_was_first() -> None:
+    catalog = Catalog(Dice(1))
+    for name in ("lane.s.r.1.99", "lane.s.r.2.99", "weather", "lane.s.r.3.101"):
+        await catalog.create(b'{"name": "%b", "upstream": "a:1", "enabled": false}' % name.encode())
+    real = catalog.delete
 
-        async def delete(name: str) -> None:
-            if name == "lane.s.r.1.99":
-                await real(name)
+    async def delete(name: str) -> None:
+        if name == "lane.s.r.1.99":
             await real(name)
+        await real(name)
 
-        catalog.delete = delete  # type: ignore[method-assign]
-        await catalog.reap(100.0)
-        assert list(catalog.to_json()) == ["lane.s.r.3.101", "weather"]
-
-    in_a_loop(story)
+    catalog.delete = delete  # type: ignore[method-assign]
+    await catalog.reap(100.0)
+    assert list(catalog.to_json()) == ["lane.s.r.3.101", "weather"]
 
 
 def test_all_lanes_are_deleted_and_no_other_proxy() -> None:

@@ -3,10 +3,10 @@
 import asyncio
 import gc
 import weakref
-from collections.abc import Awaitable, Callable
 
 from chaoslab.base.dice import Dice
 from chaoslab.wire.server.turns import SHARE_PIECES, SOON_S, STALE_MAX, TURN_PIECES, Alarm, WorkerTimer
+from tests.told import Story, in_a_loop, told_by
 
 
 class Digger:
@@ -25,7 +25,8 @@ class Digger:
         return done
 
 
-def run(story: Callable[[WorkerTimer], Awaitable[None]]) -> None:
+@told_by
+def with_turns(story: Story) -> None:
     async def main() -> None:
         await story(WorkerTimer(asyncio.get_running_loop().time, soon_s=SOON_S))
 
@@ -36,115 +37,101 @@ async def turn() -> None:
     await asyncio.sleep(0)
 
 
-def test_a_timer_that_fires_early_does_nothing_before_it_is_due() -> None:
-    async def story() -> None:
-        now_s, diary = [1.0], list[tuple[str, int]]()
-        turns = WorkerTimer(lambda: now_s[0], soon_s=SOON_S)
-        turns.call(Digger(turns, 1, diary), 1.001)  # for the loop, whose time is another, this is past
-        for now_s[0] in (1.0005, 1.0006, 1.0009):
-            await turn()
-            await turn()
-            assert diary == []
-        now_s[0] = 1.001
+@in_a_loop
+async def test_a_timer_that_fires_early_does_nothing_before_it_is_due() -> None:
+    now_s, diary = [1.0], list[tuple[str, int]]()
+    turns = WorkerTimer(lambda: now_s[0], soon_s=SOON_S)
+    turns.call(Digger(turns, 1, diary), 1.001)  # for the loop, whose time is another, this is past
+    for now_s[0] in (1.0005, 1.0006, 1.0009):
         await turn()
         await turn()
-        assert diary == [("", 1)]
-
-    asyncio.run(story())
-
-
-def test_a_turn_moves_no_more_than_its_pieces_however_many_are_due() -> None:
-    async def story(turns: WorkerTimer) -> None:
-        diary: list[tuple[str, int]] = []
-        turns.at_once(Digger(turns, 10_000, diary))
-        turns_taken = 0
-        while sum(done for _, done in diary) < 10_000:
-            before = sum(done for _, done in diary)
-            await turn()
-            turns_taken += 1
-            assert sum(done for _, done in diary) - before <= TURN_PIECES
-        assert turns_taken >= 10_000 // TURN_PIECES - 1
-
-    run(story)
+        assert diary == []
+    now_s[0] = 1.001
+    await turn()
+    await turn()
+    assert diary == [("", 1)]
 
 
-def test_a_neighbour_with_little_to_do_is_through_in_the_next_turn() -> None:
-    async def story(turns: WorkerTimer) -> None:
-        diary: list[tuple[str, int]] = []
-        turns.at_once(Digger(turns, 10_000, diary, "busy"))
-        turns.at_once(Digger(turns, 3, diary, "neighbour"))
+@with_turns
+async def test_a_turn_moves_no_more_than_its_pieces_however_many_are_due(turns: WorkerTimer) -> None:
+    diary: list[tuple[str, int]] = []
+    turns.at_once(Digger(turns, 10_000, diary))
+    turns_taken = 0
+    while sum(done for _, done in diary) < 10_000:
+        before = sum(done for _, done in diary)
         await turn()
-        assert ("neighbour", 3) in diary
-        assert sum(done for name, done in diary if name == "busy") <= SHARE_PIECES + TURN_PIECES
-
-    run(story)
-
-
-def test_many_that_are_due_at_one_moment_share_the_turns() -> None:
-    async def story(turns: WorkerTimer) -> None:
-        diary: list[tuple[str, int]] = []
-        due = asyncio.get_running_loop().time() + 0.05
-        for number in range(50):
-            turns.call(Digger(turns, 40, diary, str(number)), due)
-        most, seen = 0, 0
-        while sum(done for _, done in diary) < 50 * 40:
-            await turn()
-            most, seen = max(most, sum(done for _, done in diary[seen:])), len(diary)
-        assert 0 < most <= TURN_PIECES
-        assert [name for name, _ in diary[:3]] == ["0", "1", "2"]
-
-    run(story)
+        turns_taken += 1
+        assert sum(done for _, done in diary) - before <= TURN_PIECES
+    assert turns_taken >= 10_000 // TURN_PIECES - 1
 
 
-def test_an_alarm_that_is_moved_rings_once_and_one_that_is_called_off_never() -> None:
-    async def story(turns: WorkerTimer) -> None:
-        diary: list[tuple[str, int]] = []
-        now = asyncio.get_running_loop().time()
-        moved, off, last = (Digger(turns, 1, diary, name) for name in ("moved", "off", "last"))
-        turns.call(moved, now + 60)
-        turns.call(moved, now + 0.001)
-        turns.call(off, now + 0.001)
-        turns.call(off, None)
-        turns.call(last, now + 0.003)
-        while ("last", 1) not in diary:
-            await turn()
-        assert diary == [("moved", 1), ("last", 1)]
-
-    run(story)
+@with_turns
+async def test_a_neighbour_with_little_to_do_is_through_in_the_next_turn(turns: WorkerTimer) -> None:
+    diary: list[tuple[str, int]] = []
+    turns.at_once(Digger(turns, 10_000, diary, "busy"))
+    turns.at_once(Digger(turns, 3, diary, "neighbour"))
+    await turn()
+    assert ("neighbour", 3) in diary
+    assert sum(done for name, done in diary if name == "busy") <= SHARE_PIECES + TURN_PIECES
 
 
-def test_who_called_off_a_far_alarm_is_not_kept_for_it() -> None:
-    async def story(turns: WorkerTimer) -> None:
-        now = asyncio.get_running_loop().time()
-        gone = []
-        for _ in range(20 * STALE_MAX):
-            digger = Digger(turns, 1, [])
-            turns.call(digger, now + 1e6)
-            turns.call(digger, None)
-            gone.append(weakref.ref(digger))
-        del digger
-        gc.collect()
-        assert [one for one in gone if one() is not None] == []
-        assert sum(type(thing) is Alarm for thing in gc.get_objects()) <= 2 * STALE_MAX
-
-    run(story)
+@with_turns
+async def test_many_that_are_due_at_one_moment_share_the_turns(turns: WorkerTimer) -> None:
+    diary: list[tuple[str, int]] = []
+    due = asyncio.get_running_loop().time() + 0.05
+    for number in range(50):
+        turns.call(Digger(turns, 40, diary, str(number)), due)
+    most, seen = 0, 0
+    while sum(done for _, done in diary) < 50 * 40:
+        await turn()
+        most, seen = max(most, sum(done for _, done in diary[seen:])), len(diary)
+    assert 0 < most <= TURN_PIECES
+    assert [name for name, _ in diary[:3]] == ["0", "1", "2"]
 
 
-def test_alarms_ring_in_the_order_of_their_moments_though_many_were_called_off() -> None:
-    async def story() -> None:
-        began = asyncio.get_running_loop().time() - 1000  # for the loop all of it is past
-        now_s, diary = [began], list[tuple[str, int]]()
-        turns = WorkerTimer(lambda: now_s[0], soon_s=SOON_S)
-        dice = Dice(1)
-        order = sorted(range(200), key=lambda n: dice(n).uniform())
-        diggers = {n: Digger(turns, 1, diary, f"{n:03}") for n in order}
-        for n, digger in diggers.items():
-            turns.call(digger, began + 1 + n)
-        for n in order[: 2 * STALE_MAX]:
-            turns.call(diggers[n], None)
-        now_s[0] += 500
-        while len(diary) < 200 - 2 * STALE_MAX:
-            await turn()
-        assert diary == sorted(diary)
+@with_turns
+async def test_an_alarm_that_is_moved_rings_once_and_one_that_is_called_off_never(turns: WorkerTimer) -> None:
+    diary: list[tuple[str, int]] = []
+    now = asyncio.get_running_loop().time()
+    moved, off, last = (Digger(turns, 1, diary, name) for name in ("moved", "off", "last"))
+    turns.call(moved, now + 60)
+    turns.call(moved, now + 0.001)
+    turns.call(off, now + 0.001)
+    turns.call(off, None)
+    turns.call(last, now + 0.003)
+    while ("last", 1) not in diary:
+        await turn()
+    assert diary == [("moved", 1), ("last", 1)]
 
-    asyncio.run(story())
+
+@with_turns
+async def test_who_called_off_a_far_alarm_is_not_kept_for_it(turns: WorkerTimer) -> None:
+    now = asyncio.get_running_loop().time()
+    gone = []
+    for _ in range(20 * STALE_MAX):
+        digger = Digger(turns, 1, [])
+        turns.call(digger, now + 1e6)
+        turns.call(digger, None)
+        gone.append(weakref.ref(digger))
+    del digger
+    gc.collect()
+    assert [one for one in gone if one() is not None] == []
+    assert sum(type(thing) is Alarm for thing in gc.get_objects()) <= 2 * STALE_MAX
+
+
+@in_a_loop
+async def test_alarms_ring_in_the_order_of_their_moments_though_many_were_called_off() -> None:
+    began = asyncio.get_running_loop().time() - 1000  # for the loop all of it is past
+    now_s, diary = [began], list[tuple[str, int]]()
+    turns = WorkerTimer(lambda: now_s[0], soon_s=SOON_S)
+    dice = Dice(1)
+    order = sorted(range(200), key=lambda n: dice(n).uniform())
+    diggers = {n: Digger(turns, 1, diary, f"{n:03}") for n in order}
+    for n, digger in diggers.items():
+        turns.call(digger, began + 1 + n)
+    for n in order[: 2 * STALE_MAX]:
+        turns.call(diggers[n], None)
+    now_s[0] += 500
+    while len(diary) < 200 - 2 * STALE_MAX:
+        await turn()
+    assert diary == sorted(diary)

@@ -17,16 +17,7 @@ import pytest
 from chaoslab.base.clock import system
 from tests.wire.toxic_cases import SCRIPTS
 from tests.wire.toxic_differences import DIFFERENCES
-from tests.wire.wire_parts import (
-    DEADLINE_S,
-    black_hole,
-    dial,
-    echo,
-    embedded,
-    read_exactly,
-    real_with,
-    upstream,
-)
+from tests.wire.wire_parts import DEADLINE_S, black_hole, dial, echo, embedded, read_exactly, real_with, upstream
 
 DOCS = Path(__file__).parents[2] / "docs" / "toxiproxy.md"
 PATIENCE_S = 1.5  # after which an API that answers within milliseconds when well is taken for stuck
@@ -227,8 +218,9 @@ def test_jitter_makes_a_stream_of_the_real_server_later_than_its_latency(server:
 @shows("The seed")
 @both
 def test_equal_seeds_draw_alike_on_the_embedded_server_only(server: str) -> None:
-    def draws() -> list[bool]:
-        with upstream(echo) as address, bench(server, address, seed=7) as it:
+    def draws(seed: int) -> list[bool]:
+        """For each of 30 connections, True if a toxic of toxicity 0.5 hits it."""
+        with upstream(echo) as address, bench(server, address, seed=seed) as it:
             it.add("limit_data", toxicity=0.5, bytes=1)
             hits = []
             for _ in range(30):
@@ -240,7 +232,10 @@ def test_equal_seeds_draw_alike_on_the_embedded_server_only(server: str) -> None
                         hits.append(True)
             return hits
 
-    assert (draws() == draws()) == (server == "embedded")
+    first = draws(7)
+    assert (first == draws(7)) == (server == "embedded")
+    assert first != draws(8)
+    assert 4 <= sum(first) <= 26
 
 
 @shows("What limit_data leaves behind")

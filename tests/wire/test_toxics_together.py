@@ -68,10 +68,7 @@ def test_every_byte_arrives_once_in_order_and_time_never_falls(steps: list[Step]
 
 
 ANY = st.one_of(
-    LOSSLESS,
-    st.builds(Timeout, timeout=small),
-    st.builds(LimitData, bytes=small),
-    st.builds(ResetPeer, timeout=small),
+    LOSSLESS, st.builds(Timeout, timeout=small), st.builds(LimitData, bytes=small), st.builds(ResetPeer, timeout=small)
 )
 FEEDS = st.lists(st.tuples(st.floats(0, 2), st.integers(1, 3000)), max_size=12)
 

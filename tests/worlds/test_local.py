@@ -1,7 +1,5 @@
 """The lab on loopback, started, broken off and started again as a person would."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import os
@@ -10,7 +8,6 @@ import socket
 import subprocess
 import threading
 from collections.abc import Iterator, Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -22,7 +19,7 @@ from chaoslab.config.scenario import from_settings
 from chaoslab.config.settings import Settings, child_environment
 from chaoslab.config.topology import Ports
 from chaoslab.core.events import CallFinished, FaultArmed, FaultWitnessed, PromptFinished, RunFinished
-from chaoslab.core.exchange import Call
+from chaoslab.core.exchange import Call, Reply
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.reports.charts import names
@@ -31,6 +28,7 @@ from chaoslab.worlds.local import Local, PortTaken, brought_up
 from tests import warm
 from tests.cli_parts import chaoslab, command, environment, free_base, prompts, warm_parts
 from tests.plan_parts import roll
+from tests.seams.lab_parts import Heard, said, site
 
 EASY = ({"prompt": "What is 17 times 24?", "facts": ["408"]}, "What is the weather in Oslo?")
 CHARTS = {*names()}
@@ -128,26 +126,14 @@ def test_no_part_shows_a_key_in_its_command_line(tmp_path: Path) -> None:
     """The model looks while it is asked, when all parts run."""
     shown: dict[int, str] = {}
 
-    class Looking(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.answer(200, b'{"data": [{"id": "a-model"}]}')
+    def looks(asked: Heard) -> Reply:
+        if asked.method == "GET":
+            return said({"data": [{"id": "a-model"}]})
+        shown.update(under(lab.pid) | under(warm.child(lab.pid)))
+        return said({}, 503)
 
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            shown.update(under(lab.pid) | under(warm.child(lab.pid)))
-            self.answer(503, b"{}")
-
-        def answer(self, status: int, body: bytes) -> None:
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None: ...
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Looking) as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        own = {**SECRETS, "MODEL": "a-model", "MODEL_URL": f"http://me:{PASSWORD}@127.0.0.1:{server.server_port}"}
+    with site(looks) as server:
+        own = {**SECRETS, "MODEL": "a-model", "MODEL_URL": f"http://me:{PASSWORD}@{server.address}"}
         line = "lab", f"BASE_PORT={free_base()}", prompts(tmp_path, EASY[1:]), "TOXIC_PROB=0", "PROMPT_LIMIT=0"
         typed = command(*line, python=warm.python())
         with subprocess.Popen(
@@ -158,13 +144,12 @@ def test_no_part_shows_a_key_in_its_command_line(tmp_path: Path) -> None:
             stderr=subprocess.STDOUT,
             text=True,
         ) as lab:
-            said = lab.communicate(timeout=120)[0]
-        server.shutdown()
+            told = lab.communicate(timeout=120)[0]
     for part in ("toxiproxy", "tools", "manager", "agent", "lab"):
-        assert any(f"chaoslab {part}" in line for line in shown.values()), (part, said)
+        assert any(f"chaoslab {part}" in line for line in shown.values()), (part, told)
     for secret in (*SECRETS.values(), PASSWORD):
         assert [line for line in shown.values() if secret in line] == []
-        assert secret not in said
+        assert secret not in told
 
 
 def test_ctrl_c_keeps_and_sums_up_what_there_is(tmp_path: Path) -> None:
@@ -244,30 +229,6 @@ def test_a_taken_base_is_waited_for_and_then_named(tmp_path: Path) -> None:
     assert not (tmp_path / "logs").exists()
 
 
-class Healthy(BaseHTTPRequestHandler):
-    """Answers as any part does when it is asked after its health."""
-
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@contextlib.contextmanager
-def another_lab(port: int) -> Iterator[None]:
-    """A part of another lab, at that port."""
-    with ThreadingHTTPServer(("127.0.0.1", port), Healthy) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-        thread.start()
-        try:
-            yield
-        finally:
-            server.shutdown()
-            thread.join()
-
-
 @contextlib.contextmanager
 def raced(
     folder: Path, parts: Sequence[str], *, places: int = 3, movable: bool = True
@@ -282,7 +243,7 @@ def raced(
 
         def make(ports: Ports) -> Local:
             for part in parts[bases.index(ports.base) :][:1]:
-                others.enter_context(another_lab(ports.all()[part]))
+                others.enter_context(site(lambda _: said({}), port=ports.all()[part]))  # of another lab
             variables = environment() | Settings().override({"BASE_PORT": str(ports.base)}).environment()
             return Local(ports, folder / "logs", folder / "state.db", run.folder, variables, system)
 

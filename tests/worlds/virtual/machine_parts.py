@@ -10,6 +10,7 @@ from chaoslab.worlds.virtual.machine import STARTS_S
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.serving import serve
 from chaoslab.worlds.virtual.world import World
+from tests.told import Story, told_by
 
 T = TypeVar("T")
 NOW = datetime(2026, 6, 1, 9, tzinfo=UTC)
@@ -30,6 +31,17 @@ def told(
         first, second = (_once(story, a_world(services, deadline_s=deadline_s)) for _ in range(2))
     assert repr(first) == repr(second)
     return first
+
+
+def tells(what: Any, seconds: float | None = None) -> Callable[[Story], Callable[..., None]]:
+    """Makes a test of a story with this return value, and this long."""
+
+    @told_by
+    def test_of(story: Story) -> None:
+        found = told(story)
+        assert found == (what, found[1] if seconds is None else seconds)
+
+    return test_of
 
 
 def _once(story: Callable[[], T], world: World) -> tuple[T, float]:

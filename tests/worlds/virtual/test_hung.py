@@ -206,10 +206,8 @@ def test_an_endless_loop_of_tasks_that_let_each_other_run() -> None:
         spinner.join()
 
     for_ever = "it would turn for ever: 100000 turns without any time passing, and nothing is due"
-    assert _hung(lambda: asyncio.run(spin())) == [
-        for_ever,
-        f"the agent: Task-1 waits in sleep, called in {__name__}.spin",
-    ]
+    found = _hung(lambda: asyncio.run(spin()))
+    assert found == [for_ever, f"the agent: Task-1 waits in sleep, called in {__name__}.spin"]
     assert _hung(swallowed)[0] == for_ever
     assert _hung(beside)[0] == for_ever
 

@@ -173,10 +173,8 @@ def test_a_slow_service_is_given_up_at_the_deadline() -> None:
 
 def test_nobody_there_is_a_refusal() -> None:
     request = httpx.Request("GET", "http://127.0.0.1:9/")
-    assert [sent(ways, app(echo), request)[0] for ways in (virtual_ways.InProcessTransports(), SocketFactory())] == [
-        "refused",
-        "refused",
-    ]
+    found = [sent(ways, app(echo), request)[0] for ways in (virtual_ways.InProcessTransports(), SocketFactory())]
+    assert found == ["refused", "refused"]
 
 
 def test_a_poisoned_lane_carries_bytes() -> None:

@@ -21,7 +21,7 @@ from pydantic import SecretStr
 from chaoslab.model.endpoint import create_app
 from chaoslab.seams.services.app import Wsgi
 from chaoslab.worlds.virtual.patches import Patches
-from tests.worlds.virtual.machine_parts import a_world, now, told
+from tests.worlds.virtual.machine_parts import a_world, now, tells, told
 from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
@@ -87,10 +87,8 @@ def _answer(state: dict[str, Any]) -> str:
 
 def test_invoke_runs_parallel_tools_in_langgraphs_threads() -> None:
     agent = _agent(_looks(3, 1, 2), [look])
-    assert told(lambda: _answer(agent.invoke(ASKED))) == (
-        "looked 3 until 4.0, looked 1 until 2.0, looked 2 until 3.0",
-        5.0,
-    )
+    found = told(lambda: _answer(agent.invoke(ASKED)))
+    assert found == ("looked 3 until 4.0, looked 1 until 2.0, looked 2 until 3.0", 5.0)
 
 
 def test_ainvoke_runs_parallel_async_and_sync_tools() -> None:
@@ -134,15 +132,13 @@ def _flaky(failures: int) -> tuple[BaseTool, list[float]]:
 
 
 @pytest.mark.parametrize("kind", ["invoke", "ainvoke"])
-def test_the_backoff_of_tool_retries(kind: str) -> None:
-    def story() -> list[Any]:
-        flaky, calls = _flaky(3)
-        retry = ToolRetryMiddleware(max_retries=3, initial_delay=1, backoff_factor=2, jitter=False)
-        agent = _agent([("flaky", {})], [flaky], middleware=[retry])
-        state = agent.invoke(ASKED) if kind == "invoke" else asyncio.run(agent.ainvoke(ASKED))
-        return [_answer(state), calls]
-
-    assert told(story) == (["well", [1.0, 2.0, 4.0, 8.0]], 9.0)
+@tells(["well", [1.0, 2.0, 4.0, 8.0]], 9.0)
+def test_the_backoff_of_tool_retries(*, kind: str) -> list[Any]:
+    flaky, calls = _flaky(3)
+    retry = ToolRetryMiddleware(max_retries=3, initial_delay=1, backoff_factor=2, jitter=False)
+    agent = _agent([("flaky", {})], [flaky], middleware=[retry])
+    state = agent.invoke(ASKED) if kind == "invoke" else asyncio.run(agent.ainvoke(ASKED))
+    return [_answer(state), calls]
 
 
 @pytest.mark.parametrize("kind", ["invoke", "ainvoke"])
@@ -180,15 +176,13 @@ def test_streams_of_states_and_of_events() -> None:
     assert seconds == 12.0
 
 
-def test_a_conversation_is_kept_by_a_checkpointer() -> None:
-    def story() -> list[Any]:
-        agent = _agent(_looks(1), [look], checkpointer=InMemorySaver())
-        thread: dict[str, Any] = {"configurable": {"thread_id": "one"}}
-        agent.invoke(ASKED, thread)
-        agent.invoke(ASKED, thread)
-        return [len(agent.get_state(thread).values["messages"]), now()]
-
-    assert told(story)[0] == [6, 4.0]
+@tells([6, 4.0])
+def test_a_conversation_is_kept_by_a_checkpointer() -> list[Any]:
+    agent = _agent(_looks(1), [look], checkpointer=InMemorySaver())
+    thread: dict[str, Any] = {"configurable": {"thread_id": "one"}}
+    agent.invoke(ASKED, thread)
+    agent.invoke(ASKED, thread)
+    return [len(agent.get_state(thread).values["messages"]), now()]
 
 
 # The real Groq client.

@@ -17,7 +17,8 @@ import tenacity
 from chaoslab.worlds.virtual._loop import VirtualLoop
 from chaoslab.worlds.virtual.context import Unsupported
 from chaoslab.worlds.virtual.patches import Patches
-from tests.worlds.virtual.machine_parts import a_world, now, told
+from tests.waiting import together
+from tests.worlds.virtual.machine_parts import a_world, now, tells, told
 from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
@@ -38,7 +39,8 @@ def test_a_sync_tool_runs_a_loop_of_its_own_inside_a_loop() -> None:
     assert told(lambda: asyncio.run(main())) == ([[2, 2, 1], 2.0], 2.0)
 
 
-def test_a_loop_in_a_loop_of_the_same_thread_is_refused_as_ever() -> None:
+@tells("asyncio.run() cannot be called from a running event loop")
+def test_a_loop_in_a_loop_of_the_same_thread_is_refused_as_ever() -> str:
     async def main() -> None:
         inner = _asleep(1)
         try:
@@ -46,12 +48,9 @@ def test_a_loop_in_a_loop_of_the_same_thread_is_refused_as_ever() -> None:
         finally:
             inner.close()
 
-    def story() -> str:
-        with pytest.raises(RuntimeError) as caught:
-            asyncio.run(main())
-        return str(caught.value)
-
-    assert told(story)[0] == "asyncio.run() cannot be called from a running event loop"
+    with pytest.raises(RuntimeError) as caught:
+        asyncio.run(main())
+    return str(caught.value)
 
 
 def test_a_blocking_call_in_a_coroutine_stops_its_loop_and_no_other() -> None:
@@ -80,18 +79,16 @@ def test_a_blocking_call_in_a_coroutine_stops_its_loop_and_no_other() -> None:
     assert [moment for name, moment in seen if name == "blocked"] == [4.5, 5.5, 6.5]
 
 
-def test_a_coroutine_that_waits_for_a_threads_future_gets_it() -> None:
-    def story() -> list[Any]:
-        async def main() -> list[Any]:
-            with ThreadPoolExecutor(1) as pool:
-                blocked = pool.submit(time.sleep, 2).result()
-                awaited = await asyncio.wrap_future(pool.submit(_slow, 3))
-                in_pool = await asyncio.get_running_loop().run_in_executor(pool, _slow, 1)
-                return [blocked, awaited, in_pool, now()]
+@tells([None, 3, 1, 6.0], 6.0)
+def test_a_coroutine_that_waits_for_a_threads_future_gets_it() -> list[Any]:
+    async def main() -> list[Any]:
+        with ThreadPoolExecutor(1) as pool:
+            blocked = pool.submit(time.sleep, 2).result()
+            awaited = await asyncio.wrap_future(pool.submit(_slow, 3))
+            in_pool = await asyncio.get_running_loop().run_in_executor(pool, _slow, 1)
+            return [blocked, awaited, in_pool, now()]
 
-        return asyncio.run(main())
-
-    assert told(story) == ([None, 3, 1, 6.0], 6.0)
+    return asyncio.run(main())
 
 
 def _slow(seconds: float) -> float:
@@ -99,21 +96,19 @@ def _slow(seconds: float) -> float:
     return seconds
 
 
-def test_a_thread_gives_a_loop_work_and_waits_for_it() -> None:
-    def story() -> list[Any]:
-        loop = asyncio.new_event_loop()
-        runner = threading.Thread(target=loop.run_forever)
-        runner.start()
-        job: Future[float] = asyncio.run_coroutine_threadsafe(_asleep(3), loop)
-        with pytest.raises(TimeoutError):
-            job.result(timeout=1)
-        found = job.result()
-        loop.call_soon_threadsafe(loop.stop)
-        runner.join()
-        loop.close()
-        return [found, now()]
-
-    assert told(story) == ([3, 3.0], 3.0)
+@tells([3, 3.0], 3.0)
+def test_a_thread_gives_a_loop_work_and_waits_for_it() -> list[Any]:
+    loop = asyncio.new_event_loop()
+    runner = threading.Thread(target=loop.run_forever)
+    runner.start()
+    job: Future[float] = asyncio.run_coroutine_threadsafe(_asleep(3), loop)
+    with pytest.raises(TimeoutError):
+        job.result(timeout=1)
+    found = job.result()
+    loop.call_soon_threadsafe(loop.stop)
+    runner.join()
+    loop.close()
+    return [found, now()]
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -162,11 +157,7 @@ def test_each_thread_has_its_own_current_loop() -> None:
             seen.append(asyncio.get_event_loop() is mine)
             mine.close()
 
-        workers = [threading.Thread(target=work) for _ in range(2)]
-        for each in workers:
-            each.start()
-        for each in workers:
-            each.join()
+        together(work, work)
         seen.append(asyncio.get_event_loop() is ours)
         ours.close()
         asyncio.set_event_loop(None)
@@ -254,7 +245,8 @@ def test_anyio_goes_to_threads_and_back() -> None:
     assert told(lambda: anyio.run(main)) == ([2, 3.0], 3.0)
 
 
-def test_retries_of_tenacity_wait_in_virtual_time() -> None:
+@tells(["well", [0.0, 1.0, 3.0, 7.0], "well", 14.0], 14.0)
+def test_retries_of_tenacity_wait_in_virtual_time() -> list[Any]:
     def flaky(calls: list[float]) -> str:
         calls.append(now())
         if len(calls) < 4:
@@ -262,22 +254,18 @@ def test_retries_of_tenacity_wait_in_virtual_time() -> None:
         return "well"
 
     policy: dict[str, Any] = {"wait": tenacity.wait_exponential(multiplier=1), "stop": tenacity.stop_after_attempt(5)}
+    calls: list[float] = []
+    blocking = tenacity.Retrying(**policy)(flaky, calls)
 
-    def story() -> list[Any]:
-        calls: list[float] = []
-        blocking = tenacity.Retrying(**policy)(flaky, calls)
+    async def main() -> str:
+        again: list[float] = []
 
-        async def main() -> str:
-            again: list[float] = []
+        async def flaky_async() -> str:
+            return flaky(again)
 
-            async def flaky_async() -> str:
-                return flaky(again)
+        return str(await tenacity.AsyncRetrying(**policy)(flaky_async))
 
-            return str(await tenacity.AsyncRetrying(**policy)(flaky_async))
-
-        return [blocking, calls, asyncio.run(main()), now()]
-
-    assert told(story) == (["well", [0.0, 1.0, 3.0, 7.0], "well", 14.0], 14.0)
+    return [blocking, calls, asyncio.run(main()), now()]
 
 
 def test_a_pipe_of_generators_is_closed_with_its_loop() -> None:

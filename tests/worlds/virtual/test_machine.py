@@ -13,6 +13,7 @@ from greenlet import GreenletExit, getcurrent, greenlet
 from chaoslab.worlds.virtual import _standstill as standstill
 from chaoslab.worlds.virtual.context import Unsupported
 from chaoslab.worlds.virtual.machine import STARTS_S, Hung, Machine, Waiter
+from tests.told import told_by
 
 
 def ran(story: Callable[[Machine], Any], *, deadline_s: float = 100.0) -> Machine:
@@ -23,6 +24,9 @@ def ran(story: Callable[[Machine], Any], *, deadline_s: float = 100.0) -> Machin
     finally:
         machine.stop()
     return machine
+
+
+in_a_machine = told_by(ran)
 
 
 def busy(machine: Machine) -> None:
@@ -38,32 +42,28 @@ def nothing() -> None:
 
 
 @pytest.mark.parametrize("alone", [True, False])
-def test_a_wait_that_expires_is_over_and_cannot_be_woken(*, alone: bool) -> None:
-    def story(machine: Machine) -> None:
-        if not alone:
-            busy(machine)
-        waiter = Waiter(machine)
-        assert not waiter.woken
-        assert waiter.park("a test", machine.now + 2) is False
-        assert machine.now == STARTS_S + 2
-        assert waiter.wake() is False
-        assert waiter.park("a test", machine.now + 2) is False
-        assert machine.now == STARTS_S + 2
-        assert not waiter.woken
-
-    ran(story)
+@in_a_machine
+def test_a_wait_that_expires_is_over_and_cannot_be_woken(machine: Machine, *, alone: bool) -> None:
+    if not alone:
+        busy(machine)
+    waiter = Waiter(machine)
+    assert not waiter.woken
+    assert waiter.park("a test", machine.now + 2) is False
+    assert machine.now == STARTS_S + 2
+    assert waiter.wake() is False
+    assert waiter.park("a test", machine.now + 2) is False
+    assert machine.now == STARTS_S + 2
+    assert not waiter.woken
 
 
-def test_a_wait_is_woken_once_and_leaves_no_timer() -> None:
-    def story(machine: Machine) -> None:
-        waiter, said = Waiter(machine), list[bool]()
-        machine.after(1, lambda: said.extend((waiter.wake(), waiter.wake())))
-        assert waiter.park("a test", machine.now + 50) is True
-        assert (machine.now, said, waiter.woken) == (STARTS_S + 1, [True, False], True)
-        assert machine.next_due() is None
-        assert waiter.park("a test") is True
-
-    ran(story)
+@in_a_machine
+def test_a_wait_is_woken_once_and_leaves_no_timer(machine: Machine) -> None:
+    waiter, said = Waiter(machine), list[bool]()
+    machine.after(1, lambda: said.extend((waiter.wake(), waiter.wake())))
+    assert waiter.park("a test", machine.now + 50) is True
+    assert (machine.now, said, waiter.woken) == (STARTS_S + 1, [True, False], True)
+    assert machine.next_due() is None
+    assert waiter.park("a test") is True
 
 
 def test_a_wait_that_was_ended_before_it_began_is_none() -> None:
@@ -149,30 +149,26 @@ def test_looks_at_the_clock_are_counted_one_by_one(monkeypatch: pytest.MonkeyPat
 # What is due.
 
 
-def test_idle_is_a_time_in_which_nothing_happens() -> None:
-    def story(machine: Machine) -> None:
-        now = machine.now
-        assert machine.is_idle_until(machine.deadline)
-        assert not machine.is_idle_until(machine.deadline + 1)
-        machine.at(now + 3, nothing).cancel()
-        assert machine.is_idle_until(now + 9)
-        machine.at(now + 5, nothing)
-        assert [machine.is_idle_until(now + after) for after in (4, 5, 9)] == [True, False, False]
-        machine.soon(nothing)
-        assert not machine.is_idle_until(now + 4)
-
-    ran(story)
+@in_a_machine
+def test_idle_is_a_time_in_which_nothing_happens(machine: Machine) -> None:
+    now = machine.now
+    assert machine.is_idle_until(machine.deadline)
+    assert not machine.is_idle_until(machine.deadline + 1)
+    machine.at(now + 3, nothing).cancel()
+    assert machine.is_idle_until(now + 9)
+    machine.at(now + 5, nothing)
+    assert [machine.is_idle_until(now + after) for after in (4, 5, 9)] == [True, False, False]
+    machine.soon(nothing)
+    assert not machine.is_idle_until(now + 4)
 
 
-def test_what_is_due_next_is_neither_over_nor_called_off() -> None:
-    def story(machine: Machine) -> None:
-        assert machine.next_due() is None
-        for after in (0, 7, 3):
-            machine.after(after, nothing)
-        machine.after(1, nothing).cancel()
-        assert machine.next_due() == machine.now + 3
-
-    ran(story)
+@in_a_machine
+def test_what_is_due_next_is_neither_over_nor_called_off(machine: Machine) -> None:
+    assert machine.next_due() is None
+    for after in (0, 7, 3):
+        machine.after(after, nothing)
+    machine.after(1, nothing).cancel()
+    assert machine.next_due() == machine.now + 3
 
 
 def test_what_was_called_off_neither_happens_nor_takes_time_nor_keeps_what_it_was_told() -> None:
@@ -237,40 +233,36 @@ def test_whether_a_thread_runs_is_known() -> None:
 
 
 @pytest.mark.parametrize("later", [True, False])
-def test_a_turn_is_passed_to_what_is_due_at_this_moment(*, later: bool) -> None:
-    def story(machine: Machine) -> None:
-        seen: list[str] = []
-        if later:
-            machine.after(1, seen.append, "later")
-        machine.soon(seen.append, "ready")
-        machine.pass_turn()
-        assert seen == ["ready"]
-        machine.at(machine.now, seen.append, "due")
-        machine.soon(seen.append, "ready")
-        machine.pass_turn()
-        assert seen == ["ready", "ready", "due"]
-        assert machine.now == STARTS_S
-
-    ran(story)
+@in_a_machine
+def test_a_turn_is_passed_to_what_is_due_at_this_moment(machine: Machine, *, later: bool) -> None:
+    seen: list[str] = []
+    if later:
+        machine.after(1, seen.append, "later")
+    machine.soon(seen.append, "ready")
+    machine.pass_turn()
+    assert seen == ["ready"]
+    machine.at(machine.now, seen.append, "due")
+    machine.soon(seen.append, "ready")
+    machine.pass_turn()
+    assert seen == ["ready", "ready", "due"]
+    assert machine.now == STARTS_S
 
 
 @pytest.mark.parametrize("later", [True, False])
-def test_a_turn_comes_back_from_those_that_always_have_something_to_do(*, later: bool) -> None:
-    def story(machine: Machine) -> None:
-        turns: list[int] = []
+@in_a_machine
+def test_a_turn_comes_back_from_those_that_always_have_something_to_do(machine: Machine, *, later: bool) -> None:
+    turns: list[int] = []
 
-        def again() -> None:
-            if len(turns) < 1000:
-                turns.append(1)
-                machine.soon(again)
+    def again() -> None:
+        if len(turns) < 1000:
+            turns.append(1)
+            machine.soon(again)
 
-        if later:
-            machine.after(1, nothing)
-        machine.soon(again)
-        machine.pass_turn()
-        assert len(turns) < 5
-
-    ran(story)
+    if later:
+        machine.after(1, nothing)
+    machine.soon(again)
+    machine.pass_turn()
+    assert len(turns) < 5
 
 
 # Threads and their ends.

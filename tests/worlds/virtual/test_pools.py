@@ -14,7 +14,7 @@ import pytest
 
 from chaoslab.worlds.virtual.context import Unsupported
 from chaoslab.worlds.virtual.patches import Patches
-from tests.worlds.virtual.machine_parts import a_world, now, told
+from tests.worlds.virtual.machine_parts import a_world, now, tells, told
 from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
@@ -25,52 +25,37 @@ def _asleep(seconds: float) -> float:
     return seconds
 
 
-def test_a_pool_of_two_takes_two_at_a_time() -> None:
-    def story() -> list[Any]:
-        with ThreadPoolExecutor(2) as pool:
-            found = list(pool.map(_asleep, [3, 1, 1, 2]))
-        return [found, now()]
-
-    assert told(story) == ([[3, 1, 1, 2], 4.0], 4.0)
+@tells([[3, 1, 1, 2], 4.0], 4.0)
+def test_a_pool_of_two_takes_two_at_a_time() -> list[Any]:
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(_asleep, [3, 1, 1, 2]))
+    return [found, now()]
 
 
-def test_the_size_of_a_pool_does_not_depend_on_the_machine() -> None:
-    def story() -> list[Any]:
-        with ThreadPoolExecutor() as pool:
-            list(pool.map(_asleep, [1] * 9))
-        return [pool._max_workers, now()]
-
-    assert told(story) == ([8, 2.0], 2.0)
-
-
-def test_waiting_for_futures_ends_at_its_moment() -> None:
-    def story() -> list[Any]:
-        seen: list[Any] = []
-        with ThreadPoolExecutor(4) as pool:
-            jobs = [pool.submit(_asleep, seconds) for seconds in (4, 2, 6)]
-            done, left = futures.wait(jobs, timeout=3)
-            seen.append((len(done), len(left), now()))
-            done, _ = futures.wait(left, return_when=FIRST_COMPLETED)
-            seen.append((done.pop().result(), now()))
-            with pytest.raises(TimeoutError):
-                jobs[2].result(timeout=1)
-            with pytest.raises(TimeoutError):
-                list(pool.map(_asleep, [10], timeout=0.5))
-            seen.append(now())
-        return [*seen, now()]
-
-    assert told(story) == ([(1, 2, 3.0), (4, 4.0), 5.5, 15.0], 15.0)
+@tells([(1, 2, 3.0), (4, 4.0), 5.5, 15.0], 15.0)
+def test_waiting_for_futures_ends_at_its_moment() -> list[Any]:
+    seen: list[Any] = []
+    with ThreadPoolExecutor(4) as pool:
+        jobs = [pool.submit(_asleep, seconds) for seconds in (4, 2, 6)]
+        done, left = futures.wait(jobs, timeout=3)
+        seen.append((len(done), len(left), now()))
+        done, _ = futures.wait(left, return_when=FIRST_COMPLETED)
+        seen.append((done.pop().result(), now()))
+        with pytest.raises(TimeoutError):
+            jobs[2].result(timeout=1)
+        with pytest.raises(TimeoutError):
+            list(pool.map(_asleep, [10], timeout=0.5))
+        seen.append(now())
+    return [*seen, now()]
 
 
-def test_futures_that_are_done_at_once_come_in_the_order_in_which_they_were_made() -> None:
-    def story() -> list[Any]:
-        with ThreadPoolExecutor(50) as pool:
-            jobs = [pool.submit(_asleep, 1) for _ in range(50)]
-            order = [jobs.index(job) for job in futures.as_completed(jobs)]
-            done, _ = futures.wait(jobs)
-        return [order, [jobs.index(job) for job in done]]
-
-    assert told(story) == ([list(range(50))] * 2, 1.0)
+@tells([list(range(50))] * 2, 1.0)
+def test_futures_that_are_done_at_once_come_in_the_order_in_which_they_were_made() -> list[Any]:
+    with ThreadPoolExecutor(50) as pool:
+        jobs = [pool.submit(_asleep, 1) for _ in range(50)]
+        order = [jobs.index(job) for job in futures.as_completed(jobs)]
+        done, _ = futures.wait(jobs)
+    return [order, [jobs.index(job) for job in done]]
 
 
 def test_a_pool_that_is_older_than_the_world_works_in_it_and_then_again_for_real() -> None:
@@ -119,14 +104,6 @@ def test_a_pool_made_in_one_world_is_fresh_in_the_next() -> None:
     pools[0].shutdown()
 
 
-def test_workers_that_the_world_ends_log_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    def story() -> None:
-        ThreadPoolExecutor(2).submit(int).result()
-
-    told(story)
-    assert caplog.records == []
-
-
 def test_a_broken_initializer_breaks_the_pool_as_ever(caplog: pytest.LogCaptureFixture) -> None:
     def broken() -> None:
         raise OSError("no")
@@ -140,52 +117,45 @@ def test_a_broken_initializer_breaks_the_pool_as_ever(caplog: pytest.LogCaptureF
     assert [record.getMessage() for record in caplog.records] == ["Exception in initializer:"] * 2
 
 
-def test_a_context_goes_along_into_a_pool() -> None:
+@tells(["nobody", "Ana"])
+def test_a_context_goes_along_into_a_pool() -> list[str]:
     name: contextvars.ContextVar[str] = contextvars.ContextVar("name", default="nobody")
-
-    def story() -> list[str]:
-        name.set("Ana")
-        with ThreadPoolExecutor(1) as pool:
-            return [pool.submit(name.get).result(), pool.submit(contextvars.copy_context().run, name.get).result()]
-
-    assert told(story)[0] == ["nobody", "Ana"]
+    name.set("Ana")
+    with ThreadPoolExecutor(1) as pool:
+        return [pool.submit(name.get).result(), pool.submit(contextvars.copy_context().run, name.get).result()]
 
 
-def test_queues_of_both_kinds_wait_in_virtual_time() -> None:
-    def story() -> list[Any]:
-        seen: list[Any] = []
-        kinds: tuple[Any, ...] = (queue.SimpleQueue(), queue.Queue(), queue.PriorityQueue())
-        for kind in kinds:
-            begun = now()
-            threading.Timer(2, kind.put, (1,)).start()
-            with pytest.raises(queue.Empty):
-                kind.get(timeout=1)
-            seen.append((kind.get(), round(now() - begun, 2), kind.empty(), kind.qsize()))
-            with pytest.raises(queue.Empty):
-                kind.get_nowait()
-        full: queue.Queue[int] = queue.Queue(maxsize=1)
-        full.put(1)
-        with pytest.raises(queue.Full):
-            full.put(2, timeout=3)
-        return [*seen, now()]
-
-    assert told(story) == ([(1, 2.0, True, 0)] * 3 + [9.0], 9.0)
+@tells([(1, 2.0, True, 0)] * 3 + [9.0], 9.0)
+def test_queues_of_both_kinds_wait_in_virtual_time() -> list[Any]:
+    seen: list[Any] = []
+    kinds: tuple[Any, ...] = (queue.SimpleQueue(), queue.Queue(), queue.PriorityQueue())
+    for kind in kinds:
+        begun = now()
+        threading.Timer(2, kind.put, (1,)).start()
+        with pytest.raises(queue.Empty):
+            kind.get(timeout=1)
+        seen.append((kind.get(), round(now() - begun, 2), kind.empty(), kind.qsize()))
+        with pytest.raises(queue.Empty):
+            kind.get_nowait()
+    full: queue.Queue[int] = queue.Queue(maxsize=1)
+    full.put(1)
+    with pytest.raises(queue.Full):
+        full.put(2, timeout=3)
+    return [*seen, now()]
 
 
-def test_many_readers_of_one_queue_are_served_in_turn() -> None:
-    def story() -> list[Any]:
-        jobs: queue.SimpleQueue[int] = queue.SimpleQueue()
-        seen: list[Any] = []
-        readers = [threading.Thread(target=lambda n=n: seen.append((n, jobs.get()))) for n in range(3)]
-        for each in readers:
-            each.start()
-        for n in (10, 11, 12):
-            jobs.put(n)
-        for each in readers:
-            each.join()
-        return seen
-
-    assert told(story)[0] == [(0, 10), (1, 11), (2, 12)]
+@tells([(0, 10), (1, 11), (2, 12)])
+def test_many_readers_of_one_queue_are_served_in_turn() -> list[Any]:
+    jobs: queue.SimpleQueue[int] = queue.SimpleQueue()
+    seen: list[Any] = []
+    readers = [threading.Thread(target=lambda n=n: seen.append((n, jobs.get()))) for n in range(3)]
+    for each in readers:
+        each.start()
+    for n in (10, 11, 12):
+        jobs.put(n)
+    for each in readers:
+        each.join()
+    return seen
 
 
 def test_a_queue_outlives_its_world() -> None:
@@ -207,12 +177,10 @@ def test_the_pool_of_multiprocessing_waits_for_a_pipe_and_is_refused_though_thre
         a_world().run(story)
 
 
-def test_a_future_cancelled_in_the_queue_never_runs() -> None:
-    def story() -> Iterator[Any] | list[Any]:
-        with ThreadPoolExecutor(1) as pool:
-            running, waiting = pool.submit(_asleep, 2), pool.submit(_asleep, 5)
-            called: list[Future[float]] = []
-            running.add_done_callback(called.append)
-            return [waiting.cancel(), running.result(), called == [running], now()]
-
-    assert told(story) == ([True, 2, True, 2.0], 2.0)
+@tells([True, 2, True, 2.0], 2.0)
+def test_a_future_cancelled_in_the_queue_never_runs() -> Iterator[Any] | list[Any]:
+    with ThreadPoolExecutor(1) as pool:
+        running, waiting = pool.submit(_asleep, 2), pool.submit(_asleep, 5)
+        called: list[Future[float]] = []
+        running.add_done_callback(called.append)
+        return [waiting.cancel(), running.result(), called == [running], now()]

@@ -121,6 +121,7 @@ ENDS: list[tuple[str, Callable[[], Any]]] = [
 
 
 def swallowed(do: Callable[[], Any]) -> None:
+    """As a framework may."""
     with contextlib.suppress(BaseException):
         do()
 
@@ -263,17 +264,11 @@ def test_every_module_of_the_table_is_there_or_comes_later() -> None:
             assert refusal.module in sys.modules
 
 
-def swallow(do: Callable[[], Any]) -> None:
-    """As a framework may."""
-    with contextlib.suppress(BaseException):
-        do()
-
-
 def test_a_refusal_ends_the_trial_though_the_program_went_on() -> None:
     went_on = []
 
     def work() -> str:
-        swallow(lambda: os.system("true"))
+        swallowed(lambda: os.system("true"))
         went_on.append(1)
         return "fine"
 
@@ -284,11 +279,11 @@ def test_a_refusal_ends_the_trial_though_the_program_went_on() -> None:
 
 def test_a_refusal_is_said_first_though_the_program_failed_or_hung_for_it() -> None:
     def fail() -> None:
-        swallow(lambda: os.system("true"))
+        swallowed(lambda: os.system("true"))
         raise RuntimeError("no answer")
 
     async def hang() -> None:
-        swallow(lambda: os.fork())
+        swallowed(lambda: os.fork())
         await asyncio.get_running_loop().create_future()
 
     with pytest.raises(Unsupported, match=r"os\.system"):
@@ -299,18 +294,17 @@ def test_a_refusal_is_said_first_though_the_program_failed_or_hung_for_it() -> N
 
 def test_the_first_of_two_refusals_is_the_one_that_is_told() -> None:
     def work() -> None:
-        swallow(lambda: os.system("true"))
+        swallowed(lambda: os.system("true"))
         os.fork()
 
     with pytest.raises(Unsupported, match=r"os\.system"):
         run(work)
 
 
-@pytest.mark.parametrize("swallowed", [True, False])
-def test_a_refusal_in_a_thread_ends_the_trial(swallowed: bool) -> None:
+@pytest.mark.parametrize("called", [swallowed, lambda do: do()], ids=["swallowed", "raised"])
+def test_a_refusal_in_a_thread_ends_the_trial(called: Callable[[Callable[[], Any]], None]) -> None:
     async def work() -> str:
-        job: Callable[[], Any] = lambda: os.system("true")  # noqa: E731 - called from a thread or caught there
-        await asyncio.to_thread(swallow, job) if swallowed else await asyncio.to_thread(job)
+        await asyncio.to_thread(called, lambda: os.system("true"))
         return "fine"
 
     with Patches(), pytest.raises(Unsupported, match=r"os\.system"):
@@ -319,7 +313,7 @@ def test_a_refusal_in_a_thread_ends_the_trial(swallowed: bool) -> None:
 
 def test_a_refusal_in_a_service_ends_the_trial() -> None:
     def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:  # noqa: ARG001
-        swallow(lambda: os.system("true"))
+        swallowed(lambda: os.system("true"))
         start_response("200 OK", [("Content-Length", "2")])
         return [b"ok"]
 

@@ -5,8 +5,6 @@ these are forks of one, which has loaded everything already, and each story is t
 what it can be compared to.
 """
 
-from __future__ import annotations
-
 import asyncio
 import fcntl
 import functools
@@ -40,19 +38,12 @@ from chaoslab.worlds.virtual.context import Unsupported, within
 from chaoslab.worlds.virtual.network import TRIP_S
 from chaoslab.worlds.virtual.patches import Patch, Patches
 from chaoslab.worlds.virtual.serving import serve
+from tests.waiting import together
 from tests.worlds.virtual.machine_parts import a_world, answers, now
 
 ALARM_S = 2.0
 PATIENCE_S = 100.0  # for a story with all its remedies, which should not wait at all
 AT_ONCE = 8  # many of those that fail wait for the alarm
-
-
-def _together(*works: Callable[[], Any]) -> None:
-    threads = [threading.Thread(target=work) for work in works]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
 
 
 def a_lock() -> None:
@@ -62,7 +53,7 @@ def a_lock() -> None:
         with lock:
             time.sleep(1)
 
-    _together(work, work)
+    together(work, work)
     assert now() == 2.0
 
 
@@ -78,8 +69,8 @@ def an_old_lock() -> None:
         with lock:
             time.sleep(1)
 
-    _together(lambda: work(OLD_LOCK), lambda: work(OLD_LOCK))
-    _together(lambda: work(Keeper.lock), lambda: work(Keeper.lock))
+    together(lambda: work(OLD_LOCK), lambda: work(OLD_LOCK))
+    together(lambda: work(Keeper.lock), lambda: work(Keeper.lock))
     assert now() == 4.0
 
 
@@ -91,25 +82,25 @@ def a_reentrant_lock() -> None:
             time.sleep(1)
             seen.append(now())
 
-    _together(work, work)
+    together(work, work)
     assert seen == [1.0, 2.0]
 
 
 def a_thread_knows_itself() -> None:
     names: list[str] = []
-    _together(*[lambda: names.append(threading.current_thread().name.partition(" ")[0])] * 2)
+    together(*[lambda: names.append(threading.current_thread().name.partition(" ")[0])] * 2)
     assert names == ["Thread-1", "Thread-2"]
     assert threading.current_thread() is threading.main_thread()
 
 
 def native_numbers() -> None:
     numbers: list[int] = []
-    _together(*[lambda: numbers.append(threading.get_native_id())] * 2)
+    together(*[lambda: numbers.append(threading.get_native_id())] * 2)
     assert len({*numbers, threading.get_native_id()}) == 3
 
 
 def threads() -> None:
-    _together(lambda: time.sleep(1000), lambda: time.sleep(2000))
+    together(lambda: time.sleep(1000), lambda: time.sleep(2000))
     assert now() == 2000.0
 
 
@@ -145,7 +136,7 @@ OLD_QUEUE: queue.SimpleQueue[int] = queue.SimpleQueue()
 
 
 class KeeperOfQueue:
-    queue: queue.SimpleQueue[int] = queue.SimpleQueue()
+    queue = queue.SimpleQueue[int]()
 
 
 def an_old_queue() -> None:
@@ -173,7 +164,7 @@ def locks_of_old_factories() -> None:
 
     for make in (lambda: Job().lock, lambda: LOCKS["one"], MAKE_LOCK):
         lock = make()
-        _together(lambda lock=lock: work(lock), lambda lock=lock: work(lock))  # type: ignore[misc]
+        together(lambda lock=lock: work(lock), lambda lock=lock: work(lock))  # type: ignore[misc]
     assert now() == 6.0
 
 
@@ -187,7 +178,7 @@ def an_old_pool() -> None:
 
 def a_pool_asked_by_many() -> None:
     with ThreadPoolExecutor(9) as one, ThreadPoolExecutor(9) as two:
-        _together(*[lambda: one.submit(time.sleep, 1).result(), lambda: two.submit(time.sleep, 1).result()] * 4)
+        together(*[lambda: one.submit(time.sleep, 1).result(), lambda: two.submit(time.sleep, 1).result()] * 4)
     assert now() == 1.0
 
 
@@ -474,14 +465,9 @@ def test_without_its_remedy_it_cannot(
 
 def test_all_that_these_stories_leave_alone_is_told_elsewhere() -> None:
     """A new patch of threads, order or sockets needs a story here, or stands here with the test that has one."""
-    elsewhere = {
-        "gethostbyname",
-        "gethostbyname_ex",
-        "gethostbyaddr",
-        "getnameinfo",
-        "setdefaulttimeout",
-        "getdefaulttimeout",
-    }  # test_clients: without them, names would be asked for, and the process's timeout be set
+    # Without these, names would be asked for, and the process's timeout be set: test_clients.
+    names = "gethostbyname gethostbyname_ex gethostbyaddr getnameinfo"
+    elsewhere = {*names.split(), "setdefaulttimeout", "getdefaulttimeout"}
     known = {name for _, remedy in REMEDIES for name in remedy.split()} | elsewhere
     from chaoslab.worlds.virtual import _locks as locks
     from chaoslab.worlds.virtual.patches import set_order, sockets

@@ -16,7 +16,7 @@ import pytest
 from chaoslab.worlds.virtual.context import Unsupported
 from chaoslab.worlds.virtual.machine import STARTS_S, Hung
 from chaoslab.worlds.virtual.patches import Patches, threads
-from tests.worlds.virtual.machine_parts import a_world, now, told
+from tests.worlds.virtual.machine_parts import a_world, now, tells, told
 from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
@@ -60,34 +60,30 @@ def test_threads_sleep_side_by_side_and_are_named_from_one() -> None:
     assert seconds == 3.0
 
 
-def test_a_join_that_gives_up_gives_up_at_its_moment() -> None:
-    def story() -> list[Any]:
-        worker = threading.Thread(target=lambda: time.sleep(10))
-        worker.start()
-        worker.join(timeout=4)
-        seen = [worker.is_alive(), now()]
-        worker.join()
-        return [*seen, worker.is_alive(), now()]
-
-    assert told(story) == ([True, 4.0, False, 10.0], 10.0)
+@tells([True, 4.0, False, 10.0], 10.0)
+def test_a_join_that_gives_up_gives_up_at_its_moment() -> list[Any]:
+    worker = threading.Thread(target=lambda: time.sleep(10))
+    worker.start()
+    worker.join(timeout=4)
+    seen = [worker.is_alive(), now()]
+    worker.join()
+    return [*seen, worker.is_alive(), now()]
 
 
-def test_who_holds_a_lock_makes_others_wait_and_who_waited_longest_is_next() -> None:
-    def story() -> list[Any]:
-        lock, seen = threading.Lock(), list[Any]()
+@tells([("a", 1.0), ("b", 2.0), ("c", 3.0), (False, 5.0), (False, True)], 5.0)
+def test_who_holds_a_lock_makes_others_wait_and_who_waited_longest_is_next() -> list[Any]:
+    lock, seen = threading.Lock(), list[Any]()
 
-        def work(name: str) -> None:
-            with lock:
-                time.sleep(1)
-                seen.append((name, now()))
+    def work(name: str) -> None:
+        with lock:
+            time.sleep(1)
+            seen.append((name, now()))
 
-        _run(lambda: work("a"), lambda: work("b"), lambda: work("c"))
-        lock.acquire()
-        seen.append((lock.acquire(timeout=2), now()))
-        seen.append((lock.acquire(blocking=False), lock.locked()))
-        return seen
-
-    assert told(story) == ([("a", 1.0), ("b", 2.0), ("c", 3.0), (False, 5.0), (False, True)], 5.0)
+    _run(lambda: work("a"), lambda: work("b"), lambda: work("c"))
+    lock.acquire()
+    seen.append((lock.acquire(timeout=2), now()))
+    seen.append((lock.acquire(blocking=False), lock.locked()))
+    return seen
 
 
 def outcome(call: Callable[[], Any]) -> str:
@@ -128,95 +124,73 @@ def test_locks_and_queues_do_and_refuse_what_pythons_own_do() -> None:
     assert told(story) == (story(), 0.0)
 
 
-def test_a_reentrant_lock_counts_for_its_thread() -> None:
+@tells([0, 2, 0, 0])
+def test_a_reentrant_lock_counts_for_its_thread() -> list[int]:
     """Python tells it from 3.12 on."""
-
-    def story() -> list[int]:
-        lock: Any = threading.RLock()
-        seen = [lock._recursion_count()]
-        with lock, lock:
-            seen.append(lock._recursion_count())
-            _run(lambda: seen.append(lock._recursion_count()))
-        return [*seen, lock._recursion_count()]
-
-    assert told(story)[0] == [0, 2, 0, 0]
+    lock: Any = threading.RLock()
+    seen = [lock._recursion_count()]
+    with lock, lock:
+        seen.append(lock._recursion_count())
+        _run(lambda: seen.append(lock._recursion_count()))
+    return [*seen, lock._recursion_count()]
 
 
-def test_a_reentrant_lock_belongs_to_a_thread_and_not_to_the_process() -> None:
-    def story() -> list[Any]:
-        lock, seen = threading.RLock(), list[Any]()
+@tells([(False, True, 5.0), (True, 6.0), 8.0, 10.0], 13.0)
+def test_events_conditions_semaphores_and_barriers_keep_virtual_time() -> list[Any]:
+    seen: list[Any] = []
+    event, condition, gate, barrier = (
+        threading.Event(),
+        threading.Condition(),
+        threading.Semaphore(2),
+        threading.Barrier(2),
+    )
+    threading.Timer(5, event.set).start()
+    seen.append((event.wait(2), event.wait(), now()))
 
-        def work(name: str) -> None:
-            with lock, lock:
-                time.sleep(1)
-                seen.append((name, now()))
-
-        _run(lambda: work("a"), lambda: work("b"))
-        return seen
-
-    assert told(story) == ([("a", 1.0), ("b", 2.0)], 2.0)
-
-
-def test_events_conditions_semaphores_and_barriers_keep_virtual_time() -> None:
-    def story() -> list[Any]:
-        seen: list[Any] = []
-        event, condition, gate, barrier = (
-            threading.Event(),
-            threading.Condition(),
-            threading.Semaphore(2),
-            threading.Barrier(2),
-        )
-        threading.Timer(5, event.set).start()
-        seen.append((event.wait(2), event.wait(), now()))
-
-        def later() -> None:
-            time.sleep(1)
-            with condition:
-                condition.notify_all()
-
-        threading.Thread(target=later).start()
-        with condition:
-            seen.append((condition.wait(timeout=9), now()))
-
-        def gated() -> None:
-            with gate:
-                time.sleep(1)
-
-        _run(gated, gated, gated)
-        seen.append(now())
-
-        def late() -> None:
-            time.sleep(2)
-            barrier.wait()
-
-        _run(late, barrier.wait)
-        seen.append(now())
-        with pytest.raises(threading.BrokenBarrierError):
-            barrier.wait(timeout=3)
-        return seen
-
-    assert told(story) == ([(False, True, 5.0), (True, 6.0), 8.0, 10.0], 13.0)
-
-
-def test_what_was_made_before_the_world_works_in_it() -> None:
-    def story() -> list[Any]:
-        _EVENT.clear()
-        threading.Timer(2, _EVENT.set).start()
-        seen: list[Any] = [_EVENT.wait(1), _EVENT.wait(), now()]
-        seen += [_SEMAPHORE.acquire(), _SEMAPHORE.acquire(timeout=1), now()]
-        _SEMAPHORE.release()
-
-        def rival() -> None:
-            seen.append((_LOCK.acquire(timeout=5), now()))
-            _LOCK.release()
-
-        with _LOCK:
-            threading.Thread(target=rival).start()
-            time.sleep(1)
+    def later() -> None:
         time.sleep(1)
-        return seen
+        with condition:
+            condition.notify_all()
 
-    assert told(story) == ([False, True, 2.0, True, False, 3.0, (True, 4.0)], 5.0)
+    threading.Thread(target=later).start()
+    with condition:
+        seen.append((condition.wait(timeout=9), now()))
+
+    def gated() -> None:
+        with gate:
+            time.sleep(1)
+
+    _run(gated, gated, gated)
+    seen.append(now())
+
+    def late() -> None:
+        time.sleep(2)
+        barrier.wait()
+
+    _run(late, barrier.wait)
+    seen.append(now())
+    with pytest.raises(threading.BrokenBarrierError):
+        barrier.wait(timeout=3)
+    return seen
+
+
+@tells([False, True, 2.0, True, False, 3.0, (True, 4.0)], 5.0)
+def test_what_was_made_before_the_world_works_in_it() -> list[Any]:
+    _EVENT.clear()
+    threading.Timer(2, _EVENT.set).start()
+    seen: list[Any] = [_EVENT.wait(1), _EVENT.wait(), now()]
+    seen += [_SEMAPHORE.acquire(), _SEMAPHORE.acquire(timeout=1), now()]
+    _SEMAPHORE.release()
+
+    def rival() -> None:
+        seen.append((_LOCK.acquire(timeout=5), now()))
+        _LOCK.release()
+
+    with _LOCK:
+        threading.Thread(target=rival).start()
+        time.sleep(1)
+    time.sleep(1)
+    return seen
 
 
 def test_a_thread_made_before_the_world_runs_in_it() -> None:
@@ -252,32 +226,30 @@ def test_every_thread_has_locals_of_its_own_also_in_those_made_before() -> None:
     assert _LOCAL.name == "the process"
 
 
-def test_a_thousand_threads_leave_no_locals_behind() -> None:
+@tells(0)
+def test_a_thousand_threads_leave_no_locals_behind() -> int:
     """Neither in locals of their own nor in those that outlive them."""
 
     class Big:
         pass
 
-    def story() -> int:
-        kept = weakref.WeakSet[Big]()
+    kept = weakref.WeakSet[Big]()
 
-        def keep(*where: threading.local) -> None:
-            for each in where:
-                each.big = Big()
-                kept.add(each.big)
+    def keep(*where: threading.local) -> None:
+        for each in where:
+            each.big = Big()
+            kept.add(each.big)
 
-        old = threading.local()
-        for _ in range(1000):
-            young = threading.local()
-            keep(young)
-            worker = threading.Thread(target=keep, args=(young, old))
-            worker.start()
-            worker.join()
-        del young, worker
-        gc.collect()
-        return len(kept)
-
-    assert told(story)[0] == 0
+    old = threading.local()
+    for _ in range(1000):
+        young = threading.local()
+        keep(young)
+        worker = threading.Thread(target=keep, args=(young, old))
+        worker.start()
+        worker.join()
+    del young, worker
+    gc.collect()
+    return len(kept)
 
 
 def test_the_main_thread_has_the_callers_context_and_others_begin_without() -> None:
@@ -309,19 +281,21 @@ def test_a_handle_is_done_with_its_thread_and_can_be_waited_for(monkeypatch: pyt
             handle.join(wait_s)
             found.append((now(), handle.is_done()))
         before = threading.Thread(target=time.sleep, args=(3,))
-        made = threads.start_joinable_thread(before.run)
+        made = threads.start_joinable_thread(before.run, handle=object())
         assert vars(before).pop("_handle") is made
         spare.begin()
         for _ in range(2):
             spare._set_done()
-        for each in (made, spare):
+        for each in (made, spare, threads.thread_handle()):
             each.join()
             found.append((now(), each.is_done()))
         assert len({handle.ident, made.ident, spare.ident, 0}) == 4
-        return [*found, spare.ident, type(handle), type(spare)]
+        threads.start_joinable_thread(lambda: None).join()  # without a handle, and no thread's own
+        return [*found, spare.ident, threads.thread_handle().ident, type(handle), type(spare)]
 
     found, _ = told(story)
-    assert found == [(1.0, False), *[(2.0, True)] * 2, *[(5.0, True)] * 2, 7, threads.Handle, threads.Handle]
+    waited = [(1.0, False), *[(2.0, True)] * 2, *[(5.0, True)] * 2, (5.0, False)]
+    assert found == [*waited, 7, 0, threads.Handle, threads.Handle]
     asked: list[Any] = []
     for name in ("_real_handle", "_real_make_handle", "_real_start_joinable"):
         monkeypatch.setattr(threads, name, lambda *args, name=name, **kwargs: asked.append((name, args, kwargs)))
@@ -464,56 +438,12 @@ def test_other_threads_of_the_process_go_on_for_real_meanwhile() -> None:
         late.join()
 
 
-def test_a_lock_is_still_a_class() -> None:
+@tells([True, True])
+def test_a_lock_is_still_a_class() -> list[Any]:
     class Keeper:
         lock_class = None
 
-    def story() -> list[Any]:
-        Keeper.lock_class = threading.Lock  # type: ignore[assignment]
-        lock: Any = Keeper().lock_class()  # type: ignore[misc]
-        with lock:
-            return [isinstance(threading.Lock, type), lock.locked()]
-
-    assert told(story)[0] == [True, True]
-
-
-def test_ending_the_main_thread_from_another_is_refused() -> None:
-    import _thread
-
-    def story() -> None:
-        _thread.interrupt_main()
-
-    with Patches(), pytest.raises(Unsupported, match=r"interrupt_main \(in test_threads\.py"):
-        a_world().run(story)
-
-
-def test_a_thread_of_python_3_13_is_known_by_a_handle_that_can_be_waited_for() -> None:
-    def first() -> list[Any]:
-        done = list[float]()
-
-        def work() -> None:
-            time.sleep(2)
-            done.append(now())
-
-        handle = threads.start_joinable_thread(work)
-        found = [handle.is_done(), handle.ident in (0, threading.get_ident())]
-        handle.join(0.5)
-        found += [now(), handle.is_done(), done == []]
-        handle.join()
-        found += [now(), handle.is_done(), handle.is_done()]
-        handle.join()
-        handle._set_done()  # once more is nothing
-        handle.join(1.0)
-        made = threads.thread_handle()
-        made.join()
-        found += [now(), type(made), made.ident, threads.make_thread_handle(7).ident]
-        own = threads.Handle()
-        assert threads.start_joinable_thread(int, handle=own) is own
-        thread = threading.Thread(target=int)
-        of_thread = threads.start_joinable_thread(thread.run, handle=object())
-        found += [vars(thread)["_handle"] is of_thread]
-        of_thread.join()
-        return found
-
-    handle = threads.Handle
-    assert a_world().run(first) == [False, False, 0.5, False, True, 2, True, True, 2, handle, 0, 7, True]
+    Keeper.lock_class = threading.Lock  # type: ignore[assignment]
+    lock: Any = Keeper().lock_class()  # type: ignore[misc]
+    with lock:
+        return [isinstance(threading.Lock, type), lock.locked()]

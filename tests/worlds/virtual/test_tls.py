@@ -12,6 +12,7 @@ from chaoslab.worlds.virtual.network import NetworkEnd
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.serving import serve
 from chaoslab.worlds.virtual.world import World
+from tests.told import told_by
 from tests.worlds.virtual.machine_parts import a_world, answers
 from tests.worlds.virtual.patch_parts import in_place
 
@@ -26,34 +27,35 @@ def _world() -> World:
     return world
 
 
+in_a_world = told_by(lambda story: _world().run(story))
+
+
 def _connected() -> ssl.SSLSocket:
     plain = socket.create_connection(("tools", 443), timeout=2)
     return ssl.create_default_context().wrap_socket(plain, server_hostname="tools")
 
 
+@in_a_world
 def test_a_socket_with_tls_tells_what_a_real_one_tells() -> None:
-    def story() -> None:
-        plain = socket.create_connection(("tools", 443), timeout=2)
-        number, context = plain.fileno(), ssl.create_default_context()
-        with context.wrap_socket(plain, server_hostname="tools") as sock:
-            assert plain.fileno() == -1, "the plain one is detached"
-            plain.close()
-            assert isinstance(sock, ssl.SSLSocket)
-            assert isinstance(sock, socket.socket)
-            assert (sock.fileno(), sock.gettimeout(), sock.context) == (number, 2, context)
-            assert (sock.version(), sock.cipher()) == ("TLSv1.3", ("TLS_AES_256_GCM_SHA384", "TLSv1.3", 256))
-            assert (sock.selected_alpn_protocol(), sock.compression(), sock.shared_ciphers()) == (None, None, None)
-            assert (sock.server_hostname, sock.server_side, sock.pending()) == ("tools", False, 0)
-            told: Any = sock.getpeercert()
-            assert (told["subjectAltName"], sock.getpeercert(True)) == ((("DNS", "tools"),), b"")
-            sock.do_handshake()
-            sock.write(ASKED)
-            assert sock.read(8) == b"HTTP/1.1"
-            bare = sock.unwrap()
-            assert not isinstance(bare, ssl.SSLSocket)
-            assert bare.recv(4) == b" 200"
-
-    _world().run(story)
+    plain = socket.create_connection(("tools", 443), timeout=2)
+    number, context = plain.fileno(), ssl.create_default_context()
+    with context.wrap_socket(plain, server_hostname="tools") as sock:
+        assert plain.fileno() == -1, "the plain one is detached"
+        plain.close()
+        assert isinstance(sock, ssl.SSLSocket)
+        assert isinstance(sock, socket.socket)
+        assert (sock.fileno(), sock.gettimeout(), sock.context) == (number, 2, context)
+        assert (sock.version(), sock.cipher()) == ("TLSv1.3", ("TLS_AES_256_GCM_SHA384", "TLSv1.3", 256))
+        assert (sock.selected_alpn_protocol(), sock.compression(), sock.shared_ciphers()) == (None, None, None)
+        assert (sock.server_hostname, sock.server_side, sock.pending()) == ("tools", False, 0)
+        told: Any = sock.getpeercert()
+        assert (told["subjectAltName"], sock.getpeercert(True)) == ((("DNS", "tools"),), b"")
+        sock.do_handshake()
+        sock.write(ASKED)
+        assert sock.read(8) == b"HTTP/1.1"
+        bare = sock.unwrap()
+        assert not isinstance(bare, ssl.SSLSocket)
+        assert bare.recv(4) == b" 200"
 
 
 def test_a_context_that_checks_nothing_sees_no_certificate() -> None:
@@ -65,27 +67,25 @@ def test_a_context_that_checks_nothing_sees_no_certificate() -> None:
     assert _world().run(story) == {}
 
 
+@in_a_world
 def test_the_errors_are_those_of_tls() -> None:
-    def story() -> None:
-        sock = _connected()
-        with pytest.raises(TimeoutError, match="The read operation timed out"):
-            sock.recv(1)
-        sock.setblocking(False)
-        with pytest.raises(ssl.SSLWantReadError):
-            sock.recv(1)
-        with pytest.raises(ValueError, match="check_hostname requires server_hostname"):
-            ssl.create_default_context().wrap_socket(socket.create_connection(("tools", 443)))
-        with pytest.raises(ValueError, match="check_hostname requires server_hostname"):
-            ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO())
-        server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        with pytest.raises(ValueError, match="server_hostname can only be specified in client mode"):
-            server.wrap_socket(socket.create_connection(("tools", 443)), server_side=True, server_hostname="tools")
-        with pytest.raises(NotImplementedError, match="only stream sockets are supported"):
-            ssl.create_default_context().wrap_socket(sock, server_hostname="tools")
-        with pytest.raises(ConnectionRefusedError):
-            ssl.create_default_context().wrap_socket(socket.socket(), server_hostname="tools").connect(("tools", 8443))
-
-    _world().run(story)
+    sock = _connected()
+    with pytest.raises(TimeoutError, match="The read operation timed out"):
+        sock.recv(1)
+    sock.setblocking(False)
+    with pytest.raises(ssl.SSLWantReadError):
+        sock.recv(1)
+    with pytest.raises(ValueError, match="check_hostname requires server_hostname"):
+        ssl.create_default_context().wrap_socket(socket.create_connection(("tools", 443)))
+    with pytest.raises(ValueError, match="check_hostname requires server_hostname"):
+        ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO())
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with pytest.raises(ValueError, match="server_hostname can only be specified in client mode"):
+        server.wrap_socket(socket.create_connection(("tools", 443)), server_side=True, server_hostname="tools")
+    with pytest.raises(NotImplementedError, match="only stream sockets are supported"):
+        ssl.create_default_context().wrap_socket(sock, server_hostname="tools")
+    with pytest.raises(ConnectionRefusedError):
+        ssl.create_default_context().wrap_socket(socket.socket(), server_hostname="tools").connect(("tools", 8443))
 
 
 def test_a_socket_may_be_wrapped_before_it_connects_even_while_it_does() -> None:
@@ -107,25 +107,23 @@ def test_a_socket_may_be_wrapped_before_it_connects_even_while_it_does() -> None
     assert _world().run(story) == [b"HTTP/1.1"] * 2
 
 
+@in_a_world
 def test_in_memory_what_is_written_comes_out_as_it_is() -> None:
-    def story() -> None:
-        coming, going = ssl.MemoryBIO(), ssl.MemoryBIO()
-        tls = ssl.create_default_context().wrap_bio(coming, going, server_hostname="10.0.0.1")
-        assert isinstance(tls, ssl.SSLObject)
-        tls.do_handshake()
-        told: Any = tls.getpeercert()
-        assert told["subjectAltName"] == (("IP Address", "10.0.0.1"),)
-        with pytest.raises(ssl.SSLWantReadError):
-            tls.read()
-        coming.write(b"hello")
-        buffer = bytearray(3)
-        told = tls.read(3, buffer)
-        assert (told, bytes(buffer), tls.read()) == (3, b"hel", b"lo")
-        coming.write_eof()
-        assert tls.read() == b""
-        assert (tls.write(b"bye"), going.read()) == (3, b"bye")
-
-    _world().run(story)
+    coming, going = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = ssl.create_default_context().wrap_bio(coming, going, server_hostname="10.0.0.1")
+    assert isinstance(tls, ssl.SSLObject)
+    tls.do_handshake()
+    told: Any = tls.getpeercert()
+    assert told["subjectAltName"] == (("IP Address", "10.0.0.1"),)
+    with pytest.raises(ssl.SSLWantReadError):
+        tls.read()
+    coming.write(b"hello")
+    buffer = bytearray(3)
+    told = tls.read(3, buffer)
+    assert (told, bytes(buffer), tls.read()) == (3, b"hel", b"lo")
+    coming.write_eof()
+    assert tls.read() == b""
+    assert (tls.write(b"bye"), going.read()) == (3, b"bye")
 
 
 async def _read(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:

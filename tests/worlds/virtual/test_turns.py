@@ -1,11 +1,11 @@
 """Calls that are made at the same moment begin in the order of asking, or in one that named dice draw."""
 
 import asyncio
-import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -16,6 +16,7 @@ import chaoslab as lab
 from chaoslab.core.events import CallsOrdered
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.world import Turns
+from tests import waiting
 from tests.worlds.virtual.machine_parts import a_world
 
 began: list[int] = []
@@ -176,13 +177,7 @@ def test_calls_of_one_moment_begin_as_it_is_stated_for_it(stated: dict[int, list
             turns.wait(name)
             order.append(number)
 
-        threads = [
-            threading.Thread(target=call, args=each) for each in (("a", "a 1"), ("b", "b"), ("a", "a 2"))
-        ]  # fmt: skip
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        waiting.together(partial(call, "a", "a 1"), partial(call, "b", "b"), partial(call, "a", "a 2"))
         turns.wait("alone")  # which has nobody to take turns with
 
     world = a_world()

@@ -1,10 +1,10 @@
 """In a virtual world the wire's faults come over lanes of its own, and are met when arithmetic says."""
 
 import asyncio
-import json
-from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,27 +15,24 @@ from chaoslab.base.clock import system
 from chaoslab.base.identity import TrialId
 from chaoslab.core import events
 from chaoslab.core.events import Event
-from chaoslab.core.exchange import Call, Observation
+from chaoslab.core.exchange import Call, Observation, Reply
 from chaoslab.core.plan import Choice, Injection, Plan
-from chaoslab.model.prices import cost_usd
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
-from chaoslab.seams.http.seam import HttpSeam
-from chaoslab.seams.http.tags import EXTENSION, RequestTag, Target, TrialState
+from chaoslab.seams.http.tags import TrialState
 from chaoslab.wire.control import ManagerAnswer
 from chaoslab.wire.lanes import Health, LabDown
 from chaoslab.worlds.virtual.context import world
 from chaoslab.worlds.virtual.lanes import VirtualLanes
-from chaoslab.worlds.virtual.machine import STARTS_S
 from chaoslab.worlds.virtual.network import TRIP_S
 from chaoslab.worlds.virtual.patches import Patches
-from chaoslab.worlds.virtual.serving import serve
 from chaoslab.worlds.virtual.world import World
+from tests.seams.lab_parts import Heard, said
+from tests.seams.virtual_parts import Bench, bench, site, virtually
 from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
-NOW = datetime(2026, 6, 1, 9, tzinfo=UTC)
 DEADLINE_S = 2.0
 CLEAN_S = 4 * TRIP_S
 """Knock, answer, request, reply."""
@@ -44,68 +41,44 @@ LANE_S = 6 * TRIP_S
 
 
 @dataclass
-class Bench:
-    """A seam in a virtual world, and the services' own count of what reached them."""
+class Asking:
+    """A seam in a virtual world, and the paths of the requests that reached its services."""
 
-    world: World
-    lanes: VirtualLanes
-    seam: HttpSeam
-    client: httpx.AsyncClient
+    lab: Bench
     trial: TrialState
-    served: list[tuple[str, float]] = field(default_factory=list)
+    served: list[str]
     asked: int = 0
 
     async def get(self, target: str) -> str:
         """The outcome of the one attempt of a new request: the body, or the name of the error."""
         self.asked += 1
-        wish = self.trial.requests.ask(target, "look", {"n": self.asked})
-        asked = RequestTag(wish, 1, {})
         try:
-            reply = await self.client.get(f"http://{target}/{wish.number}", extensions={EXTENSION: asked})
+            return (await self.lab.get(self.trial.requests.ask(target, "look", {"n": self.asked}))).text
         except httpx.TransportError as error:
             return type(error).__name__
-        return reply.text
 
 
-Story = Callable[[Bench], Awaitable[None]]
+Story = Callable[[Asking], Awaitable[None]]
 
 
 def played(folder: Path, plan: Plan, story: Story, targets: tuple[str, ...] = ("search",)) -> History:
     """The log of a story in a world with these services."""
-    with Patches():
-        return _played(folder, plan, story, targets)
 
+    async def main() -> History:
+        served: list[str] = []
 
-def _played(folder: Path, plan: Plan, story: Story, targets: tuple[str, ...]) -> History:
-    world = World(plan.seed, now=NOW)
+        def answer(name: str, asked: Heard) -> Reply:
+            served.append(asked.path)
+            return said({"from": name})
 
-    async def main() -> None:
-        run = Run("one", folder / "one", system.monotonic(), "2026-06-01T09:00:00Z")
-        with run.log("info") as info, run.log("manager") as log:
-            upstreams = {name: (name, 80) for name in targets}
-            lanes = VirtualLanes(log=log, plan=plan, network=world.network, clock=system, targets=upstreams)
-            described = {name: Target(name, f"http://{name}", (name, 80), DEADLINE_S) for name in targets}
-            seam = HttpSeam(plan=plan, targets=described, lanes=lanes, log=info, clock=system, price=cost_usd)
-            trial = TrialId(run.name, 1, 1)
-            with seam.trial(trial) as began:
-                async with httpx.AsyncClient(transport=seam, timeout=None) as client:
-                    bench = Bench(world, lanes, seam, client, began)
-                    for name in targets:
-                        serve(world.network, name, 80, app(name, bench.served))
-                    await story(bench)
+        for name in targets:
+            site(name, partial(answer, name))
+        async with bench(folder, plan, targets, deadline_s=DEADLINE_S) as lab:
+            with lab.seam.trial(TrialId(lab.run.name, 1, 1)) as began:
+                await story(Asking(lab, began, served))
+        return lab.history()
 
-    world.run_async(main)
-    return History.read(folder / "one")
-
-
-def app(name: str, served: list[tuple[str, float]]) -> Callable[..., Iterable[bytes]]:
-    def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        served.append((environ["PATH_INFO"], system.monotonic() - STARTS_S))
-        body = json.dumps({"from": name}).encode()
-        start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
-        return [body]
-
-    return answer
+    return virtually(main)
 
 
 def always(fault: str, *targets: str, chance: float = 1.0, **params: Any) -> Injection:
@@ -147,9 +120,9 @@ FAULTS: list[tuple[str, dict[str, Any], str, float, bool]] = [
 def test_each_fault_of_the_wire_is_met_at_its_very_moment(
     tmp_path: Path, fault: str, params: dict[str, Any], outcome: str, after_s: float, reached: bool
 ) -> None:
-    async def story(bench: Bench) -> None:
-        assert await bench.get("search") == outcome
-        assert [path for path, _ in bench.served] == (["/1"] if reached else [])
+    async def story(asking: Asking) -> None:
+        assert await asking.get("search") == outcome
+        assert asking.served == (["/1"] if reached else [])
 
     history = played(tmp_path, Plan(1, (always(fault, **params),)), story)
     assert stages(history) == ["scheduled", "armed", "injected", "witnessed", "healed"]
@@ -163,8 +136,8 @@ def test_two_faults_of_the_wire_share_the_calls_lane(tmp_path: Path) -> None:
     there = Injection("there", (Choice("latency", params={"delay_s": 0.2, "stream": "upstream"}),), ("search",))
     back = Injection("back", (Choice("latency", params={"delay_s": 0.3, "stream": "downstream"}),), ("search",))
 
-    async def story(bench: Bench) -> None:
-        assert await bench.get("search") == '{"from": "search"}'
+    async def story(asking: Asking) -> None:
+        assert await asking.get("search") == '{"from": "search"}'
 
     history = played(tmp_path, Plan(1, (there, back)), story)
     assert stages(history) == ["scheduled"] * 2 + ["armed"] * 2 + ["injected", "witnessed", "healed"] * 2
@@ -174,8 +147,8 @@ def test_two_faults_of_the_wire_share_the_calls_lane(tmp_path: Path) -> None:
 
 
 def test_a_fault_that_another_one_cut_off_is_masked(tmp_path: Path) -> None:
-    async def story(bench: Bench) -> None:
-        assert await bench.get("search") == "ReadError"
+    async def story(asking: Asking) -> None:
+        assert await asking.get("search") == "ReadError"
 
     plan = Plan(1, (always("latency", delay_s=1.0, stream="downstream"), always("reset_peer", stream="upstream")))
     history = played(tmp_path, plan, story)
@@ -188,9 +161,9 @@ def test_a_fault_that_another_one_cut_off_is_masked(tmp_path: Path) -> None:
 def test_a_fault_that_goes_on_stands_on_one_lane_and_keeps_connections(tmp_path: Path) -> None:
     """The second call has its connection already: it takes two trips less than the first."""
 
-    async def story(bench: Bench) -> None:
+    async def story(asking: Asking) -> None:
         for _ in range(3):
-            assert await bench.get("search") == '{"from": "search"}'
+            assert await asking.get("search") == '{"from": "search"}'
 
     slow = Choice("latency", params={"delay_s": 0.5, "stream": "upstream"})
     plan = Plan(1, (Injection("down", (slow,), ("search",), triggers={"persistence": "for_good"}),))
@@ -204,10 +177,10 @@ def test_a_fault_that_goes_on_stands_on_one_lane_and_keeps_connections(tmp_path:
 
 
 def test_a_call_that_is_spared_goes_straight_there(tmp_path: Path) -> None:
-    async def story(bench: Bench) -> None:
-        before = len(bench.world.machine.waiting())
-        assert await bench.get("search") == '{"from": "search"}'
-        assert len(bench.world.machine.waiting()) == before, "nobody was hired for it"
+    async def story(asking: Asking) -> None:
+        before = len(world().machine.waiting())
+        assert await asking.get("search") == '{"from": "search"}'
+        assert len(world().machine.waiting()) == before, "nobody was hired for it"
 
     history = played(tmp_path, Plan(1, (always("refused", chance=1e-12),)), story)
     assert stages(history) == []
@@ -222,8 +195,8 @@ def test_calls_side_by_side_do_not_meet_each_others_faults(tmp_path: Path) -> No
         for name, s in delays.items()
     ))  # fmt: skip
 
-    async def story(bench: Bench) -> None:
-        await asyncio.gather(*(bench.get(name) for name in ("clean", *delays, "clean")))
+    async def story(asking: Asking) -> None:
+        await asyncio.gather(*(asking.get(name) for name in ("clean", *delays, "clean")))
 
     history = played(tmp_path, plan, story, targets=("clean", *delays))
     took = {(r.event.target, r.event.request): r.event.duration_s for r in history.records
@@ -235,11 +208,11 @@ def test_calls_side_by_side_do_not_meet_each_others_faults(tmp_path: Path) -> No
 
 
 def test_a_lane_leaves_nothing_behind(tmp_path: Path) -> None:
-    async def story(bench: Bench) -> None:
+    async def story(asking: Asking) -> None:
         for _ in range(3):
-            await bench.get("search")
+            await asking.get("search")
         await asyncio.sleep(1)  # in no time: what was closed is gone by then
-        network, sockets = bench.world.network, bench.world.sockets
+        network, sockets = world().network, world().sockets
         assert list(network._listeners) == [(network.address_of("search"), 80)]
         assert sockets._open == {}
 
@@ -248,10 +221,10 @@ def test_a_lane_leaves_nothing_behind(tmp_path: Path) -> None:
 
 
 def test_a_fault_that_nobody_met_is_healed_unwitnessed(tmp_path: Path) -> None:
-    async def story(bench: Bench) -> None:
-        row, answer = await bench.lanes.ask(Call("search", "look", "p1.r1", 1, 1), deadline_s=DEADLINE_S)
+    async def story(asking: Asking) -> None:
+        row, answer = await asking.lab.seam.lanes.ask(Call("search", "look", "p1.r1", 1, 1), deadline_s=DEADLINE_S)
         assert (row, answer.state) == (1, "armed")
-        bench.lanes.done(row, Observation(0.001, DEADLINE_S, None, 200, 10))
+        asking.lab.seam.lanes.done(row, Observation(0.001, DEADLINE_S, None, 200, 10))
 
     history = played(tmp_path, Plan(1, (always("latency", delay_s=0.5),)), story)
     assert stages(history) == ["scheduled", "armed", "healed"]
@@ -262,9 +235,9 @@ def test_equal_seeds_give_equal_lanes(tmp_path: Path) -> None:
     kinds = (Choice("latency", params={"jitter_s": 0.2}), Choice("timeout"), Choice("reset_peer"), Choice("refused"))
     plan = Plan(7, (Injection("some", kinds, ("search",), chance=0.5),))
 
-    async def story(bench: Bench) -> None:
+    async def story(asking: Asking) -> None:
         for _ in range(20):
-            await bench.get("search")
+            await asking.get("search")
 
     def told(folder: Path) -> list[tuple[float, str, Event]]:
         return [(r.t, r.writer, r.event) for r in played(folder, plan, story).records]
@@ -283,8 +256,8 @@ def test_a_herd_of_calls_takes_as_long_as_reckoned_each_and_twice_the_same(tmp_p
     )
     plan = Plan(3, (Injection("many", kinds, ("search",), chance=0.6),))
 
-    async def story(bench: Bench) -> None:
-        await asyncio.gather(*(bench.get("search") for _ in range(200)))
+    async def story(asking: Asking) -> None:
+        await asyncio.gather(*(asking.get("search") for _ in range(200)))
 
     history, again = (played(tmp_path / name, plan, story) for name in ("a", "b"))
     assert [(r.t, r.event) for r in history.records] == [(r.t, r.event) for r in again.records]
