@@ -52,6 +52,20 @@ def test_two_latencies_add_up_exactly_on_a_stream_of_tokens_however_coarsely_pol
     assert run_out(chain, step_s=step_s) == [Timed(n / 100 + 0.1 + 0.1, b"token") for n in range(50)]
 
 
+def test_a_few_at_a_time_come_in_the_order_in_which_they_went_in() -> None:
+    chain = chain_of(late(9.0), late(9.0))
+    for n in range(50):
+        chain.feed(Timed(n / 100, b"%d" % n))
+    chain.remove("pipe 1", 1.0)
+    chain.remove("pipe 0", 1.0)
+    out, parts = list[bytes | Signal](), list[int]()
+    while found := chain.poll(1.0, 3):
+        out += [timed.item for timed in found]
+        parts.append(len(found))
+    assert out == [b"%d" % n for n in range(50)]
+    assert parts == [3] * 16 + [2]
+
+
 def test_a_chunk_is_with_the_second_pipe_only_once_the_first_is_done_with_it() -> None:
     first, second = late(1.0), late(1.0)
     chain = chain_of(first, second)
