@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from itertools import cycle, islice
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -62,6 +63,43 @@ def as_installed(folder: Path) -> None:
     for part in ("chaoslab", "agent", "flask_tools", "proxy_manager"):
         to = folder / "chaoslab" / ("" if part == "chaoslab" else part)
         shutil.copytree(Path(__file__).parents[1] / part, to, ignore=COMPILING)
+
+
+class Ended(NamedTuple):
+    """The outcome of a command."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Typed:
+    """`chaoslab`, called in this process with what a person types; a path may stand for its name."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def __call__(self, *words: object) -> Ended:
+        from chaoslab.cli import main
+
+        self._capsys.readouterr()
+        try:
+            code = main([str(word) for word in words])
+        except SystemExit as end:
+            code = int(end.code or 0)
+        return Ended(code, *self._capsys.readouterr())
+
+    def out(self, *words: object) -> str:
+        """The output of a command that ends well."""
+        code, out, _ = self(*words)
+        assert code == 0
+        return out
+
+    def refused(self, *words: object) -> str:
+        """The one line of a command that is refused, and prints nothing else."""
+        code, out, err = self(*words)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        return err
 
 
 def command(*arguments: str, python: str = sys.executable) -> list[str]:

@@ -5,6 +5,7 @@ import pytest
 import chaoslab as lab
 from chaoslab.analysis.assertions import Assertion, ByFunction, FinishedTrial, Miss, load
 from chaoslab.base.registry import names
+from tests.sure import sure
 
 
 def price(item: str) -> int:  # noqa: ARG001
@@ -37,16 +38,14 @@ def test_a_function_that_raises_is_named_with_the_line_that_did() -> None:
         inner()
         return True
 
-    missed = ByFunction(holds).check(seen())
-    assert missed is not None
+    missed = sure(ByFunction(holds).check(seen()))
     assert missed.text == f"AssertionError at test_assertion.py:{inner.__code__.co_firstlineno + 1}"
 
 
 def test_a_miss_names_its_lines() -> None:
     found = seen()
     assert lab.expect.max_calls(2).check(found) is None
-    missed = lab.expect.max_calls(1, tool="price").check(found)
-    assert missed is not None
+    missed = sure(lab.expect.max_calls(1, tool="price").check(found))
     assert missed.text == "2 calls of price, at most 1 were allowed"
     (line,) = [record for record in found.history.records if record.seq == missed.lines[0][1]]
     assert (line.writer, line.event.kind) == ("info", "call_started")

@@ -9,7 +9,9 @@ import pytest
 import chaoslab as lab
 from chaoslab.analysis.assertions import FinishedTrial, stated
 from chaoslab.base.registry import names
-from tests.verdict.trials import TRIAL, effect, history
+from tests.event_parts import story as history
+from tests.sure import sure
+from tests.verdict.trials import TRIAL, effect
 
 BOOK: dict[str, Any] = {}
 
@@ -232,8 +234,7 @@ def test_each_assertion_is_tried_both_ways() -> None:
 
 
 def test_a_miss_names_the_lines_that_show_it() -> None:
-    found = E.no_duplicate_effects().check(seen("thrice"))
-    assert found is not None
+    found = sure(E.no_duplicate_effects().check(seen("thrice")))
     kinds = {record.seq: record.event.kind for record in seen("thrice").history.records}
     assert [kinds[number] for _, number in found.lines] == ["effect"] * 3
 
@@ -282,8 +283,7 @@ def test_what_nobody_asked_for_and_what_nobody_met() -> None:
         (E.every_fault_witnessed(), "latency was scheduled at shop 1.1 and not witnessed", 3),
         (E.completes_within(1), "the trial did not end", None),
     ):
-        miss = assertion.check(alone)
-        assert miss is not None
+        miss = sure(assertion.check(alone))
         assert miss.text == said
         assert miss.lines == ((("info", line),) if line else ())
 
@@ -363,6 +363,5 @@ def test_a_first_fault_that_did_no_harm_hides_no_later_one() -> None:
         (1, "latency", True), (2, "timeout", False)
     ]  # fmt: skip
     assert trial.recovery["stock"].fault == "timeout"
-    missed = E.recovered_within(60).check(FinishedTrial(trial.history, trial.key, trial.verdict))
-    assert missed is not None
+    missed = sure(E.recovered_within(60).check(FinishedTrial(trial.history, trial.key, trial.verdict)))
     assert missed.text == "request 2 to stock never recovered from timeout"

@@ -419,10 +419,7 @@ CASES = [
     Case("chaoslab lab", "charts: it should be a folder: rename it", {"charts": "mine"}),
     Case("chaoslab lab", "state/state.db: it should be a file: delete it", {"state/state.db": FOLDER}),
     Case("chaoslab lab", "logs/latest: it should be a link to the newest run: rename it", {"logs/latest": FOLDER}),
-    Case(
-        "chaoslab manager mine",
-        "chaoslab manager: unrecognized arguments: mine; see chaoslab manager --help",
-    ),
+    Case("chaoslab manager mine", "chaoslab manager: unrecognized arguments: mine; see chaoslab manager --help"),
     Case(
         "chaoslab agent --run mine",
         "logs/mine/run.json does not describe a run (…): delete logs/mine",

@@ -1,7 +1,5 @@
 """Trials on pools of processes that are not the lab's own: a Dask cluster, and an executor of the user's."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -22,7 +22,7 @@ from chaoslab.core.plan import Plan
 from chaoslab.record.runs import Run
 from chaoslab.scenarios.new_project import workflow
 from chaoslab.worlds.local import Local
-from tests.cli_parts import chaoslab, environment, free_base, prompts
+from tests.cli_parts import Typed, chaoslab, environment, free_base, prompts
 
 ALL = [
     module
@@ -50,7 +50,7 @@ def named(*modules: str, who: str, install: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("typed", "missing", "line"),
+    ("words", "missing", "line"),
     [
         (typed.split(), missing, line)
         for typed, expected in {
@@ -73,16 +73,10 @@ def named(*modules: str, who: str, install: str) -> list[tuple[str, str]]:
     ids=lambda value: "" if isinstance(value, str) and value.endswith("\n") else str(value),
 )
 def test_each_command_names_what_is_missing(
-    typed: Sequence[str],
-    missing: str,
-    line: str,
-    here: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    words: Sequence[str], missing: str, line: str, here: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
 ) -> None:
     monkeypatch.setitem(sys.modules, missing, None)
-    assert cli.main(typed) == 2
-    assert capsys.readouterr() == ("", line)
+    assert typed(*words) == (2, "", line)
     assert list(here.iterdir()) == []
 
 
@@ -114,13 +108,12 @@ def test_nothing_begins_without_the_extras_and_what_only_reads_needs_none(tmp_pa
 
 
 def test_a_run_that_cannot_be_replayed_is_refused_before_an_extra_is_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
 ) -> None:
     lab.run(lambda prompt: prompt, "Go.", logs=tmp_path / "logs")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "langchain", None)
-    assert cli.main(["replay"]) == 2
-    assert "was made from Python (lab.run), and the log does not hold that program" in capsys.readouterr().err
+    assert "was made from Python (lab.run), and the log does not hold that program" in typed.refused("replay")
 
 
 def test_an_extra_that_a_line_names_exists() -> None:

@@ -15,14 +15,13 @@ from chaoslab.cli import main
 from chaoslab.config.scenario import from_settings
 from chaoslab.config.settings import SettingError, Settings
 from chaoslab.core.chain import ActiveFault
-from chaoslab.core.events import CallFinished, FaultWitnessed, PromptFinished
+from chaoslab.core.events import CallFinished, FaultWitnessed
 from chaoslab.core.exchange import Call, Flow, Observation, Reply, TrialContext
 from chaoslab.core.fault import BrokenFault, Fault, load
 from chaoslab.core.plan import Choice
 from chaoslab.record.history import History
-from chaoslab.record.lines import Record
 from chaoslab.wire import fault_lifecycle
-from tests.event_parts import call_at, fault_at
+from tests.event_parts import call_at, fault_at, prompt_finished, story
 from tests.measure_parts import errors
 from tests.plugin_parts import installed
 
@@ -81,11 +80,7 @@ def story_of(fault: str) -> History:
         FaultWitnessed(**fault_at(name, "any", "search", 1, 1, "id"), evidence="seen") for name in (fault, "latency")
     )
     calls = (CallFinished(**call_at("search", "search_web", 1, n, "id"), ok=True, duration_s=1.0) for n in (1, 2))
-    over = PromptFinished(
-        prompt_index=1, prompt="a prompt", status="ok", answer="an answer", attempts=1, duration_s=3.0
-    )
-    events = [*met, *calls, over]
-    return History(Record("", float(n), "run", "p1.r1", "info", n, event) for n, event in enumerate(events, 1))
+    return story(*met, *calls, prompt_finished(duration_s=3.0))
 
 
 def test_a_plug_ins_fault_that_corrupts_an_answer_counts_in_mttr_as_the_labs_own_does(tmp_path: Path) -> None:
@@ -121,7 +116,7 @@ def test_a_failed_attempt_counts_for_the_fault_that_failed_it_whoever_brings_the
         FaultWitnessed(**fault_at(name, "any", "search", 1, 1, "id"), evidence="seen") for name in ("sock", "timeout")
     ]
     failed = CallFinished(**call_at("search", "search_web", 1, 1, "id"), ok=False, duration_s=2.0, error="timed_out")
-    history = History(Record("", 1.0, "run", "p1.r1", "info", n, e) for n, e in enumerate([*events, failed]))
+    history = story(*events, failed)
     with installed(tmp_path, LIAR, fault="sock"):
         assert errors(history).by_kind["search timed out"]["timeout"] == 1
 

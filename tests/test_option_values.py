@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from chaoslab.cli import main
+from tests.cli_parts import Typed
 
 ROUTE = ["--route", "crm=http://127.0.0.1:9"]
 SECONDS = "should be a number above 0, up to 315360000 (ten years)"
@@ -77,9 +78,6 @@ def test_a_place_where_nothing_can_be_written_is_told_before_anything_runs(
     assert capsys.readouterr() == ("", said)
 
 
-def test_a_folder_in_place_of_a_file_is_told_with_a_file_in_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_in_place_of_a_file_is_told_with_a_file_in_it(tmp_path: Path, typed: Typed) -> None:
     (tmp_path / "refund.chaos.yaml").write_text("agent: a:b\n", encoding="utf-8")
-    assert main(["stress", str(tmp_path)]) == 2
-    assert "name a file in it, such as refund.chaos.yaml" in capsys.readouterr().err
+    assert "name a file in it, such as refund.chaos.yaml" in typed.refused("stress", tmp_path)

@@ -6,6 +6,7 @@ import pytest
 
 from chaoslab.analysis.measures.anytime import SHARES, decides, detectable, e_value, mean_sequence, pairs_needed, power
 from chaoslab.base.dice import Dice
+from tests.sure import sure
 
 
 def test_the_evidence_is_the_mean_of_its_ratios() -> None:
@@ -55,8 +56,7 @@ def test_the_power_of_nothing_and_of_all(worse: float, better: float, pairs: int
 
 
 def test_the_pairs_that_are_needed_are_the_fewest_with_the_power() -> None:
-    found = pairs_needed(0.12, 0.02, alpha=0.05, least=0.9)
-    assert found is not None
+    found = sure(pairs_needed(0.12, 0.02, alpha=0.05, least=0.9))
     assert power(0.12, 0.02, found - 1, alpha=0.05) < 0.9 <= power(0.12, 0.02, found, alpha=0.05)
     assert pairs_needed(0.1, 0.1, alpha=0.05, least=0.9) is None
     assert pairs_needed(1.0, 0.0, alpha=0.05, least=0.9) == 7
@@ -78,8 +78,7 @@ def test_a_confidence_sequence_holds_the_mean_at_every_look_but_for_few() -> Non
         for n in range(200):
             values.append(draw() ** 2)
             if n >= 59 and n % 10 == 9:
-                interval = mean_sequence(values, alpha=0.05)
-                assert interval is not None
+                interval = sure(mean_sequence(values, alpha=0.05))
                 if 1 / 3 not in interval:
                     missed += 1
                     break
@@ -89,8 +88,7 @@ def test_a_confidence_sequence_holds_the_mean_at_every_look_but_for_few() -> Non
         (values, 0.05, 2.600853334, 4.199146666), (values * 2, 0.1, 2.889511425, 3.910488575),
         ([0.0] * 41 + [1.0] * 20, 0.05, 0.143996157, 0.511741547),
     ):  # fmt: skip
-        sequence = mean_sequence(some, alpha=alpha)
-        assert sequence is not None
+        sequence = sure(mean_sequence(some, alpha=alpha))
         assert (sequence.low, sequence.high) == pytest.approx((low, high))
     assert mean_sequence(values[:59], alpha=0.05) is None
     assert mean_sequence([0.0, 1.0] * 29, alpha=0.05) is None

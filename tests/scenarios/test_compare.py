@@ -21,6 +21,7 @@ from chaoslab.scenarios.rows import _rows
 from chaoslab.scenarios.sides import KeptTrials, Sides
 from chaoslab.search.compared import Comparison
 from chaoslab.search.pairs import Side
+from tests.cli_parts import Typed
 
 FOLDER = Path(__file__).parent.parent.parent / "examples" / "scenarios"
 FAULT = [lab.inject("timeout_before_effect", "charge", chance=0.5)]
@@ -134,11 +135,8 @@ def test_two_runs_are_paired_by_their_logs(runs: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("other", ["seed", "prompt"])
-def test_runs_of_other_trials_are_refused(other: str, runs: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compare", runs["honest"], runs[f"other {other}"]]) == 2
-    err = capsys.readouterr().err
-    assert f" differ in {other}" in err
-    assert err.count("\n") == 1
+def test_runs_of_other_trials_are_refused(other: str, runs: dict[str, str], typed: Typed) -> None:
+    assert f" differ in {other}" in typed.refused("compare", runs["honest"], runs[f"other {other}"])
 
 
 @pytest.mark.parametrize(
@@ -154,13 +152,10 @@ def test_runs_of_other_trials_are_refused(other: str, runs: dict[str, str], caps
     ],
 )
 def test_words_that_do_not_fit_are_one_line(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    words: list[str], said: str, typed: Typed, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["compare", *words]) == 2
-    err = capsys.readouterr().err
-    assert said in err
-    assert err.count("\n") == 1
+    assert said in typed.refused("compare", *words)
 
 
 def test_prompts_may_differ_if_that_is_asked(
@@ -299,10 +294,5 @@ def test_a_revision_is_tried_in_a_work_tree_that_is_taken_away() -> None:
         (["bisect", "v0", "v0", "pay.chaos.yml"], "v0 is no ancestor of v0"),
     ],
 )
-def test_revisions_that_do_not_fit_are_one_line(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(words) == 2
-    err = capsys.readouterr().err
-    assert said in err
-    assert err.count("\n") == 1
+def test_revisions_that_do_not_fit_are_one_line(words: list[str], said: str, typed: Typed) -> None:
+    assert said in typed.refused(*words)

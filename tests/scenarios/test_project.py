@@ -19,7 +19,7 @@ from chaoslab.scenarios.agent_tools import tools_of
 from chaoslab.scenarios.load import load
 from chaoslab.scenarios.new_project import repository, workflow
 from chaoslab.scenarios.running import Result
-from tests.cli_parts import chaoslab
+from tests.cli_parts import Typed, chaoslab
 
 Said = pytest.CaptureFixture[str]
 
@@ -57,15 +57,15 @@ def test_the_test_of_a_new_project_passes(tmp_path: Path, monkeypatch: pytest.Mo
     assert "FAILED test_naive.py" in ended.stdout
 
 
-def test_ones_own_agent_is_named_in_the_scenario(tmp_path: Path, capsys: Said) -> None:
-    assert main(["init", str(tmp_path / "mine"), "--agent", "shop.agent:answer"]) == 0
+def test_ones_own_agent_is_named_in_the_scenario(tmp_path: Path, typed: Typed) -> None:
+    out = typed.out("init", tmp_path / "mine", "--agent", "shop.agent:answer")
+    assert "note: shop.agent:answer: there is no module 'shop'\n" in out
     assert not (tmp_path / "mine" / "support_agent.py").exists()
     (tmp_path / "mine" / "shop").mkdir()
     (tmp_path / "mine" / "shop" / "agent.py").write_text("def answer(prompt):\n    return prompt\n")
-    assert main(["check", str(tmp_path / "mine")]) == 0
-    assert "note: shop.agent:answer: there is no module 'shop'\n" in capsys.readouterr().out
-    assert main(["init", str(tmp_path / "other"), "--agent", "shop.agent"]) == 2
-    assert "--agent shop.agent should be module:name, as in shop.agent:answer\n" in capsys.readouterr().err
+    assert typed("check", tmp_path / "mine").code == 0
+    error = typed.refused("init", tmp_path / "other", "--agent", "shop.agent")
+    assert "--agent shop.agent should be module:name, as in shop.agent:answer\n" in error
     assert not (tmp_path / "other").exists()
 
 
@@ -85,18 +85,16 @@ def answer(prompt):
 
 
 def test_a_project_whose_tests_nothing_here_can_run_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
 ) -> None:
     note = "note: pytest is not installed here, and runs the tests above: pip install pytest\n"
-    assert main(["init", str(tmp_path / "one")]) == 0
-    assert note not in capsys.readouterr().out
+    assert note not in typed.out("init", tmp_path / "one")
     monkeypatch.setitem(sys.modules, "pytest", None)
-    assert main(["init", str(tmp_path / "other")]) == 0
-    assert note in capsys.readouterr().out
+    assert note in typed.out("init", tmp_path / "other")
 
 
 def test_a_scenario_for_ones_own_agent_runs_and_finds_what_is_wrong(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
 ) -> None:
     shop = tmp_path / "shop"
     shop.mkdir()
@@ -104,8 +102,7 @@ def test_a_scenario_for_ones_own_agent_runs_and_finds_what_is_wrong(
     (shop / "tools.py").write_text("def get_order(n): return {'price': 3}\ndef pay(n, sum): return 'paid'\n")
     (shop / "mail.py").write_text("def send(to, text):\n    return text\n")
     monkeypatch.chdir(tmp_path)
-    assert main(["init", "chaos", "--agent", "shop.agent:answer", "--prompt", "Refund 17."]) == 0
-    said = capsys.readouterr().out.splitlines()
+    said = typed.out("init", "chaos", "--agent", "shop.agent:answer", "--prompt", "Refund 17.").splitlines()
     assert said[:3] == ["chaos/answer.chaos.yaml", "chaos/test_chaos.py", ".github/workflows/chaos.yml"]
     assert said[-1] == "next: chaoslab test chaos; python -m pytest chaos"
     (made,) = load(tmp_path / "chaos" / "answer.chaos.yaml")
@@ -113,19 +110,16 @@ def test_a_scenario_for_ones_own_agent_runs_and_finds_what_is_wrong(
     assert [each.targets for each in made.faults] == [("pay",), ("get_order",)]
     ast.parse((tmp_path / "chaos" / "test_chaos.py").read_text())
     monkeypatch.setattr(sys, "path", [*sys.path])
-    assert main(["test", "chaos"]) == 1
-    assert "harm: pay twice" in capsys.readouterr().out
+    ended = typed("test", "chaos")
+    assert ended.code == 1
+    assert "harm: pay twice" in ended.out
 
 
 @pytest.mark.parametrize(
     ("source", "changes", "reads"),
     [
         ("def pay(n): ...\ndef run(p):\n    return pay(1)", ["pay"], []),
-        (
-            "def pay(n): ...\ndef _do(n):\n    return pay(n)\nasync def run(p):\n    _do(1)",
-            ["pay"],
-            [],
-        ),
+        ("def pay(n): ...\ndef _do(n):\n    return pay(n)\nasync def run(p):\n    _do(1)", ["pay"], []),
         ("def pay(n): ...\ndef help(n): ...\nTOOLS = {'pay': pay}\ndef run(p):\n    help(TOOLS)", ["pay"], []),
         (
             "@tool\ndef read_mail(): ...\nbot = make(tools=[read_mail])\ndef run(p):\n    return bot(p)",
@@ -182,37 +176,30 @@ def test_the_workflow_installs_chaoslab_from_where_this_one_came(
     assert (f"CHAOSLAB: {address}\n" in workflow(address, test=False)) is bool(address)
 
 
-def test_nothing_is_overwritten(tmp_path: Path, capsys: Said) -> None:
+def test_nothing_is_overwritten(tmp_path: Path, typed: Typed) -> None:
     (tmp_path / "test_chaos.py").write_text("mine")
-    assert main(["init", str(tmp_path)]) == 2
-    assert (
-        capsys.readouterr().err == f"{tmp_path}/test_chaos.py is there already: name another folder, or move it away\n"
-    )
+    error = typed.refused("init", tmp_path)
+    assert error == f"{tmp_path}/test_chaos.py is there already: name another folder, or move it away\n"
     assert [path.name for path in tmp_path.iterdir()] == ["test_chaos.py"]
-    assert main(["init", str(tmp_path / "test_chaos.py")]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
+    typed.refused("init", tmp_path / "test_chaos.py")
 
 
-def test_the_demonstration_finds_a_failure_and_explains_it(capsys: Said) -> None:
-    assert main(["demo", "-n", "60"]) == 0
-    said = capsys.readouterr().out
+def test_the_demonstration_finds_a_failure_and_explains_it(typed: Typed) -> None:
+    said = typed.out("demo", "-n", "60")
     naive, careful = (line for line in said.splitlines() if line.startswith("the "))
     assert " harm" in naive
     assert " harm" not in careful
     assert "harm: refund twice; the state's 17.refunded is 98.0 instead of 49.0" in said
     assert "  for _ in range(3):" in said
-    with pytest.raises(SystemExit, match="2"):
-        main(["demo", "--chaos-level", "11"])
-    assert "--chaos-level: 11 should be a number from 0 to 10" in capsys.readouterr().err
+    assert "--chaos-level: 11 should be a number from 0 to 10" in typed.refused("demo", "--chaos-level", "11")
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said) -> Path:
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed) -> Path:
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.delitem(sys.modules, "support_agent", raising=False)
     monkeypatch.chdir(tmp_path)  # where its runs are written
-    assert main(["init", str(tmp_path)]) == 0
-    capsys.readouterr()
+    assert typed("init", tmp_path).code == 0
     return tmp_path / "refund.chaos.yaml"
 
 
@@ -295,12 +282,12 @@ def test_what_stress_cannot_mean_is_refused(arguments: list[str], said: str, pro
 
 
 def test_a_plug_in_package_is_written_and_each_of_its_parts_is_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
 ) -> None:
     """Its entry points are put on the path, as an installation does."""
     monkeypatch.chdir(tmp_path)
-    assert main(["init", "--plugin", "shop_chaos"]) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == "next: pip install -e shop_chaos; pytest shop_chaos"
+    out = typed.out("init", "--plugin", "shop_chaos")
+    assert out.splitlines()[-1] == "next: pip install -e shop_chaos; pytest shop_chaos"
     folder = tmp_path / "shop_chaos"
     points = tomllib.loads((folder / "pyproject.toml").read_text())["project"]["entry-points"]
     about = folder / "shop_chaos-0.1.0.dist-info"
@@ -317,5 +304,5 @@ def test_a_plug_in_package_is_written_and_each_of_its_parts_is_found(
         registry.load.cache_clear()
         for name in [name for name in sys.modules if name.startswith(("shop_chaos", "test_shop_chaos"))]:
             del sys.modules[name]
-    assert main(["init", "--plugin", "Shop-Chaos"]) == 2
-    assert "should be a module's name in small letters, as in shop_chaos\n" in capsys.readouterr().err
+    error = typed.refused("init", "--plugin", "Shop-Chaos")
+    assert "should be a module's name in small letters, as in shop_chaos\n" in error
