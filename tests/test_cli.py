@@ -21,13 +21,7 @@ from tests.reports.fake_run import FakeRun
 ROOT = Path(__file__).parent.parent
 
 WRONG = [
-    (("lab", "TOXIC_PROB=1.5"), "TOXIC_PROB=1.5 (command line) should be a chance from 0 to 1"),
-    (("lab", "TOXIC_PRB=0.1"), "TOXIC_PRB is not a setting (command line); did you mean TOXIC_PROB?"),
     (("lab", "TOXIC_TARGETS=wether"), "TOXIC_TARGETS names 'wether', which is no service: did you mean 'weather'?"),
-    (
-        ("lab", "nonsense"),
-        "'nonsense' (command line) is not understood: settings are given as NAME=value, e.g. TOXIC_PROB=0.3",
-    ),
     (
         ("lab", "TRANSLATOR=online"),
         "TRANSLATOR=online needs TRANSLATOR_URL, the address of a LibreTranslate server like http://127.0.0.1:5050;"
@@ -50,18 +44,6 @@ WRONG = [
 def test_what_was_typed_wrong_gets_one_line(arguments: tuple[str, ...], line: str, here: Path, typed: Typed) -> None:
     assert typed(*arguments) == (2, "", line + "\n")
     assert list(here.iterdir()) == []
-
-
-def test_a_wrong_line_in_env_is_named_with_its_number(here: Path, typed: Typed) -> None:
-    (here / ".env").write_text("# mine\nERROR_PROB=lots\n")
-    assert typed.refused("lab") == "ERROR_PROB=lots (.env, line 2) should be a chance from 0 to 1\n"
-
-
-@pytest.mark.parametrize("text", ["[1", "{}", "[]", '[{"promt": "hi"}]', '[{"prompt": " "}]'])
-def test_a_wrong_prompt_file_is_said_before_anything_is_started(text: str, here: Path, typed: Typed) -> None:
-    (here / "mine.json").write_text(text)
-    assert typed.refused("lab", "PROMPTS=mine.json").startswith("PROMPTS=mine.json")
-    assert [path.name for path in here.iterdir()] == ["mine.json"]
 
 
 @pytest.mark.usefixtures("here")
@@ -122,13 +104,12 @@ def test_what_to_look_at_next_is_the_first_trial_of_the_worst_else_that_met_a_fa
      ("bin/chaoslab", "other", "bin/chaoslab"), ("chaoslab/__main__.py", "bin", "python -m chaoslab")],
 )  # fmt: skip
 def test_the_next_command_is_named_as_shortly_as_the_shell_finds_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str, path: str, told: str
+    here: Path, monkeypatch: pytest.MonkeyPatch, typed: str, path: str, told: str
 ) -> None:
     for folder in ("bin", "other", "chaoslab"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "chaoslab").touch(mode=0o755)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PATH", str(tmp_path / path) if path else "")
+        (here / folder).mkdir()
+        (here / folder / "chaoslab").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(here / path) if path else "")
     monkeypatch.setattr("sys.argv", [typed])
     assert launch._called() == told
 

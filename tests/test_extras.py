@@ -108,10 +108,9 @@ def test_nothing_begins_without_the_extras_and_what_only_reads_needs_none(tmp_pa
 
 
 def test_a_run_that_cannot_be_replayed_is_refused_before_an_extra_is_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
+    here: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
 ) -> None:
-    lab.run(lambda prompt: prompt, "Go.", logs=tmp_path / "logs")
-    monkeypatch.chdir(tmp_path)
+    lab.run(lambda prompt: prompt, "Go.", logs=here / "logs")
     monkeypatch.setitem(sys.modules, "langchain", None)
     assert "was made from Python (lab.run), and the log does not hold that program" in typed.refused("replay")
 
@@ -169,12 +168,9 @@ def taken(folder: Path, *files: str) -> None:
         (folder / file).write_text("raise SystemExit('this is mine')\n")
 
 
-def test_the_parts_are_found_where_the_command_itself_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_parts_are_found_where_the_command_itself_is(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """`chaoslab` does not look in this folder for them, nor does this process; no part that it starts may either."""
-    taken(tmp_path, *(f"{part}.py" for part in PARTS), "logs.py")
-    monkeypatch.chdir(tmp_path)
+    taken(here, *(f"{part}.py" for part in PARTS), "logs.py")
     ports, run = Ports(free_base()), Run.create(Path("logs"), now=Settings().now)
     variables = environment() | Settings().override({"BASE_PORT": str(ports.base)}).environment()
     with Local(ports, Path("logs"), Path("state.db"), run.folder, variables, system) as world:

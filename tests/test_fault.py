@@ -172,12 +172,9 @@ def test_a_plug_in_with_a_bug_fails_nobody_but_itself(source: str, why: str, tmp
     assert "\n" not in str(raised.value)
 
 
-def test_the_labs_own_run_ends_with_a_line_about_such_a_plug_in(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_labs_own_run_ends_with_a_line_about_such_a_plug_in(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source, why = BUGS["flow, after it"]
-    with installed(tmp_path, source, fault="sock"):
+    with installed(here, source, fault="sock"):
         assert main(["run", "--world", "virtual", "ERROR_PROB=1", "ERRORS=sock:1", "TRIALS=2"]) == 2
     (line,) = [line for line in capsys.readouterr().err.splitlines() if "sock" in line]
     assert f"the fault 'sock' of the package gremlins 1.0 cannot be used: {why}" in line
@@ -281,16 +278,13 @@ def test_a_command_says_the_line_and_ends_with_2(
     assert not (tmp_path / "logs").exists()
 
 
-def test_a_replay_says_the_line_and_ends_with_2(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "plug").mkdir()
-    with installed(tmp_path / "plug", LIAR):
+def test_a_replay_says_the_line_and_ends_with_2(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "plug").mkdir()
+    with installed(here / "plug", LIAR):
         assert main(["lab", "WORLD=virtual", "TRIALS=1", "FAULTS=gremlin:1"]) == 0
-    (run,) = (tmp_path / "logs").glob("2*")
-    (tmp_path / "worse").mkdir()
-    with installed(tmp_path / "worse", LIAR.replace('"meaning"', '"cloud"')):
+    (run,) = (here / "logs").glob("2*")
+    (here / "worse").mkdir()
+    with installed(here / "worse", LIAR.replace('"meaning"', '"cloud"')):
         capsys.readouterr()
         assert main(["replay", str(run)]) == 2
         said = capsys.readouterr().err

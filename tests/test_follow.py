@@ -225,15 +225,14 @@ class Passing(SystemClock):
 
 
 def test_a_run_whose_writer_is_gone_is_given_up_after_a_silence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = Run.create(tmp_path / "logs", now=NOW)
+    run = Run.create(here / "logs", now=NOW)
     clock = Passing()
     with run.log("info") as info:
         info.write(BEGUN)
     assert kinds(list(History.follow(run.folder, clock=clock))) == [("info", "run_started")]
     assert SILENCE_S <= clock.slept_s < SILENCE_S + 1
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(follow_module, "SILENCE_S", 0.0)
     assert main(["follow", run.name]) == 3
     said = f"run {run.folder.name}: no process writes it any more, and it never ended\n"

@@ -260,11 +260,8 @@ NO_REPLAY = ("values_drawn", "chance_set")
 """The events of a run that is not replayed."""
 
 
-def test_every_reader_says_which(
-    logs: dict[str, list[bytes]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("logs/mine").mkdir(parents=True)
+def test_every_reader_says_which(logs: dict[str, list[bytes]], here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "logs/mine").mkdir(parents=True)
     usage = next(at for at, line in enumerate(logs["info.log"]) if parse(line).event.kind == "usage")
     info = [
         *logs["info.log"][:usage],
@@ -370,22 +367,16 @@ NO_LOGS: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("what", NO_LOGS)
 @pytest.mark.parametrize("command", ["show", "summary", "charts", "replay"])
-def test_what_is_no_log_is_said_in_a_line(
-    command: str, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("logs/mine").mkdir(parents=True)
+def test_what_is_no_log_is_said_in_a_line(command: str, what: str, here: Path, typed: Typed) -> None:
+    (here / "logs/mine").mkdir(parents=True)
     NO_LOGS[what](Path("logs/mine/info.log"))
     assert "mine" in typed.refused(command, "mine")
 
 
 @pytest.mark.parametrize("command", ["show", "summary", "charts", "replay", "report"])
 @pytest.mark.parametrize("name", ["A" * 5000, "logs/" + "A" * 300, "with\0in it", "a/" * 3000, "latest"])
-def test_a_name_that_no_run_can_have_is_said_in_a_line(
-    command: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("logs").mkdir()
+def test_a_name_that_no_run_can_have_is_said_in_a_line(command: str, name: str, here: Path, typed: Typed) -> None:
+    (here / "logs").mkdir()
     Path("logs/latest").symlink_to("gone")
     assert len(typed.refused(command, name)) < 160
 

@@ -272,9 +272,8 @@ def test_the_environment_may_switch_it_off() -> None:
     assert "s3cret" not in str(caught.value)
 
 
-def test_otlp_sends_while_a_scenario_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
-    assert main(["init", str(tmp_path)]) == 0
-    monkeypatch.chdir(tmp_path)
+def test_otlp_sends_while_a_scenario_runs(here: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
+    assert main(["init", str(here)]) == 0
     monkeypatch.setattr(sys, "path", [*sys.path])
     with receiving() as receiver:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.url)

@@ -21,17 +21,16 @@ CASES = [
 
 @pytest.mark.parametrize(("arguments", "said"), CASES, ids=[" ".join(arguments) for arguments, _ in CASES])
 def test_a_place_that_cannot_be_used_is_one_line(
-    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
+    arguments: list[str], said: str, here: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
 ) -> None:
     def wait(*_: object) -> bool:
         raise AssertionError("it started")
 
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(threading.Event, "wait", wait)
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "file").write_text("mine")
+    (here / "folder").mkdir()
+    (here / "file").write_text("mine")
     assert typed(*arguments) == (2, "", f"{said}\n")
-    assert (tmp_path / "file").read_text() == "mine"
+    assert (here / "file").read_text() == "mine"
 
 
 def test_a_state_of_the_lab_may_have_any_name_and_a_broken_one_its_own(tmp_path: Path) -> None:

@@ -101,12 +101,11 @@ def test_one_trial_alone_of_a_run_found_by_its_name_is_the_same_too(there: Path,
     assert (code, said[-1]) == (0, f"equal: 1 trial, {events} events, byte for byte")
 
 
-def test_a_purse_is_as_full_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed) -> None:
+def test_a_purse_is_as_full_as_it_was(here: Path, typed: Typed) -> None:
     """Dollars are counted over the run: the last trial, made alone, is refused for what those before it have spent."""
     priced = ("MODEL=llama-3.3-70b-versatile", "COST_LIMIT_USD=0.002", "TOXIC_PROB=0", "ERROR_PROB=0")
-    ended = chaoslab(tmp_path, "run", "--world", "virtual", prompts(tmp_path, ["What is 17 times 24?"] * 3), *priced)
+    ended = chaoslab(here, "run", "--world", "virtual", prompts(here, ["What is 17 times 24?"] * 3), *priced)
     assert ended.returncode == 0, ended.stderr
-    monkeypatch.chdir(tmp_path)
     run = read("latest")
     spent = [run.spent_usd(trial) for trial in run.trials]
     assert spent[0] == 0 < spent[1] < spent[2]
@@ -477,14 +476,11 @@ def test_a_delay_close_to_the_deadline_may_go_either_way(as_if_local: Path, type
 
 
 @pytest.mark.parametrize(("seen", "code"), [("reset", 0), ("garbled", 1)])
-def test_a_closed_connection_may_be_seen_as_reset(
-    seen: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
-) -> None:
-    asked = prompts(tmp_path, ["What is 17 times 24?"])
+def test_a_closed_connection_may_be_seen_as_reset(seen: str, code: int, here: Path, typed: Typed) -> None:
+    asked = prompts(here, ["What is 17 times 24?"])
     toxics = ("TOXIC_PROB=1", "TOXICS=timeout", "TIMEOUT_MS=300", "ERROR_PROB=0")
-    assert chaoslab(tmp_path, "run", "--world", "virtual", asked, *toxics).returncode == 0
-    monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "logs" / "latest"
+    assert chaoslab(here, "run", "--world", "virtual", asked, *toxics).returncode == 0
+    folder = here / "logs" / "latest"
     _started(world="local")(folder)
     change(folder, lambda line: {**line, "error": seen} if line.get("error") == "closed" else line)
     found, said, _ = replayed(typed)

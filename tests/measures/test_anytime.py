@@ -1,26 +1,16 @@
 """The power of a test that may be looked at after every pair, and confidence sequences."""
 
-from statistics import fmean
-
 import pytest
 
-from chaoslab.analysis.measures.anytime import SHARES, decides, detectable, e_value, mean_sequence, pairs_needed, power
+from chaoslab.analysis.measures.anytime import decides, detectable, e_value, mean_sequence, pairs_needed, power
 from chaoslab.base.dice import Dice
 from tests.sure import sure
 
 
-def test_the_evidence_is_the_mean_of_its_ratios() -> None:
-    for worse, better in ((0, 0), (7, 0), (0, 7), (30, 20), (55, 60)):
-        exact = fmean((2 * share) ** worse * (2 * (1 - share)) ** better for share in SHARES)
-        assert e_value(worse, better) == pytest.approx(exact, rel=1e-12)
-    assert e_value(5000, 0) == pytest.approx(1e300)  # and no number that JSON lacks
-
-
-def test_the_evidence_is_a_fair_bet_where_nothing_changed_and_a_losing_one_where_it_is_better() -> None:
+def test_the_evidence_is_a_losing_bet_where_it_is_better_and_no_number_that_json_lacks() -> None:
     for worse, better in ((0, 0), (3, 1), (20, 10)):
-        now, more, less = e_value(worse, better), e_value(worse + 1, better), e_value(worse, better + 1)
-        assert (more + less) / 2 == pytest.approx(now)
-        assert 0.4 * more + 0.6 * less < now
+        assert 0.4 * e_value(worse + 1, better) + 0.6 * e_value(worse, better + 1) < e_value(worse, better)
+    assert e_value(5000, 0) == pytest.approx(1e300)
 
 
 def test_seven_pairs_of_seven_decide_and_six_do_not() -> None:

@@ -195,12 +195,9 @@ def test_our_own_logs_are_read_as_before(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["plain words\n", '{"a": 1}\n', late(1), stamp(1) + "{}\n", f'{stamp(1)}{{"tool": "search", "netw']
 )
-def test_a_folder_of_neither_lab_gets_one_line(
-    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "logs" / "odd").mkdir(parents=True)
-    (tmp_path / "logs" / "odd" / "info.log").write_text(text)
-    monkeypatch.chdir(tmp_path)
+def test_a_folder_of_neither_lab_gets_one_line(text: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "logs" / "odd").mkdir(parents=True)
+    (here / "logs" / "odd" / "info.log").write_text(text)
     for command in ("summary", "show", "charts"):
         assert main([command, "odd"]) == 2
         line = "the logs of 'odd' tell of no run: neither this lab nor the first one wrote them\n"

@@ -139,6 +139,7 @@ def test_runs_of_other_trials_are_refused(other: str, runs: dict[str, str], type
     assert f" differ in {other}" in typed.refused("compare", runs["honest"], runs[f"other {other}"])
 
 
+@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -151,10 +152,7 @@ def test_runs_of_other_trials_are_refused(other: str, runs: dict[str, str], type
         (["a", "b"], "no run is called 'a'"),
     ],
 )
-def test_words_that_do_not_fit_are_one_line(
-    words: list[str], said: str, typed: Typed, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_words_that_do_not_fit_are_one_line(words: list[str], said: str, typed: Typed) -> None:
     assert said in typed.refused("compare", *words)
 
 
@@ -187,14 +185,13 @@ def test_a_side_in_a_child_prints_a_line_a_trial(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_child_refuses_code_that_is_not_its_revisions(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [str(FOLDER), *sys.path])
     for name in ("paid_twice", "shop"):  # else what is imported of that folder stays for the tests after this one
         monkeypatch.setitem(sys.modules, name, sys)
         del sys.modules[name]
-    (tmp_path / "a.chaos.yml").write_text((FOLDER / "paid_twice.chaos.yaml").read_text())
+    (here / "a.chaos.yml").write_text((FOLDER / "paid_twice.chaos.yaml").read_text())
     asked: dict[str, Any] = {
         "file": "a.chaos.yml",
         "changed": [],

@@ -10,7 +10,6 @@ from xml.etree import ElementTree
 
 import pytest
 
-from chaoslab.cli import main
 from chaoslab.scenarios.baseline import Baseline, Suite
 from chaoslab.scenarios.gating import Gated, ScenarioGate, cases, gate, markdown, under, workflow_commands
 from chaoslab.scenarios.load import load
@@ -180,12 +179,5 @@ def test_an_old_baseline_and_one_of_another_python_are_told(tmp_path: Path) -> N
         (["-k", "nothing"], "no scenario has 'nothing' in its name: there are paid twice"),
     ],
 )
-def test_what_a_gate_cannot_do_is_one_line(
-    tmp_path: Path, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    try:
-        code = main(["gate", str(SCENARIO), "--baseline", str(tmp_path / "b.json"), *words])
-    except SystemExit as ended:
-        code = int(ended.code or 0)
-    assert code == 2
-    assert said in capsys.readouterr().err
+def test_what_a_gate_cannot_do_is_one_line(tmp_path: Path, words: list[str], said: str, typed: Typed) -> None:
+    assert said in typed.refused("gate", SCENARIO, "--baseline", tmp_path / "b.json", *words)

@@ -21,8 +21,6 @@ from chaoslab.scenarios.new_project import repository, workflow
 from chaoslab.scenarios.running import Result
 from tests.cli_parts import Typed, chaoslab
 
-Said = pytest.CaptureFixture[str]
-
 
 def test_a_new_project_passes_and_its_naive_agent_fails(tmp_path: Path) -> None:
     made = chaoslab(tmp_path, "init", "mine")
@@ -94,21 +92,20 @@ def test_a_project_whose_tests_nothing_here_can_run_says_what_to_install(
 
 
 def test_a_scenario_for_ones_own_agent_runs_and_finds_what_is_wrong(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
+    here: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
 ) -> None:
-    shop = tmp_path / "shop"
+    shop = here / "shop"
     shop.mkdir()
     (shop / "agent.py").write_text(SHOP)
     (shop / "tools.py").write_text("def get_order(n): return {'price': 3}\ndef pay(n, sum): return 'paid'\n")
     (shop / "mail.py").write_text("def send(to, text):\n    return text\n")
-    monkeypatch.chdir(tmp_path)
     said = typed.out("init", "chaos", "--agent", "shop.agent:answer", "--prompt", "Refund 17.").splitlines()
     assert said[:3] == ["chaos/answer.chaos.yaml", "chaos/test_chaos.py", ".github/workflows/chaos.yml"]
     assert said[-1] == "next: chaoslab test chaos; python -m pytest chaos"
-    (made,) = load(tmp_path / "chaos" / "answer.chaos.yaml")
+    (made,) = load(here / "chaos" / "answer.chaos.yaml")
     assert sorted(made.functions) == ["get_order", "pay", "send"]
     assert [each.targets for each in made.faults] == [("pay",), ("get_order",)]
-    ast.parse((tmp_path / "chaos" / "test_chaos.py").read_text())
+    ast.parse((here / "chaos" / "test_chaos.py").read_text())
     monkeypatch.setattr(sys, "path", [*sys.path])
     ended = typed("test", "chaos")
     assert ended.code == 1
@@ -203,12 +200,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed) -> Pa
     return tmp_path / "refund.chaos.yaml"
 
 
-def test_stress_tells_the_share_at_each_level_and_where_it_breaks(project: Path, capsys: Said) -> None:
-    chart = project.parent / "stress.png"
-    assert (
-        main(["stress", str(project), "--iterations", "40", "--levels", "0,1", "--no-logs", "--chart", str(chart)]) == 0
-    )
-    said = capsys.readouterr().out.splitlines()
+def test_stress_tells_the_share_at_each_level_and_where_it_breaks(project: Path, typed: Typed) -> None:
+    chart, words = project.parent / "stress.png", ("--iterations", "40", "--levels", "0,1", "--no-logs")
+    said = typed.out("stress", project, *words, "--chart", chart).splitlines()
     assert said[0] == "refund: 40 trials at each level, beside its own 2 faults"
     assert said[1].split("  ")[-1] == "not judged"
     assert said[2].split()[:7] == ["0", "0", "%", "100%", "91%–100%", "20", "0"]
@@ -222,24 +216,12 @@ def test_stress_tells_the_share_at_each_level_and_where_it_breaks(project: Path,
     assert failed[4:6] == ["  trial 7:", "    failed: no answer: agent error (ToolError: 401 Unauthorized)"]
     assert chart.read_bytes().startswith(b"\x89PNG")
     page = chart.with_suffix(".html")
-    again = [
-        "stress",
-        str(project),
-        "--iterations",
-        "40",
-        "--levels",
-        "0,1",
-        "--no-logs",
-        "--json",
-        "--chart",
-        str(page),
-    ]
-    assert main(again) == 0
+    again = json.loads(typed.out("stress", project, *words, "--json", "--chart", page))
     text = page.read_text(encoding="utf-8")
     assert "It breaks at level 1: less than 100% of its trials pass." in text
     assert text.count("<circle") == 2
     assert "40 of 40" in text
-    first, second = json.loads(capsys.readouterr().out)["steps"]
+    first, second = again["steps"]
     assert (first["passed"], first["breaks"], second["breaks"]) == (40, False, True)
     assert second["interval"][0] < second["passed"] / 40 < second["interval"][1]
 
@@ -272,23 +254,17 @@ def test_stress_writes_its_runs_in_the_form_that_is_asked_for(project: Path, tmp
         (["--chart", "x.gif"], "--chart x.gif should end in .png, .svg or .html"),
     ],
 )
-def test_what_stress_cannot_mean_is_refused(arguments: list[str], said: str, project: Path, capsys: Said) -> None:
-    try:
-        code = main(["stress", str(project), *arguments])
-    except SystemExit as ended:
-        code = int(str(ended.code))
-    assert code == 2
-    assert said in capsys.readouterr().err
+def test_what_stress_cannot_mean_is_refused(arguments: list[str], said: str, project: Path, typed: Typed) -> None:
+    assert said in typed.refused("stress", project, *arguments)
 
 
 def test_a_plug_in_package_is_written_and_each_of_its_parts_is_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
+    here: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
 ) -> None:
     """Its entry points are put on the path, as an installation does."""
-    monkeypatch.chdir(tmp_path)
     out = typed.out("init", "--plugin", "shop_chaos")
     assert out.splitlines()[-1] == "next: pip install -e shop_chaos; pytest shop_chaos"
-    folder = tmp_path / "shop_chaos"
+    folder = here / "shop_chaos"
     points = tomllib.loads((folder / "pyproject.toml").read_text())["project"]["entry-points"]
     about = folder / "shop_chaos-0.1.0.dist-info"
     about.mkdir()
