@@ -9,13 +9,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from itertools import cycle, islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 from chaoslab.base.clock import system
 from chaoslab.worlds.local import WorldError, free_ports
 from tests import warm
+from tests.waiting import HUNG_S
 
 COMPILING = shutil.ignore_patterns("*.pyc.*", "*-pytest-*")
 """With these left out, a copy of the package holds what is compiled too: files that are written just now, and tests."""
@@ -106,6 +107,11 @@ def command(*arguments: str, python: str = sys.executable) -> list[str]:
     return [python, "-m", "chaoslab", *arguments]
 
 
+def execute(words: Sequence[str | Path], **how: Any) -> subprocess.CompletedProcess[str]:
+    """Runs a program to its end, with its output as text."""
+    return subprocess.run(words, **{"capture_output": True, "text": True, "timeout": HUNG_S, "check": False, **how})
+
+
 def chaoslab(
     folder: Path, *arguments: str, really: bool = False, drawn: bool = False
 ) -> subprocess.CompletedProcess[str]:
@@ -115,8 +121,7 @@ def chaoslab(
     drawn, as they are then anyway.
     """
     typed = command(*arguments, python=sys.executable if really else warm.python())
-    env = environment() | (warm.DRAWN if drawn else {})
-    return subprocess.run(typed, cwd=folder, env=env, capture_output=True, text=True, timeout=120, check=False)
+    return execute(typed, cwd=folder, env=environment() | (warm.DRAWN if drawn else {}), timeout=120)
 
 
 @contextlib.contextmanager

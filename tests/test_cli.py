@@ -2,7 +2,6 @@
 
 import argparse
 import importlib
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from chaoslab.config.settings import Settings
 from chaoslab.core import events
 from chaoslab.lab import launch
 from chaoslab.record.runs import Run
-from tests.cli_parts import Typed
+from tests.cli_parts import Typed, execute
 from tests.event_parts import fault_at, prompt_finished, run_started
 from tests.reports.fake_run import FakeRun
 
@@ -120,9 +119,7 @@ def test_settings_prints_the_example_file(typed: Typed) -> None:
 
 def test_every_command_has_help() -> None:
     commands = ("lab", "show", "summary", "charts", "toxiproxy", "model", "settings")
-    whole = subprocess.run(
-        [sys.executable, "-m", "chaoslab", "--help"], capture_output=True, text=True, check=True
-    ).stdout
+    whole = execute([sys.executable, "-m", "chaoslab", "--help"], check=True).stdout
     for command in commands:
         assert command in whole
         with pytest.raises(SystemExit, match="0"):

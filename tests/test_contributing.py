@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.cli_parts import COMPILING, environment
+from tests.cli_parts import COMPILING, environment, execute
 from tests.sure import sure
 from tests.test_readme import ROOT
 
@@ -103,12 +103,4 @@ def _copy(to: Path) -> Path:
 
 
 def _run(copy: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command,
-        cwd=copy,
-        env={**environment(), "PYTHONPATH": str(copy)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    return execute(command, cwd=copy, env={**environment(), "PYTHONPATH": str(copy)})

@@ -22,7 +22,7 @@ from chaoslab.core.plan import Plan
 from chaoslab.record.runs import Run
 from chaoslab.scenarios.new_project import workflow
 from chaoslab.worlds.local import Local
-from tests.cli_parts import Typed, chaoslab, environment, free_base, prompts
+from tests.cli_parts import Typed, chaoslab, environment, execute, free_base, prompts
 
 ALL = [
     module
@@ -39,10 +39,7 @@ HIDDEN = 'import sys, runpy; sys.modules.update(dict.fromkeys(sys.argv.pop(1).sp
 
 def without(modules: Sequence[str], *typed: str, folder: Path) -> subprocess.CompletedProcess[str]:
     program = HIDDEN + "runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
-    return subprocess.run(
-        [sys.executable, "-c", program, ",".join(modules), *typed],
-        cwd=folder, env=environment(), capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    return execute([sys.executable, "-c", program, ",".join(modules), *typed], cwd=folder, env=environment())
 
 
 def named(*modules: str, who: str, install: str) -> list[tuple[str, str]]:
@@ -199,8 +196,6 @@ print(*(trial.outcome for trial in lab.run_many(agent, "Pay.", tools=[pay], tria
 def test_a_program_of_the_users_may_stand_beside_files_of_any_name(tmp_path: Path) -> None:
     taken(tmp_path, *(f"{part}.py" for part in PARTS), "logs.py", "charts.py")
     (tmp_path / "mine.py").write_text(MINE)
-    done = subprocess.run(
-        [sys.executable, "mine.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
-    )
+    done = execute([sys.executable, "mine.py"], cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.split() == ["correct"] * 4

@@ -19,7 +19,7 @@ from chaoslab.base.extras import install_line
 from chaoslab.core.events import PromptFinished, PromptStarted, RunFinished
 from chaoslab.record.history import History
 from tests import warm
-from tests.cli_parts import Typed, as_installed, chaoslab, command, environment, prompts
+from tests.cli_parts import Typed, as_installed, chaoslab, command, environment, execute, prompts
 from tests.disk_parts import small_disk
 from tests.waiting import eventually
 
@@ -332,11 +332,8 @@ def test_a_service_that_is_real_has_no_place_in_it(tmp_path: Path) -> None:
     (tmp_path / "chaoslab" / "agent" / "config.json").write_text(
         '{"services": {"weather": {"url": "http://127.0.0.1:9"}}}'
     )
-    ended = subprocess.run(
-        command(*VIRTUAL), cwd=tmp_path,
-        env={**environment(), "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    env = {**environment(), "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    ended = execute(command(*VIRTUAL), cwd=tmp_path, env=env)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == (
         "agent/config.json points weather at the real thing, and the virtual world has no way out: "

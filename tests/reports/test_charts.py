@@ -56,7 +56,7 @@ from chaoslab.reports.frames import Frames, Joined
 from chaoslab.reports.places import none_yet
 from chaoslab.reports.svg import latency
 from tests import warm
-from tests.cli_parts import Typed
+from tests.cli_parts import Typed, execute
 from tests.event_parts import call_at, fault_at, prompt_finished
 from tests.event_parts import story as told
 from tests.reports.fake_run import TARGETS, FakeRun, ScriptedClock, stated
@@ -536,7 +536,7 @@ def test_a_run_whose_folder_takes_no_pictures_is_one_line(monkeypatch: pytest.Mo
     history(Path("logs/run"), prompts=1)
     Path("logs/latest").symlink_to("run")
     Path("logs/run/charts").write_text("mine")
-    words = typed()
+    words = typed("charts")
     assert (words.code, words.err) == (2, "cannot draw into logs/run/charts: File exists; --out should name a folder\n")
     assert words.out.splitlines() == [f"charts/{name}.png" for name in ("success_rate", "streams")], (
         "charts/ has them all the same"
@@ -560,13 +560,8 @@ def test_a_log_of_several_runs_of_the_first_lab_keeps_their_pictures_apart(
 def test_a_backend_that_matplotlib_does_not_know_is_not_needed(tmp_path: Path) -> None:
     history(tmp_path / "logs" / "run", prompts=1)
     script = Path(__file__).parents[2] / "charts.py"
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", script, "run"],
-        cwd=tmp_path,
-        env={**os.environ, "MPLBACKEND": "nonsense"},
-        capture_output=True,
-        text=True,
-        check=False,
+    done = execute(
+        [sys.executable, "-X", "importtime", script, "run"], cwd=tmp_path, env={**os.environ, "MPLBACKEND": "nonsense"}
     )
     imports = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
     others = [line for line in done.stderr.splitlines() if not line.startswith(("import time:", "no "))]

@@ -5,7 +5,6 @@ import io
 import json
 import re
 import shutil
-import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +27,7 @@ from chaoslab.reports.contents.outcomes import SEVERITY, UNSTATED
 from chaoslab.reports.formats.json import SCHEMA
 from chaoslab.reports.formats.markdown import LENGTH_MAX, code
 from chaoslab.reports.text import visible
+from tests.cli_parts import execute
 from tests.reports import hostile_run
 from tests.reports.fake_run import FakeRun, changed
 from tests.sure import sure
@@ -189,9 +189,7 @@ def test_junit_is_as_the_schema_of_jenkins_says(each: Contents, tmp_path: Path) 
         pytest.skip("no xmllint is installed here")
     file = tmp_path / "report.xml"
     file.write_text(written("junit", each), encoding="utf-8")
-    done = subprocess.run(
-        [xmllint, "--noout", "--schema", str(XSD), str(file)], capture_output=True, text=True, check=False
-    )
+    done = execute([xmllint, "--noout", "--schema", str(XSD), str(file)])
     assert done.returncode == 0, done.stderr
 
 

@@ -19,7 +19,7 @@ from chaoslab.scenarios.agent_tools import tools_of
 from chaoslab.scenarios.load import load
 from chaoslab.scenarios.new_project import repository, workflow
 from chaoslab.scenarios.running import Result
-from tests.cli_parts import Typed, chaoslab
+from tests.cli_parts import Typed, chaoslab, execute
 
 
 def test_a_new_project_passes_and_its_naive_agent_fails(tmp_path: Path) -> None:
@@ -44,12 +44,7 @@ def test_the_test_of_a_new_project_passes(tmp_path: Path, monkeypatch: pytest.Mo
     assert main(["init", str(tmp_path / "mine")]) == 0
     monkeypatch.chdir(tmp_path / "mine")
     Path("test_naive.py").write_text(Path("test_chaos.py").read_text().replace("careful)", "naive)"))
-    ended = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:langsmith_plugin"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    ended = execute([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:langsmith_plugin"])
     assert ended.returncode == 1, ended.stdout + ended.stderr
     assert "1 failed, 1 passed" in ended.stdout
     assert "FAILED test_naive.py" in ended.stdout
