@@ -276,7 +276,7 @@ def test_no_password_of_an_address_is_printed_or_written(words: tuple[str, ...],
 
 def test_what_a_command_prints_is_masked_and_no_process_shows_a_key(tmp_path: Path) -> None:
     shows = "import os; print(os.environ['SHOP_TOKEN']); print(*open(f'/proc/{os.getppid()}/cmdline'))"
-    said = execute(
+    said = ran(
         "exec", "--route", "crm=http://127.0.0.1:9", "--", sys.executable, "-c", shows, folder=tmp_path,
         SHOP_TOKEN="Sh0pT0kenOfAUser",
     )  # fmt: skip

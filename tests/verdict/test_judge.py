@@ -399,7 +399,7 @@ STORIES: list[tuple[str, list[Event | str], Outcome, str]] = [
         "with the text '42.8', which was not asked for",
     ),
 ]
-"""What happened in a trial, of which a text is its answer, and the verdict."""
+"""Events of a trial, of which a text is its answer, and the verdict."""
 
 
 @pytest.mark.parametrize(
