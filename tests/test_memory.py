@@ -222,9 +222,9 @@ def test_it_is_shown_and_exported(logs: Path, tmp_path: Path, typed: Typed) -> N
     assert "shopper: with lost_reply at charge, once, 1 of 1 trials ended badly (21%–100%), 1 with harm" in out
     out = typed.out("memory", "show", "components", "--logs", logs)
     assert "shopper | charge | lost_reply | once | 1 | 1 | 1 | 1 | 0.207 | 1 | 1" in out
-    out = tmp_path / "memory.json"
-    assert typed("memory", "export", "--logs", logs, "--out", out).code == 0
-    assert len(json.loads(out.read_text())["runs"]) == 3
+    file = tmp_path / "memory.json"
+    assert typed("memory", "export", "--logs", logs, "--out", file).code == 0
+    assert len(json.loads(file.read_text())["runs"]) == 3
 
 
 def test_a_prediction_is_scored_by_what_came(logs: Path, typed: Typed) -> None:

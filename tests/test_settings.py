@@ -205,7 +205,7 @@ def test_a_bad_setting_says_what_where_and_what_would_be_right(
 @pytest.mark.parametrize(("said", "what", "right"), [one for one in BAD if "=" in one[1]])
 def test_a_bad_setting_in_the_environment_says_so(said: str, what: str, right: str) -> None:
     name, _, value = said.partition("=")
-    error = refusal(**{name: value})
+    error = refusal(file=NOWHERE, **{name: value})
     assert what in error
     assert "(environment)" in error
     assert right in error

@@ -92,8 +92,8 @@ def test_it_works_in_a_folder_that_has_files_of_the_same_names(
             "python",
             ["-I", "-c", "from chaoslab.cli import main; raise SystemExit(main())", *arguments],
         )
-    typed = [str(installed / program), *arguments, prompts(tmp_path, ["What is 6 times 7?"])]
-    done = execute(typed, cwd=tmp_path, env=environment())
+    words = [str(installed / program), *arguments, prompts(tmp_path, ["What is 6 times 7?"])]
+    done = execute(words, cwd=tmp_path, env=environment())
     troubles = [said for said in done.stderr.splitlines() if not said.startswith("trial ")]  # it was slow, and said so
     assert (done.returncode, troubles) == (0, [])
     assert "42" in (tmp_path / "logs" / "latest" / "info.log").read_text()

@@ -128,7 +128,7 @@ class FakeRun:
         self.info.write(started)
         good = sum(self._trial(number) for number in range(1, self.prompts + 1))
         lines = {"manager": self.manager.lines, "messaging": self.service.lines}
-        counts = {"received": self.prompts, "processed": self.prompts, "succeeded": good}
+        counts: dict[str, Any] = {"received": self.prompts, "processed": self.prompts, "succeeded": good}
         self.info.write(RunFinished(**counts, duration_s=self.clock.now_s, lines=lines))
 
     def _trial(self, number: int) -> bool:
@@ -157,7 +157,7 @@ class FakeRun:
         identity = ("model", "chat", request, 1, f"{trial}-model-{request}")
         self.info.write(CallStarted(**call_at(*identity), arguments={"messages": request}), trial=trial)
         self.clock.now_s += (took_s := dice.between(0.01, 0.05))
-        parts = {"first_byte_s": took_s / 4, "last_byte_s": took_s} if self.streams else {}
+        parts: dict[str, Any] = {"first_byte_s": took_s / 4, "last_byte_s": took_s} if self.streams else {}
         end = CallFinished(**call_at(*identity), ok=True, duration_s=took_s, status=200, bytes=900, **parts)
         self.info.write(end, trial=trial)
         tokens = {"prompt_tokens": 400 * request, "completion_tokens": 40}

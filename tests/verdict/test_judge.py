@@ -243,14 +243,17 @@ STORIES: list[tuple[str, list[Event | str], Outcome, str]] = [
         DEGRADED,
         "the answer says that something could not be confirmed",
     ),
-    *(
-        (
-            f"a status {status} beside a denial",
-            [WISH, f"I could not send the message to Ana: status {status}."],
-            outcome,
-            "missing: message to ana sent",
-        )
-        for status, outcome in ((504, DEGRADED), (4711, DEGRADED))
+    (
+        "a status 504 beside a denial",
+        [WISH, "I could not send the message to Ana: status 504."],
+        DEGRADED,
+        "missing: message to ana sent",
+    ),
+    (
+        "a status 4711 beside a denial",
+        [WISH, "I could not send the message to Ana: status 4711."],
+        DEGRADED,
+        "missing: message to ana sent",
     ),
     (
         "doubt beside a claim is neither",
