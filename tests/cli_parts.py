@@ -9,12 +9,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from itertools import cycle, islice
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
 from chaoslab.base.clock import system
 from chaoslab.worlds.local import WorldError, free_ports
 from tests import warm
+from tests.waiting import HUNG_S
 
 COMPILING = shutil.ignore_patterns("*.pyc.*", "*-pytest-*")
 """With these left out, a copy of the package holds what is compiled too: files that are written just now, and tests."""
@@ -64,8 +66,50 @@ def as_installed(folder: Path) -> None:
         shutil.copytree(Path(__file__).parents[1] / part, to, ignore=COMPILING)
 
 
+class Ended(NamedTuple):
+    """The outcome of a command."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Typed:
+    """`chaoslab`, called in this process with what a person types; a path may stand for its name."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def __call__(self, *words: object) -> Ended:
+        from chaoslab.cli import main
+
+        self._capsys.readouterr()
+        try:
+            code = main([str(word) for word in words])
+        except SystemExit as end:
+            code = int(end.code or 0)
+        return Ended(code, *self._capsys.readouterr())
+
+    def out(self, *words: object) -> str:
+        """The output of a command that ends well."""
+        code, out, _ = self(*words)
+        assert code == 0
+        return out
+
+    def refused(self, *words: object) -> str:
+        """The one line of a command that is refused, and prints nothing else."""
+        code, out, err = self(*words)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        return err
+
+
 def command(*arguments: str, python: str = sys.executable) -> list[str]:
     return [python, "-m", "chaoslab", *arguments]
+
+
+def execute(words: Sequence[str | Path], **how: Any) -> subprocess.CompletedProcess[str]:
+    """Runs a program to its end, with its output as text."""
+    return subprocess.run(words, **{"capture_output": True, "text": True, "timeout": HUNG_S, "check": False, **how})
 
 
 def chaoslab(
@@ -77,8 +121,7 @@ def chaoslab(
     drawn, as they are then anyway.
     """
     typed = command(*arguments, python=sys.executable if really else warm.python())
-    env = environment() | (warm.DRAWN if drawn else {})
-    return subprocess.run(typed, cwd=folder, env=env, capture_output=True, text=True, timeout=120, check=False)
+    return execute(typed, cwd=folder, env=environment() | (warm.DRAWN if drawn else {}), timeout=120)
 
 
 @contextlib.contextmanager

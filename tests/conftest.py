@@ -33,6 +33,7 @@ from _pytest.runner import runtestprotocol
 from hypothesis import settings
 
 from chaoslab.base import levers
+from tests.cli_parts import Typed
 
 settings.register_profile("untimed", deadline=None, max_examples=60)
 settings.register_profile("thorough", deadline=None, max_examples=1000)
@@ -142,6 +143,12 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of the test's own, in which it runs."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def typed(capsys: pytest.CaptureFixture[str]) -> Typed:
+    """A call of the command `chaoslab`."""
+    return Typed(capsys)
 
 
 @pytest.fixture

@@ -4,7 +4,9 @@ import json
 from dataclasses import Field, fields
 from typing import Any
 
-from chaoslab.core.events import AttemptRef, Event, RunStarted
+from chaoslab.core.events import AttemptRef, Event, PromptFinished, RunStarted
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record
 from chaoslab.record.log import encode_event
 
 ENVELOPE = {"ts", "t", "run", "trial", "writer", "seq", "kind"}
@@ -47,6 +49,17 @@ def run_started(**more: Any) -> RunStarted:
     """The first event of a run, with the fields that a test is about."""
     usual = {"plan": {"seed": 1, "injections": []}, "now": "2026-06-01T09:00:00Z", "model": "chaoslab-offline"}
     return RunStarted(**{"seed": 1, "settings": {}, "prompts": 1, **usual, **more})
+
+
+def prompt_finished(answer: str = "yes", *, duration_s: float = 1.0, **more: Any) -> PromptFinished:
+    """The end of a prompt, with the fields that a test is about."""
+    usual = {"prompt_index": 1, "prompt": "?", "status": "ok", "attempts": 1}
+    return PromptFinished(answer=answer, duration_s=duration_s, **{**usual, **more})
+
+
+def story(*events: Event, trial: str = "p1.r1", run: str = "run") -> History:
+    """These events, a second apart, in one trial."""
+    return History(Record("", float(n), run, trial, "info", n, event) for n, event in enumerate(events))
 
 
 def call_at(target: str, tool: str, request: int, attempt: int, request_id: str) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """Work for processes, which are spawned sooner without pytest."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Callable, Iterator

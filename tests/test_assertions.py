@@ -2,14 +2,20 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.assertions import FinishedTrial, stated
+from chaoslab.analysis.assertions import Assertion, ByFunction, FinishedTrial, Miss, load, stated
 from chaoslab.base.registry import names
-from tests.verdict.trials import TRIAL, effect, history
+from chaoslab.core.events import CallFinished, FaultScheduled, FaultWitnessed
+from chaoslab.scenarios.located import ScenarioError
+from tests.event_parts import call_at, fault_at
+from tests.event_parts import story as history
+from tests.sure import sure
+from tests.verdict.trials import TRIAL, effect, started
 
 BOOK: dict[str, Any] = {}
 
@@ -232,10 +238,42 @@ def test_each_assertion_is_tried_both_ways() -> None:
 
 
 def test_a_miss_names_the_lines_that_show_it() -> None:
-    found = E.no_duplicate_effects().check(seen("thrice"))
-    assert found is not None
+    found = sure(E.no_duplicate_effects().check(seen("thrice")))
     kinds = {record.seq: record.event.kind for record in seen("thrice").history.records}
     assert [kinds[number] for _, number in found.lines] == ["effect"] * 3
+    (call,) = sure(E.max_calls(0, tool="look").check(seen("calm"))).lines
+    assert [(r.writer, r.event.kind) for r in seen("calm").history.records if (r.writer, r.seq) == call] == [
+        ("info", "call_started")
+    ]
+    assert Miss("x", (("info", 1), ("messaging", 2), ("info", 3))).where == "info.log 1, 3; messaging.log 2"
+
+
+def test_an_assertion_is_found_by_name_and_spelt_as_it_was_stated() -> None:
+    assert str(E.max_calls(5)) == "max_calls(calls=5)"
+    assert str(E.max_calls(5, tool="get_*")) == "max_calls(calls=5, tool='get_*')"
+    assert "max_calls" in dir(E)
+    with pytest.raises(AttributeError, match="did you mean 'max_calls'"):
+        _ = E.max_cals
+
+
+def test_a_function_that_raises_is_named_with_the_line_that_did() -> None:
+    def inner() -> None:
+        raise AssertionError
+
+    def holds(_: object) -> bool:
+        inner()
+        return True
+
+    missed = sure(ByFunction(holds).check(seen("calm")))
+    assert missed.text == f"AssertionError at test_assertions.py:{inner.__code__.co_firstlineno + 1}"
+
+
+@pytest.mark.parametrize("name", names("analysis.assertions"))
+def test_every_assertion_tells_of_itself(name: str) -> None:
+    found = load(name)
+    assert issubclass(found, Assertion)
+    assert (found.__doc__ or "").strip()
+    assert found.check is not Assertion.check
 
 
 @pytest.mark.parametrize(
@@ -265,25 +303,15 @@ def test_a_turn_is_looked_at_alone() -> None:
 
 
 def test_what_nobody_asked_for_and_what_nobody_met() -> None:
-    from chaoslab.core.events import AttemptRef, Effect, FaultScheduled, PromptStarted
-    from chaoslab.record.history import History
-    from chaoslab.record.lines import Record
-
-    at = AttemptRef(target="shop", request=1, attempt=1, request_id="r")
-    events = [
-        PromptStarted(prompt_index=1, prompt="x"),
-        Effect(target="shop", tool="pay", request_id="r", effect="payment", content={}, reply={}, fingerprint=""),
-        FaultScheduled(fault="latency", injection="i", at=at),
-    ]
-    records = [Record("", float(n), "run", "p1.r1", "info", n, event) for n, event in enumerate(events, 1)]
-    alone = FinishedTrial(History(records), "p1.r1", seen("calm").verdict)
+    paid = replace(effect("payment", "r"), target="shop", tool="pay")
+    late = FaultScheduled(**fault_at("latency", "i", "shop", 1, 1, "r"))
+    alone = FinishedTrial(history(started(), paid, late), TRIAL, seen("calm").verdict)
     for assertion, said, line in (
-        (E.no_effect_without_request(), "payment, and shop was not called", 2),
-        (E.every_fault_witnessed(), "latency was scheduled at shop 1.1 and not witnessed", 3),
+        (E.no_effect_without_request(), "payment, and shop was not called", 1),
+        (E.every_fault_witnessed(), "latency was scheduled at shop 1.1 and not witnessed", 2),
         (E.completes_within(1), "the trial did not end", None),
     ):
-        miss = assertion.check(alone)
-        assert miss is not None
+        miss = sure(assertion.check(alone))
         assert miss.text == said
         assert miss.lines == ((("info", line),) if line else ())
 
@@ -327,22 +355,12 @@ def test_plain_data_state_an_assertion() -> None:
 
 
 def test_a_fault_on_a_lane_to_a_process_that_is_down_was_ended_by_its_outage() -> None:
-    from chaoslab.core.events import AttemptRef, CallFinished, FaultScheduled, FaultWitnessed, PromptStarted
-    from chaoslab.record.history import History
-    from chaoslab.record.lines import Record
-
-    at = AttemptRef(target="shop", request=1, attempt=1, request_id="r")
-    events = [
-        PromptStarted(prompt_index=1, prompt="x"),
-        FaultScheduled(fault="latency", injection="i", at=at),
-        FaultWitnessed(fault="service_down", injection="stop", at=at),
-        CallFinished(at=at, tool="pay", ok=False, duration_s=0.1, error="refused", via="lane"),
-    ]
-    records = [Record("", float(n), "run", "p1.r1", "info", n, event) for n, event in enumerate(events, 1)]
-    verdict = seen("calm").verdict
-    assert E.every_fault_witnessed().check(FinishedTrial(History(records), "p1.r1", verdict)) is None
-    undone = FinishedTrial(History(records[:3]), "p1.r1", verdict)
-    assert E.every_fault_witnessed().check(undone) is not None
+    late = FaultScheduled(**fault_at("latency", "i", "shop", 1, 1, "r"))
+    met = FaultWitnessed(**fault_at("service_down", "stop", "shop", 1, 1, "r"))
+    end = CallFinished(**call_at("shop", "pay", 1, 1, "r"), ok=False, duration_s=0.1, error="refused", via="lane")
+    verdict, witnessed = seen("calm").verdict, E.every_fault_witnessed()
+    assert witnessed.check(FinishedTrial(history(started(), late, met, end), TRIAL, verdict)) is None
+    assert witnessed.check(FinishedTrial(history(started(), late, met), TRIAL, verdict)) is not None
 
 
 def test_a_first_fault_that_did_no_harm_hides_no_later_one() -> None:
@@ -363,6 +381,15 @@ def test_a_first_fault_that_did_no_harm_hides_no_later_one() -> None:
         (1, "latency", True), (2, "timeout", False)
     ]  # fmt: skip
     assert trial.recovery["stock"].fault == "timeout"
-    missed = E.recovered_within(60).check(FinishedTrial(trial.history, trial.key, trial.verdict))
-    assert missed is not None
+    missed = sure(E.recovered_within(60).check(FinishedTrial(trial.history, trial.key, trial.verdict)))
     assert missed.text == "request 2 to stock never recovered from timeout"
+
+
+def leaves(_: lab.Trial) -> bool:
+    raise SystemExit(3)
+
+
+def test_a_function_that_ends_the_process_is_named_with_its_own_module() -> None:
+    asked = lab.scenario("s").agent(lambda _: "done").ask("x").expect(leaves).set(trials=1)
+    with pytest.raises(ScenarioError, match=f"the assertion leaves of {__name__} raised SystemExit: 3"):
+        asked.run()

@@ -120,8 +120,4 @@ def test_a_fault_that_did_not_act_was_not_masked() -> None:
     assert not idle.injected
 
 
-MASKING: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("delay", {"mean_s": 1.0}),
-    ("tool_error", {}),
-    ("wrong_value", {}),
-)
+MASKING: tuple[tuple[str, dict[str, Any]], ...] = (("delay", {"mean_s": 1.0}), ("tool_error", {}), ("wrong_value", {}))

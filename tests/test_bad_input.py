@@ -26,7 +26,7 @@ from chaoslab.core import events
 from chaoslab.core.exchange import Reply
 from chaoslab.record.runs import Run
 from tests import warm
-from tests.cli_parts import as_installed, environment, free_base
+from tests.cli_parts import as_installed, environment, execute, free_base
 from tests.event_parts import run_started
 from tests.seams.lab_parts import Heard, said, site
 
@@ -419,10 +419,7 @@ CASES = [
     Case("chaoslab lab", "charts: it should be a folder: rename it", {"charts": "mine"}),
     Case("chaoslab lab", "state/state.db: it should be a file: delete it", {"state/state.db": FOLDER}),
     Case("chaoslab lab", "logs/latest: it should be a link to the newest run: rename it", {"logs/latest": FOLDER}),
-    Case(
-        "chaoslab manager mine",
-        "chaoslab manager: unrecognized arguments: mine; see chaoslab manager --help",
-    ),
+    Case("chaoslab manager mine", "chaoslab manager: unrecognized arguments: mine; see chaoslab manager --help"),
     Case(
         "chaoslab agent --run mine",
         "logs/mine/run.json does not describe a run (…): delete logs/mine",
@@ -587,11 +584,7 @@ def as_process(case: Case, folder: Path, there: Mapping[str, str]) -> Came:
     door, *arguments = prepare(case, folder, there)
     program = [str(ROOT / door)] if door == "charts.py" else ["-m", door]
     before = tree(folder)
-    done = subprocess.run(
-        [warm.python(), *program, *arguments], cwd=folder, env=environment() | dict(case.environment),
-        capture_output=True,
-        text=True, timeout=60, check=False,
-    )  # fmt: skip
+    done = execute([warm.python(), *program, *arguments], cwd=folder, env=environment() | dict(case.environment))
     return Came(done.returncode, done.stdout, done.stderr, before, tree(folder))
 
 
@@ -664,9 +657,6 @@ def test_films_that_cannot_be_read_are_said_and_the_bundled_ones_are_used(
     if text is not None:
         films.write_text(text)
     command = [sys.executable, "-m", "chaoslab", "tools", "movies", "--base-port", str(free_base()), "--lifeline"]
-    done = subprocess.run(
-        command, cwd=tmp_path, env=environment() | {"PYTHONPATH": str(tmp_path)}, stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    done = execute(command, cwd=tmp_path, env=environment() | {"PYTHONPATH": str(tmp_path)}, stdin=subprocess.DEVNULL)
     assert done.stderr == f"movies: movies.json: {why}; the bundled films are used\n"
     assert (done.returncode, done.stdout[:6]) == (0, "ready:")

@@ -85,10 +85,7 @@ def test_the_notes_on_rulings_and_labels_are_the_history_s(run: Path, scratch: P
     assert (
         batches.notes
         == history.notes
-        == (
-            "rulings.jsonl: line 2 could not be read",
-            "labels.jsonl: a label is of another run (p2.r1)",
-        )
+        == ("rulings.jsonl: line 2 could not be read", "labels.jsonl: a label is of another run (p2.r1)")
     )
     assert history.cut_lines == {"rulings.jsonl": (2,)}
 

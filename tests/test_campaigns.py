@@ -30,6 +30,7 @@ from chaoslab.record.rulings import RulingsFile, RulingState, TrialRuling
 from chaoslab.record.runs import Run
 from chaoslab.record.steering import RunSteering
 from chaoslab.scenarios.load import ScenarioErrors
+from tests.cli_parts import Typed
 from tests.seams.lab_parts import eventually
 
 NOW = datetime(2026, 6, 1, 9, tzinfo=UTC)
@@ -649,22 +650,18 @@ def test_a_process_is_ended_with_its_children(tmp_path: Path) -> None:
     eventually(lambda: not Path(f"/proc/{pid}/stat").exists() or " Z " in Path(f"/proc/{pid}/stat").read_text())
 
 
-def test_the_command_checks_runs_and_tells(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_checks_runs_and_tells(tmp_path: Path, typed: Typed) -> None:
     made(tmp_path, stop=["error_rate > 50%"])
     file, logs = str(tmp_path / "shop.campaign.yml"), ["--logs", str(tmp_path / "c")]
-    assert main(["campaign", "check", file]) == 0
-    assert main(["campaign", "status", file, *logs]) == 2
-    assert main(["campaign", "stop", file, *logs]) == 2
-    assert main(["campaign", "run", file, *logs, "--quiet"]) == 0
-    capsys.readouterr()
-    assert main(["campaign", "status", file, *logs, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    assert typed("campaign", "check", file).code == 0
+    assert typed("campaign", "status", file, *logs).code == 2
+    assert typed("campaign", "stop", file, *logs).code == 2
+    assert typed("campaign", "run", file, *logs, "--quiet").code == 0
+    told = json.loads(typed.out("campaign", "status", file, *logs, "--json"))
     assert (told["state"], told["steps"][0]["state"]) == ("held", "held")
-    assert main(["campaign", "stop", file, *logs]) == 0
-    assert "it has ended already" in capsys.readouterr().out
+    assert "it has ended already" in typed.out("campaign", "stop", file, *logs)
     (tmp_path / "bad.yml").write_text("campaign: x\nsteps: [{command: [a], for: soon}]\n")
-    assert main(["campaign", "check", str(tmp_path / "bad.yml")]) == 2
-    assert "bad.yml:2:" in capsys.readouterr().err
+    assert "bad.yml:2:" in typed.refused("campaign", "check", tmp_path / "bad.yml")
 
 
 def test_the_lever_is_pulled_told_and_released(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

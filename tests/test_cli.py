@@ -2,7 +2,6 @@
 
 import argparse
 import importlib
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,19 +13,14 @@ from chaoslab.config.settings import Settings
 from chaoslab.core import events
 from chaoslab.lab import launch
 from chaoslab.record.runs import Run
-from tests.event_parts import fault_at, run_started
+from tests.cli_parts import Typed, execute
+from tests.event_parts import fault_at, prompt_finished, run_started
 from tests.reports.fake_run import FakeRun
 
 ROOT = Path(__file__).parent.parent
 
 WRONG = [
-    (("lab", "TOXIC_PROB=1.5"), "TOXIC_PROB=1.5 (command line) should be a chance from 0 to 1"),
-    (("lab", "TOXIC_PRB=0.1"), "TOXIC_PRB is not a setting (command line); did you mean TOXIC_PROB?"),
     (("lab", "TOXIC_TARGETS=wether"), "TOXIC_TARGETS names 'wether', which is no service: did you mean 'weather'?"),
-    (
-        ("lab", "nonsense"),
-        "'nonsense' (command line) is not understood: settings are given as NAME=value, e.g. TOXIC_PROB=0.3",
-    ),
     (
         ("lab", "TRANSLATOR=online"),
         "TRANSLATOR=online needs TRANSLATOR_URL, the address of a LibreTranslate server like http://127.0.0.1:5050;"
@@ -46,44 +40,15 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("arguments", "line"), WRONG)
-def test_what_was_typed_wrong_gets_one_line(
-    arguments: tuple[str, ...],
-    line: str,
-    here: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert main(arguments) == 2
-    said = capsys.readouterr()
-    assert said.err == line + "\n"
-    assert said.out == ""
+def test_what_was_typed_wrong_gets_one_line(arguments: tuple[str, ...], line: str, here: Path, typed: Typed) -> None:
+    assert typed(*arguments) == (2, "", line + "\n")
     assert list(here.iterdir()) == []
 
 
-def test_a_wrong_line_in_env_is_named_with_its_number(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (here / ".env").write_text("# mine\nERROR_PROB=lots\n")
-    assert main(["lab"]) == 2
-    assert capsys.readouterr().err == "ERROR_PROB=lots (.env, line 2) should be a chance from 0 to 1\n"
-
-
-@pytest.mark.parametrize("text", ["[1", "{}", "[]", '[{"promt": "hi"}]', '[{"prompt": " "}]'])
-def test_a_wrong_prompt_file_is_said_before_anything_is_started(
-    text: str, here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (here / "mine.json").write_text(text)
-    assert main(["lab", "PROMPTS=mine.json"]) == 2
-    said = capsys.readouterr()
-    assert said.err.startswith("PROMPTS=mine.json")
-    assert said.err.count("\n") == 1
-    assert [path.name for path in here.iterdir()] == ["mine.json"]
-
-
 @pytest.mark.usefixtures("here")
-def test_what_make_was_given_is_blamed_on_the_command_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_make_was_given_is_blamed_on_the_command_line(monkeypatch: pytest.MonkeyPatch, typed: Typed) -> None:
     monkeypatch.setenv("TOXIC_PROB", "2")
-    assert main(["lab", "TOXIC_PROB=2"]) == 2
-    assert capsys.readouterr().err == "TOXIC_PROB=2 (command line) should be a chance from 0 to 1\n"
+    assert typed.refused("lab", "TOXIC_PROB=2") == "TOXIC_PROB=2 (command line) should be a chance from 0 to 1\n"
 
 
 @pytest.mark.usefixtures("here", "two_charts")
@@ -108,10 +73,7 @@ def test_a_picture_that_cannot_be_written_is_said_after_the_figures(capsys: pyte
 )
 @pytest.mark.usefixtures("here", "two_charts")
 def test_what_to_look_at_next_is_the_first_trial_of_the_worst_else_that_met_a_fault(
-    answers: tuple[str, ...],
-    met: str,
-    trial: str,
-    capsys: pytest.CaptureFixture[str],
+    answers: tuple[str, ...], met: str, trial: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = Run.create(Path("logs"), now="2026-06-01T09:00:00Z", name="v1-a-name-of-its-own")
     run.make_latest()
@@ -122,18 +84,7 @@ def test_what_to_look_at_next_is_the_first_trial_of_the_worst_else_that_met_a_fa
             info.write(
                 events.PromptStarted(prompt_index=1, prompt="what?", facts=[["42"]], stated=True), trial=f"p1.r{n}"
             )
-            info.write(
-                events.PromptFinished(
-                    prompt_index=1,
-                    prompt="what?",
-                    status=status,
-                    answer=answer,
-                    attempts=1,
-                    duration_s=1.0,
-                    error_type=error_type,
-                ),
-                trial=f"p1.r{n}",
-            )
+            info.write(prompt_finished(answer, prompt="what?", status=status, error_type=error_type), trial=f"p1.r{n}")
         if met:
             info.write(events.FaultWitnessed(**fault_at("lie", "lie", "weather", 1, 1, "r")), trial=met)
     assert launch.leave(run.folder, 0, program="chaoslab") == 0
@@ -152,27 +103,23 @@ def test_what_to_look_at_next_is_the_first_trial_of_the_worst_else_that_met_a_fa
      ("bin/chaoslab", "other", "bin/chaoslab"), ("chaoslab/__main__.py", "bin", "python -m chaoslab")],
 )  # fmt: skip
 def test_the_next_command_is_named_as_shortly_as_the_shell_finds_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str, path: str, told: str
+    here: Path, monkeypatch: pytest.MonkeyPatch, typed: str, path: str, told: str
 ) -> None:
     for folder in ("bin", "other", "chaoslab"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "chaoslab").touch(mode=0o755)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PATH", str(tmp_path / path) if path else "")
+        (here / folder).mkdir()
+        (here / folder / "chaoslab").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(here / path) if path else "")
     monkeypatch.setattr("sys.argv", [typed])
     assert launch._called() == told
 
 
-def test_settings_prints_the_example_file(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["settings"]) == 0
-    assert capsys.readouterr().out == (ROOT / ".env.example").read_text()
+def test_settings_prints_the_example_file(typed: Typed) -> None:
+    assert typed.out("settings") == (ROOT / ".env.example").read_text()
 
 
 def test_every_command_has_help() -> None:
     commands = ("lab", "show", "summary", "charts", "toxiproxy", "model", "settings")
-    whole = subprocess.run(
-        [sys.executable, "-m", "chaoslab", "--help"], capture_output=True, text=True, check=True
-    ).stdout
+    whole = execute([sys.executable, "-m", "chaoslab", "--help"], check=True).stdout
     for command in commands:
         assert command in whole
         with pytest.raises(SystemExit, match="0"):
@@ -190,9 +137,7 @@ def test_every_command_has_help() -> None:
 )
 @pytest.mark.usefixtures("here")
 def test_words_of_one_kind_may_stand_on_both_sides_of_an_option(
-    given: list[str],
-    both: tuple[str, str],
-    capsys: pytest.CaptureFixture[str],
+    given: list[str], both: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     main(given)
     told = capsys.readouterr()

@@ -1,7 +1,5 @@
 """Trials on pools of processes that are not the lab's own: a Dask cluster, and an executor of the user's."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -172,26 +170,25 @@ def scheduler() -> Iterator[str]:
 
 @in_a_process_of_its_own
 def test_workers_elsewhere_are_sent_the_agent_and_where_there_are_none_is_one_line(
-    scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    scheduler: str, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["test", str(SCENARIOS / "paid_twice.chaos.yaml"), "--no-logs", "--cluster", "nowhere"]
     assert main(words) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("no cluster answers at nowhere (")
     for name in ("paid_twice.chaos.yaml", "paid_twice.py", "shop.py"):
-        shutil.copy(SCENARIOS / name, tmp_path / name)
-    monkeypatch.chdir(tmp_path)
+        shutil.copy(SCENARIOS / name, here / name)
     monkeypatch.setattr(sys, "path", [*sys.path])
     assert main(["test", "paid_twice.chaos.yaml", "-n", "20", "--logs", "there", "--cluster", scheduler]) == 0
     assert "sent 2 Python files of " in capsys.readouterr().err
     assert main(["test", "paid_twice.chaos.yaml", "-n", "20", "--logs", "here"]) == 0
-    logs = [(tmp_path / name / "latest" / "info.log").read_bytes() for name in ("there", "here")]
+    logs = [(here / name / "latest" / "info.log").read_bytes() for name in ("there", "here")]
     assert logs[0] == logs[1]
-    (tmp_path / "other").mkdir()  # modules of the same names, and another agent
+    (here / "other").mkdir()  # modules of the same names, and another agent
     for name in ("paid_twice.chaos.yaml", "shop.py"):
-        shutil.copy(SCENARIOS / name, tmp_path / "other" / name)
+        shutil.copy(SCENARIOS / name, here / "other" / name)
     source = f"{(SCENARIOS / 'paid_twice.py').read_text(encoding='utf-8')}\n\ndef careful():\n    return naive()\n"
-    (tmp_path / "other" / "paid_twice.py").write_text(source, encoding="utf-8")
+    (here / "other" / "paid_twice.py").write_text(source, encoding="utf-8")
     capsys.readouterr()
     files = ["paid_twice.chaos.yaml", "other/paid_twice.chaos.yaml"]
     assert main(["test", *files, "-n", "20", "--no-logs", "--cluster", scheduler]) == 1

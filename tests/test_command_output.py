@@ -11,20 +11,21 @@ import pytest
 from chaoslab import __version__
 from chaoslab.analysis.measures.delivery import DeliveryCell, DeliveryCounts
 from chaoslab.base import version
-from chaoslab.cli import COMMANDS, _parser, main
+from chaoslab.cli import COMMANDS, _parser
 from chaoslab.config.settings import Settings
-from chaoslab.core.events import PromptFinished, PromptStarted
+from chaoslab.core.events import PromptStarted
 from chaoslab.record.runs import Run
 from chaoslab.reports import fault_check
 from chaoslab.reports.progress import WorkProgress
-from tests.cli_parts import chaoslab
-from tests.event_parts import run_started
+from tests.cli_parts import Typed, chaoslab
+from tests.event_parts import prompt_finished, run_started
 
 
-def shown(arguments: list[str], capsys: pytest.CaptureFixture[str], *, code: int = 0) -> Any:
+def shown(arguments: list[str], typed: Typed, *, code: int = 0) -> Any:
     """The JSON document that the command prints."""
-    assert main(arguments) == code
-    return json.loads(capsys.readouterr().out)
+    ended = typed(*arguments)
+    assert ended.code == code
+    return json.loads(ended.out)
 
 
 @pytest.fixture
@@ -41,10 +42,7 @@ def run(here: Path) -> Run:
         for n, (answer, status, error) in enumerate((("42", "ok", "none"), ("", "failed", "model")), 1):
             info.write(PromptStarted(prompt_index=1, prompt="what?", facts=[["42"]], stated=True), trial=f"p1.r{n}")
             info.write(
-                PromptFinished(
-                    prompt_index=1, prompt="what?", status=status, answer=answer, attempts=1, duration_s=1.0,
-                    error_type=error,
-                ),
+                prompt_finished(answer, prompt="what?", status=status, error_type=error),
                 trial=f"p1.r{n}",
             )  # fmt: skip
     return run
@@ -52,12 +50,10 @@ def run(here: Path) -> Run:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_has_an_example_that_the_command_understands(
-    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    command: str, typed: Typed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    with pytest.raises(SystemExit, match="0"):
-        main([command, "--help"])
-    lines = capsys.readouterr().out.splitlines()
+    lines = typed.out(command, "--help").splitlines()
     assert max(map(len, lines)) <= 80
     assert lines[0].startswith(f"usage: chaoslab {command} ")
     example = import_module(f"chaoslab.cli.{command.replace('-', '_')}").EXAMPLE
@@ -67,22 +63,18 @@ def test_help_has_an_example_that_the_command_understands(
     assert callable(_parser(line[1:]).parse_args(line[1:]).command)
 
 
-def test_the_help_of_all_fits_80_columns(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_help_of_all_fits_80_columns(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    with pytest.raises(SystemExit, match="0"):
-        main(["--help"])
-    assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
+    assert max(map(len, typed.out("--help").splitlines())) <= 80
 
 
-def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="0"):
-        main(["--version"])
-    assert capsys.readouterr().out == f"chaoslab {__version__}\n"
+def test_the_version_is_the_packages(typed: Typed) -> None:
+    assert typed.out("--version") == f"chaoslab {__version__}\n"
     assert __version__ == version.__version__
 
 
-def test_runs(run: Run, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (found,) = shown(["runs", "--json"], capsys)["runs"]
+def test_runs(run: Run, here: Path, typed: Typed) -> None:
+    (found,) = shown(["runs", "--json"], typed)["runs"]
     assert found["folder"] == str(run.folder.relative_to(here))
     assert found["seed"] == 7
     assert found["outcomes"] == {"correct": 1, "failed": 1}
@@ -90,33 +82,33 @@ def test_runs(run: Run, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.usefixtures("run")
-def test_summary_is_the_report(capsys: pytest.CaptureFixture[str]) -> None:
-    found = shown(["summary", "--json"], capsys)
+def test_summary_is_the_report(typed: Typed) -> None:
+    found = shown(["summary", "--json"], typed)
     assert found["schema"] == 1
     assert (found["verdict"]["trials"], found["verdict"]["judged"]) == (2, 2)
 
 
 @pytest.mark.usefixtures("run")
-def test_show_selects_trials(capsys: pytest.CaptureFixture[str]) -> None:
-    (failed,) = shown(["show", "--failed", "--json"], capsys)["trials"]
+def test_show_selects_trials(typed: Typed) -> None:
+    (failed,) = shown(["show", "--failed", "--json"], typed)["trials"]
     assert (failed["trial"], failed["outcome"]) == ("p1.r2", "failed")
     assert [each["kind"] for each in failed["events"]] == ["prompt_started", "prompt_finished"]
-    assert shown(["show", "--outcome", "harm", "--json"], capsys)["trials"] == []
+    assert shown(["show", "--outcome", "harm", "--json"], typed)["trials"] == []
 
 
 @pytest.mark.usefixtures("here")
-def test_settings(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GROQ_API_KEY", "a-secret-key")
-    defaults = {each["name"]: each for each in shown(["settings", "--json"], capsys)["settings"]}
+    defaults = {each["name"]: each for each in shown(["settings", "--json"], typed)["settings"]}
     assert defaults["SEED"]["default"] == str(Settings().seed)
     text = ["settings", "--effective", "--json", "SEED=3"]
-    found = {each["name"]: each for each in shown(text, capsys)["settings"]}
+    found = {each["name"]: each for each in shown(text, typed)["settings"]}
     assert found["SEED"] == {"name": "SEED", "from": "command line", "value": "3"}
     assert found["GROQ_API_KEY"]["value"] == "set"
 
 
-def test_faults(capsys: pytest.CaptureFixture[str]) -> None:
-    (latency,) = shown(["faults", "latency", "--json"], capsys)["faults"]
+def test_faults(typed: Typed) -> None:
+    (latency,) = shown(["faults", "latency", "--json"], typed)["faults"]
     assert latency["family"] == "network"
     assert "seconds" in latency["parameters"]["delay_s"]
 
@@ -129,17 +121,17 @@ def test_a_fault_that_is_not_delivered_has_a_reason() -> None:
     assert [each["interval"] is None for each in found] == [False, False, True]
 
 
-def test_check_names_the_errors_of_each_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_names_the_errors_of_each_file(tmp_path: Path, typed: Typed) -> None:
     bad = tmp_path / "bad.chaos.yaml"
     bad.write_text("nmae: x\n")
-    (found,) = shown(["check", str(bad), "--json"], capsys, code=2)["files"]
+    (found,) = shown(["check", str(bad), "--json"], typed, code=2)["files"]
     assert (found["file"], found["scenarios"]) == (str(bad), [])
     assert str(bad) in found["errors"][0]
 
 
-def test_a_dry_run_lists_hits(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_lists_hits(typed: Typed) -> None:
     example = Path(__file__).parent.parent / "examples" / "scenarios" / "paid_twice.chaos.yaml"
-    (found,) = shown(["test", str(example), "--dry-run", "-n", "2", "--json"], capsys)["scenarios"]
+    (found,) = shown(["test", str(example), "--dry-run", "-n", "2", "--json"], typed)["scenarios"]
     assert found["trials"] == 2
     assert set(found["hits"]) == {"1", "2"}
 

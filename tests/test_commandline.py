@@ -12,6 +12,7 @@ from chaoslab.config.settings import Settings
 from chaoslab.core import events
 from chaoslab.record.runs import Run
 from tests.cli_parts import environment
+from tests.event_parts import prompt_finished
 
 ROOT = Path(__file__).parents[1]
 DOORS = {
@@ -36,17 +37,7 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = Run("mine", folder / "logs/mine", 0.0, Settings().now)
     with run.log("info") as log:
         log.write(events.PromptStarted(prompt_index=1, prompt="What is it?"), trial="p1.r1")
-        log.write(
-            events.PromptFinished(
-                prompt_index=1,
-                prompt="What is it?",
-                status="ok",
-                answer="\ud83d → – It is 42.",
-                attempts=1,
-                duration_s=0.5,
-            ),
-            trial="p1.r1",
-        )
+        log.write(prompt_finished("\ud83d → – It is 42.", prompt="What is it?", duration_s=0.5), trial="p1.r1")
     return folder
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from chaoslab.cli import COMMANDS
+from tests.cli_parts import execute
 from tests.test_import_cost import HEAVY, loaded_by
 
 
@@ -138,9 +139,7 @@ def test_a_shell_asks_the_command(shell: str, folder: Path) -> None:
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m chaoslab "$@"\n')
     command.chmod(0o755)
     path = f"{command.parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        [shell, "-c", IN_A_SHELL[shell]], env={**os.environ, "PATH": path}, cwd=folder, capture_output=True, text=True
-    )
+    done = execute([shell, "-c", IN_A_SHELL[shell]], env={**os.environ, "PATH": path}, cwd=folder)
     runs, fault = done.stdout.splitlines()
     assert sorted(runs.split()) == ["20260601-090000", "20260602-090000"], done.stderr
     assert fault.removeprefix("--fault=").partition(":")[0].strip() == "latency"  # zsh gets it with a description

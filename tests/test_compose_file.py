@@ -19,6 +19,7 @@ from chaoslab.config.settings import COMPOSES_OWN, Settings
 from chaoslab.config.topology import MODEL, SERVICES, Ports
 from chaoslab.proxy_manager.figures import ABOUT, PREFIX, Figures
 from chaoslab.wire.lanes import LOST_S
+from tests.cli_parts import execute
 
 ROOT = Path(__file__).parent.parent
 SERVICE_PARTS: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yaml").read_text())["services"]
@@ -52,11 +53,8 @@ def test_the_settings_are_checked_before_any_part_starts() -> None:
 def test_the_names_that_make_refuses_are_those_that_the_lab_refuses(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("TOXC_PROB=0.9\nexport SEED=2\n# NO=1\nCOMPOSE_X=1\n")
     own = " ".join(f"{name}X" if name.endswith("_") else name for name in COMPOSES_OWN)
-    ended = subprocess.run(
-        ["awk", "-v", f"given=TRIALS toxic_probs {own}", "-f", ROOT / "containers" / "names.awk", ROOT / ".env.example",
-         tmp_path / ".env"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    known = ("-v", f"given=TRIALS toxic_probs {own}", "-f", ROOT / "containers" / "names.awk")
+    ended = execute(["awk", *known, ROOT / ".env.example", tmp_path / ".env"])
     assert (ended.returncode, ended.stderr.splitlines()) == (
         2,
         [

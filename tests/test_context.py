@@ -96,14 +96,11 @@ def test_a_story_knows_where_in_the_trial_it_is(tmp_path: Path) -> None:
     assert third[4][1] == (2, None, elapsed_s, elapsed_s + 0.5)
 
 
-def test_the_labs_own_run_and_its_replay_tell_a_story_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    asked = prompts(tmp_path, ["What is the average of the temperatures in Rome, Athens and Lisbon?"])
-    with installed(tmp_path, STALE.replace("each.call.tool == call.tool and ", "")):
+def test_the_labs_own_run_and_its_replay_tell_a_story_the_same(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = prompts(here, ["What is the average of the temperatures in Rome, Athens and Lisbon?"])
+    with installed(here, STALE.replace("each.call.tool == call.tool and ", "")):
         assert main(["run", "--world", "virtual", asked, "ERRORS=gremlin", "ERROR_PROB=1", "TOXIC_PROB=0"]) == 0
-        injected = {(e.target, e.request) for _, e in History.read(tmp_path / "logs" / "latest").of(FaultInjected)}
+        injected = {(e.target, e.request) for _, e in History.read(here / "logs" / "latest").of(FaultInjected)}
         assert injected == {("weather", 1), ("weather", 2), ("weather", 3)}  # each was given the model's first answer
         assert main(["replay", "latest"]) == 0
     assert "equal" in capsys.readouterr().out

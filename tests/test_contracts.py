@@ -1,7 +1,5 @@
 """Beyond the import contracts of pyproject.toml: who reads the environment, and what loads only where it is used."""
 
-from __future__ import annotations
-
 import ast
 import sys
 from collections.abc import Iterable, Iterator, Sequence

@@ -7,7 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.cli_parts import COMPILING, environment
+from tests.cli_parts import COMPILING, environment, execute
+from tests.sure import sure
 from tests.test_readme import ROOT
 
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -54,11 +55,9 @@ NEEDED = (
 def test_a_newcomer_who_follows_the_steps_has_a_fault(tmp_path: Path) -> None:
     copy = _copy(tmp_path / "copy")
     for name in ("chaoslab/faults/tool/empty_reply.py", "tests/faults/test_fault_empty_reply.py"):
-        found = re.search(rf"`{name}`.*?```python\n(.*?)```", TEXT, flags=re.DOTALL)
-        assert found is not None
+        found = sure(re.search(rf"`{name}`.*?```python\n(.*?)```", TEXT, flags=re.DOTALL))
         (copy / name).write_text(found[1], encoding="utf-8")
-    look = re.search(r'`("empty_reply": Look\(.*\),)`', TEXT)
-    assert look is not None
+    look = sure(re.search(r'`("empty_reply": Look\(.*\),)`', TEXT))
     palette = (copy / PALETTE).read_text(encoding="utf-8")
     seen_most, rest = palette.split('\n}\n"""The looks of the faults that are seen most.')
     (copy / PALETTE).write_text(
@@ -86,8 +85,7 @@ def test_a_newcomer_who_follows_the_steps_has_a_fault(tmp_path: Path) -> None:
         ended = _run(copy, *command)
         assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "## empty_reply" in (copy / "docs" / "reference" / "faults.md").read_text(encoding="utf-8")
-    program = re.search(r"```python\n(import chaoslab.*?)```\n\n```\n(.*?)```", TEXT, flags=re.DOTALL)
-    assert program is not None
+    program = sure(re.search(r"```python\n(import chaoslab.*?)```\n\n```\n(.*?)```", TEXT, flags=re.DOTALL))
     ended = _run(copy, sys.executable, "-c", f"{program[1]}\n{OTHERS}")
     assert ended.stderr == ""
     assert re.fullmatch(re.escape(program[2]) + SAID, ended.stdout), ended.stdout
@@ -105,12 +103,4 @@ def _copy(to: Path) -> Path:
 
 
 def _run(copy: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command,
-        cwd=copy,
-        env={**environment(), "PYTHONPATH": str(copy)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    return execute(command, cwd=copy, env={**environment(), "PYTHONPATH": str(copy)})

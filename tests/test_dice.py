@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from chaoslab.analysis.measures.intervals import clopper_pearson
 from chaoslab.base.dice import Dice, first
+from tests.sure import sure
 
 names = st.lists(st.one_of(st.integers(), st.text(alphabet="abc.-1", max_size=5)), min_size=1, max_size=4)
 
@@ -59,8 +60,7 @@ def test_a_chance_is_the_share_of_draws_below_it() -> None:
 def test_first_draws_of_neighbouring_names_are_as_even_as_a_stream() -> None:
     drawn = [Dice(1, n).uniform() for n in range(20_000)]
     for tenth in range(10):
-        interval = clopper_pearson(sum(int(u * 10) == tenth for u in drawn), len(drawn), confidence=0.9999)
-        assert interval is not None
+        interval = sure(clopper_pearson(sum(int(u * 10) == tenth for u in drawn), len(drawn), confidence=0.9999))
         assert 0.1 in interval
 
 
@@ -73,9 +73,7 @@ def test_between_stays_between() -> None:
 def test_picking_follows_the_weights_and_never_takes_what_weighs_nothing() -> None:
     picked = [Dice(n).pick(["never", "a", "b", "no"], [0, 2, 6, 0]) for n in range(4000)]
     assert set(picked) == {"a", "b"}
-    interval = clopper_pearson(picked.count("a"), len(picked), confidence=0.999)
-    assert interval is not None
-    assert 0.25 in interval
+    assert 0.25 in sure(clopper_pearson(picked.count("a"), len(picked), confidence=0.999))
     assert {Dice(n).pick("abc") for n in range(50)} == set("abc")
 
 

@@ -3,7 +3,6 @@
 import ast
 import json
 import re
-import subprocess
 import tomllib
 from collections.abc import Iterator
 from functools import cache
@@ -17,6 +16,7 @@ from chaoslab.base import registry
 from chaoslab.cli import COMMANDS
 from chaoslab.config.settings import table
 from docs import picture, reference
+from tests.cli_parts import execute
 from tests.test_readme import PAGES, ROOT, TEXT
 
 DOCS = ROOT / "docs"
@@ -74,12 +74,7 @@ TREES = [
         "examples",
     )
 ]
-LISTED = subprocess.run(
-    ["git", "-C", str(ROOT), "ls-files", "--cached", "--others", "--exclude-standard"],
-    check=True,
-    capture_output=True,
-    text=True,
-)
+LISTED = execute(["git", "-C", str(ROOT), "ls-files", "--cached", "--others", "--exclude-standard"], check=True)
 THERE = [f"/{name}" for name in LISTED.stdout.splitlines()]
 """The project's own files. A run that someone made in an example's folder is none of them, so git says which are."""
 CODE = [path for tree in TREES[:4] for path in tree.rglob("*.py")]

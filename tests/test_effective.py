@@ -8,6 +8,7 @@ import pytest
 from chaoslab.cli import main
 from chaoslab.config.effective import as_settings, effective
 from chaoslab.config.settings import SettingError, Settings
+from tests.cli_parts import Typed
 
 SECRET = "gsk_Sup3rSecret"
 NAMES = [field.name.upper() for field in fields(Settings)]
@@ -52,17 +53,13 @@ def test_a_setting_that_cannot_be_is_refused_as_for_a_run(tmp_path: Path) -> Non
 
 
 @pytest.mark.usefixtures("here")
-def test_the_command_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_it(typed: Typed) -> None:
     Path(".env").write_text("SEED=7\n")
-    assert main(["settings", "--effective", "JOBS=3"]) == 0
-    found = rows(capsys.readouterr().out)
+    found = rows(typed.out("settings", "--effective", "JOBS=3"))
     assert found["SEED"] == (".env, line 1", "7")
     assert found["JOBS"] == ("command line", "3")
-    assert main(["settings", "--effective", "JOBS=many"]) == 2
-    assert capsys.readouterr().err.startswith("JOBS=many (command line) should be ")
-    with pytest.raises(SystemExit, match="2"):
-        main(["settings", "JOBS=3"])
-    assert capsys.readouterr().err.startswith("chaoslab settings: JOBS has no effect without --effective")
+    assert typed.refused("settings", "--effective", "JOBS=many").startswith("JOBS=many (command line) should be ")
+    assert typed.refused("settings", "JOBS=3").startswith("chaoslab settings: JOBS has no effect without --effective")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -89,14 +86,8 @@ def test_each_settings_name_as_an_option_says_how_it_is_given(name: str, capsys:
     ],
     ids=lambda given: " ".join(given) if isinstance(given, list) else "",
 )  # fmt: skip
-def test_options_that_are_settings_are_told_apart_from_nonsense(
-    given: list[str], line: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        main(given)
-    said = capsys.readouterr().err
-    assert said.startswith(f"chaoslab {given[0]}: {line}")
-    assert said.count("\n") == 1
+def test_options_that_are_settings_are_told_apart_from_nonsense(given: list[str], line: str, typed: Typed) -> None:
+    assert typed.refused(*given).startswith(f"chaoslab {given[0]}: {line}")
 
 
 def test_a_secret_that_was_typed_is_not_repeated() -> None:

@@ -22,7 +22,7 @@ from chaoslab.record import history as history_module
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record, parse_line
 from chaoslab.record.log import BufferedEvent, Log, LogLost, MemoryLog, lines_of
-from tests.event_parts import ENVELOPE, names, sample
+from tests.event_parts import ENVELOPE, call_at, names, sample
 
 
 class Ticking:
@@ -460,12 +460,7 @@ def test_a_history_shows_itself_with_its_run_its_trials_and_how_many_events_it_h
 
 
 def test_a_history_is_asked_by_kind_and_trial() -> None:
-    retry = Retry(
-        at=AttemptRef(target="search", request=1, attempt=1, request_id="id"),
-        tool="search_web",
-        wait_s=0.5,
-        reason="timed_out",
-    )
+    retry = Retry(**call_at("search", "search_web", 1, 1, "id"), wait_s=0.5, reason="timed_out")
     told: list[tuple[float, str | None, Event]] = [
         (3.0, "p1.r1", retry),
         (2.0, "p1.r1", PromptStarted(prompt_index=1, prompt="one")),

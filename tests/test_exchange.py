@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from chaoslab.core.chain import ActiveFault, chain, play
-from chaoslab.core.events import AttemptRef, Event, FaultScheduled, LabWarning
+from chaoslab.core.events import Event, FaultScheduled, LabWarning
 from chaoslab.core.exchange import Ahead, Call, Failure, Flow, Note, Observation, Reply, TrialContext, Wait, forever
 from chaoslab.core.fault import Fault
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.faults.tool.tool_error import ToolError
+from tests.event_parts import fault_at
 from tests.faults.fault_parts import Attempt, played
 
 CALL = Call("weather", "current_weather", "p1.r1", 1, 1, value={"city": "Oslo"})
@@ -335,10 +336,7 @@ def test_a_fault_is_scheduled_with_its_call_and_its_parameters() -> None:
     fault = ToolError(503)
     call = Call("weather", "current_weather", "p1.r1", 3, 2, "id3")
     assert ActiveFault("errors", "tool_error", fault).scheduled(call) == FaultScheduled(
-        fault="tool_error",
-        injection="errors",
-        at=AttemptRef(target="weather", request=3, attempt=2, request_id="id3"),
-        params={"status": 503, "retry_after_s": 0.0},
+        **fault_at("tool_error", "errors", "weather", 3, 2, "id3"), params={"status": 503, "retry_after_s": 0.0}
     )
 
 

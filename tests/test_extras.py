@@ -22,7 +22,7 @@ from chaoslab.core.plan import Plan
 from chaoslab.record.runs import Run
 from chaoslab.scenarios.new_project import workflow
 from chaoslab.worlds.local import Local
-from tests.cli_parts import chaoslab, environment, free_base, prompts
+from tests.cli_parts import Typed, chaoslab, environment, execute, free_base, prompts
 
 ALL = [
     module
@@ -39,10 +39,7 @@ HIDDEN = 'import sys, runpy; sys.modules.update(dict.fromkeys(sys.argv.pop(1).sp
 
 def without(modules: Sequence[str], *typed: str, folder: Path) -> subprocess.CompletedProcess[str]:
     program = HIDDEN + "runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
-    return subprocess.run(
-        [sys.executable, "-c", program, ",".join(modules), *typed],
-        cwd=folder, env=environment(), capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    return execute([sys.executable, "-c", program, ",".join(modules), *typed], cwd=folder, env=environment())
 
 
 def named(*modules: str, who: str, install: str) -> list[tuple[str, str]]:
@@ -50,7 +47,7 @@ def named(*modules: str, who: str, install: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("typed", "missing", "line"),
+    ("words", "missing", "line"),
     [
         (typed.split(), missing, line)
         for typed, expected in {
@@ -73,16 +70,10 @@ def named(*modules: str, who: str, install: str) -> list[tuple[str, str]]:
     ids=lambda value: "" if isinstance(value, str) and value.endswith("\n") else str(value),
 )
 def test_each_command_names_what_is_missing(
-    typed: Sequence[str],
-    missing: str,
-    line: str,
-    here: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    words: Sequence[str], missing: str, line: str, here: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
 ) -> None:
     monkeypatch.setitem(sys.modules, missing, None)
-    assert cli.main(typed) == 2
-    assert capsys.readouterr() == ("", line)
+    assert typed(*words) == (2, "", line)
     assert list(here.iterdir()) == []
 
 
@@ -114,13 +105,11 @@ def test_nothing_begins_without_the_extras_and_what_only_reads_needs_none(tmp_pa
 
 
 def test_a_run_that_cannot_be_replayed_is_refused_before_an_extra_is_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    here: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
 ) -> None:
-    lab.run(lambda prompt: prompt, "Go.", logs=tmp_path / "logs")
-    monkeypatch.chdir(tmp_path)
+    lab.run(lambda prompt: prompt, "Go.", logs=here / "logs")
     monkeypatch.setitem(sys.modules, "langchain", None)
-    assert cli.main(["replay"]) == 2
-    assert "was made from Python (lab.run), and the log does not hold that program" in capsys.readouterr().err
+    assert "was made from Python (lab.run), and the log does not hold that program" in typed.refused("replay")
 
 
 def test_an_extra_that_a_line_names_exists() -> None:
@@ -176,12 +165,9 @@ def taken(folder: Path, *files: str) -> None:
         (folder / file).write_text("raise SystemExit('this is mine')\n")
 
 
-def test_the_parts_are_found_where_the_command_itself_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_parts_are_found_where_the_command_itself_is(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """`chaoslab` does not look in this folder for them, nor does this process; no part that it starts may either."""
-    taken(tmp_path, *(f"{part}.py" for part in PARTS), "logs.py")
-    monkeypatch.chdir(tmp_path)
+    taken(here, *(f"{part}.py" for part in PARTS), "logs.py")
     ports, run = Ports(free_base()), Run.create(Path("logs"), now=Settings().now)
     variables = environment() | Settings().override({"BASE_PORT": str(ports.base)}).environment()
     with Local(ports, Path("logs"), Path("state.db"), run.folder, variables, system) as world:
@@ -210,8 +196,6 @@ print(*(trial.outcome for trial in lab.run_many(agent, "Pay.", tools=[pay], tria
 def test_a_program_of_the_users_may_stand_beside_files_of_any_name(tmp_path: Path) -> None:
     taken(tmp_path, *(f"{part}.py" for part in PARTS), "logs.py", "charts.py")
     (tmp_path / "mine.py").write_text(MINE)
-    done = subprocess.run(
-        [sys.executable, "mine.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
-    )
+    done = execute([sys.executable, "mine.py"], cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.split() == ["correct"] * 4

@@ -15,14 +15,13 @@ from chaoslab.cli import main
 from chaoslab.config.scenario import from_settings
 from chaoslab.config.settings import SettingError, Settings
 from chaoslab.core.chain import ActiveFault
-from chaoslab.core.events import CallFinished, FaultWitnessed, PromptFinished
+from chaoslab.core.events import CallFinished, FaultWitnessed
 from chaoslab.core.exchange import Call, Flow, Observation, Reply, TrialContext
 from chaoslab.core.fault import BrokenFault, Fault, load
 from chaoslab.core.plan import Choice
 from chaoslab.record.history import History
-from chaoslab.record.lines import Record
 from chaoslab.wire import fault_lifecycle
-from tests.event_parts import call_at, fault_at
+from tests.event_parts import call_at, fault_at, prompt_finished, story
 from tests.measure_parts import errors
 from tests.plugin_parts import installed
 
@@ -81,11 +80,7 @@ def story_of(fault: str) -> History:
         FaultWitnessed(**fault_at(name, "any", "search", 1, 1, "id"), evidence="seen") for name in (fault, "latency")
     )
     calls = (CallFinished(**call_at("search", "search_web", 1, n, "id"), ok=True, duration_s=1.0) for n in (1, 2))
-    over = PromptFinished(
-        prompt_index=1, prompt="a prompt", status="ok", answer="an answer", attempts=1, duration_s=3.0
-    )
-    events = [*met, *calls, over]
-    return History(Record("", float(n), "run", "p1.r1", "info", n, event) for n, event in enumerate(events, 1))
+    return story(*met, *calls, prompt_finished(duration_s=3.0))
 
 
 def test_a_plug_ins_fault_that_corrupts_an_answer_counts_in_mttr_as_the_labs_own_does(tmp_path: Path) -> None:
@@ -121,7 +116,7 @@ def test_a_failed_attempt_counts_for_the_fault_that_failed_it_whoever_brings_the
         FaultWitnessed(**fault_at(name, "any", "search", 1, 1, "id"), evidence="seen") for name in ("sock", "timeout")
     ]
     failed = CallFinished(**call_at("search", "search_web", 1, 1, "id"), ok=False, duration_s=2.0, error="timed_out")
-    history = History(Record("", 1.0, "run", "p1.r1", "info", n, e) for n, e in enumerate([*events, failed]))
+    history = story(*events, failed)
     with installed(tmp_path, LIAR, fault="sock"):
         assert errors(history).by_kind["search timed out"]["timeout"] == 1
 
@@ -177,12 +172,9 @@ def test_a_plug_in_with_a_bug_fails_nobody_but_itself(source: str, why: str, tmp
     assert "\n" not in str(raised.value)
 
 
-def test_the_labs_own_run_ends_with_a_line_about_such_a_plug_in(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_labs_own_run_ends_with_a_line_about_such_a_plug_in(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source, why = BUGS["flow, after it"]
-    with installed(tmp_path, source, fault="sock"):
+    with installed(here, source, fault="sock"):
         assert main(["run", "--world", "virtual", "ERROR_PROB=1", "ERRORS=sock:1", "TRIALS=2"]) == 2
     (line,) = [line for line in capsys.readouterr().err.splitlines() if "sock" in line]
     assert f"the fault 'sock' of the package gremlins 1.0 cannot be used: {why}" in line
@@ -286,16 +278,13 @@ def test_a_command_says_the_line_and_ends_with_2(
     assert not (tmp_path / "logs").exists()
 
 
-def test_a_replay_says_the_line_and_ends_with_2(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "plug").mkdir()
-    with installed(tmp_path / "plug", LIAR):
+def test_a_replay_says_the_line_and_ends_with_2(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "plug").mkdir()
+    with installed(here / "plug", LIAR):
         assert main(["lab", "WORLD=virtual", "TRIALS=1", "FAULTS=gremlin:1"]) == 0
-    (run,) = (tmp_path / "logs").glob("2*")
-    (tmp_path / "worse").mkdir()
-    with installed(tmp_path / "worse", LIAR.replace('"meaning"', '"cloud"')):
+    (run,) = (here / "logs").glob("2*")
+    (here / "worse").mkdir()
+    with installed(here / "worse", LIAR.replace('"meaning"', '"cloud"')):
         capsys.readouterr()
         assert main(["replay", str(run)]) == 2
         said = capsys.readouterr().err

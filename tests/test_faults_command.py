@@ -10,12 +10,12 @@ import pytest
 from chaoslab.analysis.measures.delivery import DeliveryCell, DeliveryCounts
 from chaoslab.base import registry
 from chaoslab.base.registry import names
-from chaoslab.cli import main
 from chaoslab.core.fault import GROUP, load, trait
 from chaoslab.core.inject import inject
 from chaoslab.execution import delivery
 from chaoslab.execution._delivery_calls import SEAMS
 from chaoslab.reports import fault_check
+from tests.cli_parts import Typed
 from tests.plugin_parts import installed
 from tests.test_import_cost import HEAVY, loaded_by
 
@@ -46,14 +46,14 @@ class Sock(Fault):
 """
 
 
-def said(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
-    assert main(["faults", *arguments]) == code
-    out, err = capsys.readouterr()
+def said(typed: Typed, *arguments: str, code: int = 0) -> str:
+    ended, out, err = typed("faults", *arguments)
+    assert ended == code
     return err if code == 2 else out
 
 
-def test_every_fault_is_listed_under_its_family(capsys: pytest.CaptureFixture[str]) -> None:
-    text = said(capsys)
+def test_every_fault_is_listed_under_its_family(typed: Typed) -> None:
+    text = said(typed)
     families = {part.splitlines()[0]: part for part in text.split("\n\n")}
     for name, module in registry.bundled("faults").items():
         assert re.search(rf"^  {name} +\S", families[module.split(".")[-2]], flags=re.MULTILINE)
@@ -64,13 +64,13 @@ def test_the_list_loads_nothing_heavy_and_no_fault() -> None:
     assert loaded_by("from chaoslab.cli import main\nmain(['faults'])") & HEAVY == set()
 
 
-def test_a_plug_ins_fault_is_listed_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_plug_ins_fault_is_listed_apart(tmp_path: Path, typed: Typed) -> None:
     with installed(tmp_path, BLIND):
-        assert "of other packages\n  gremlin" in said(capsys)
+        assert "of other packages\n  gremlin" in said(typed)
 
 
-def test_a_page_tells_the_story_the_parameters_and_what_a_caller_sees(capsys: pytest.CaptureFixture[str]) -> None:
-    text = said(capsys, "latency")
+def test_a_page_tells_the_story_the_parameters_and_what_a_caller_sees(typed: Typed) -> None:
+    text = said(typed, "latency")
     assert text.startswith("latency\n\nThe reply arrives late.\n")
     assert "  delay_s: float, seconds (default: 0.5)\n" in text
     assert "  stream: '' or 'upstream' or 'downstream' (default: '')\n" in text
@@ -88,24 +88,24 @@ def test_each_fault_has_an_example_that_may_be_injected_and_was_seen_in_the_real
 
 
 @pytest.mark.parametrize("name", ["flapping", "concurrency_limit", "runaway_guard", "clock_skew"])
-def test_a_page_has_a_picture_of_a_fault_that_comes_now_and_then(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert re.findall("Met at a (.*):", said(capsys, name)) == list(SEAMS)
+def test_a_page_has_a_picture_of_a_fault_that_comes_now_and_then(name: str, typed: Typed) -> None:
+    assert re.findall("Met at a (.*):", said(typed, name)) == list(SEAMS)
 
 
-def test_a_page_tells_who_meets_the_death_of_a_process(capsys: pytest.CaptureFixture[str]) -> None:
-    text = " ".join(said(capsys, "service_down").split())
+def test_a_page_tells_who_meets_the_death_of_a_process(typed: Typed) -> None:
+    text = " ".join(said(typed, "service_down").split())
     assert "All clients of the service meet it until it is over" in text
     assert "decides by itself" not in text
 
 
-def test_a_page_says_nothing_of_a_seam_that_does_not_take_it(capsys: pytest.CaptureFixture[str]) -> None:
-    assert re.findall("Met at a (.*):", said(capsys, "truncate_context")) == ["model"]
+def test_a_page_says_nothing_of_a_seam_that_does_not_take_it(typed: Typed) -> None:
+    assert re.findall("Met at a (.*):", said(typed, "truncate_context")) == ["model"]
 
 
-def test_an_unknown_fault_is_said_in_a_line_and_nothing_else_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_fault_is_said_in_a_line_and_nothing_else_is(typed: Typed) -> None:
     hint = "no fault is called 'latncy': did you mean 'latency'?\n"
-    assert said(capsys, "refused", "latncy", code=2) == hint
-    assert said(capsys, "check", "latncy", code=2) == hint
+    assert said(typed, "refused", "latncy", code=2) == hint
+    assert said(typed, "check", "latncy", code=2) == hint
 
 
 @pytest.mark.parametrize(("given", "line"), [
@@ -113,13 +113,8 @@ def test_an_unknown_fault_is_said_in_a_line_and_nothing_else_is(capsys: pytest.C
     (["check", "--jobs", "0"], "argument --jobs: 0 should be a whole number from 1 to 1024"),
     (["latency", "--calls", "9"], "--calls has no effect without check"),
 ])  # fmt: skip
-def test_a_number_that_makes_no_sense_is_refused(
-    given: list[str], line: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["faults", *given])
-    assert ended.value.code == 2
-    assert line in capsys.readouterr().err
+def test_a_number_that_makes_no_sense_is_refused(given: list[str], line: str, typed: Typed) -> None:
+    assert line in typed.refused("faults", *given)
 
 
 @pytest.mark.parametrize(("fault", "seam"), [
@@ -163,18 +158,17 @@ def test_every_fault_has_a_seam_but_those_that_only_an_engine_can_do() -> None:
     assert well
 
 
-def test_the_check_says_whose_rates_are_no_chances(capsys: pytest.CaptureFixture[str]) -> None:
-    said_of = " ".join(said(capsys, "check", "refused", "service_down", "--calls", "30", "--jobs", "1").split())
+def test_the_check_says_whose_rates_are_no_chances(typed: Typed) -> None:
+    said_of = " ".join(said(typed, "check", "refused", "service_down", "--calls", "30", "--jobs", "1").split())
     assert said_of.endswith("no chances, since a fault decides when it acts: service_down")
 
 
-def test_a_fault_that_is_named_twice_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["faults", "check", "stale", "cut", "stale"]) == 2
-    assert capsys.readouterr().err == "stale is named twice: name it once\n"
+def test_a_fault_that_is_named_twice_is_refused(typed: Typed) -> None:
+    assert typed.refused("faults", "check", "stale", "cut", "stale") == "stale is named twice: name it once\n"
 
 
-def test_the_check_fires_through_each_seam_and_all_arrive(capsys: pytest.CaptureFixture[str]) -> None:
-    text = said(capsys, "check", "refused", "cut", "--calls", "200", "--jobs", "1")
+def test_the_check_fires_through_each_seam_and_all_arrive(typed: Typed) -> None:
+    text = said(typed, "check", "refused", "cut", "--calls", "200", "--jobs", "1")
     rows = r"^(refused|cut) +(\w+) +[\d.]+ .* of .*|^(cut) +(function)  not there"
     assert re.findall(rows, text, flags=re.MULTILINE) == [
         ("refused", "function", "", ""), ("refused", "service", "", ""), ("refused", "model", "", ""),
@@ -184,15 +178,15 @@ def test_the_check_fires_through_each_seam_and_all_arrive(capsys: pytest.Capture
     assert re.search(met, text, re.MULTILINE)
 
 
-def test_a_fault_that_nobody_witnesses_fails_the_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_fault_that_nobody_witnesses_fails_the_check(tmp_path: Path, typed: Typed) -> None:
     with installed(tmp_path, BLIND):
-        text = said(capsys, "check", "gremlin", "--calls", "30", "--jobs", "1", code=1)
+        text = said(typed, "check", "gremlin", "--calls", "30", "--jobs", "1", code=1)
     assert re.search(r"WRONG: gremlin at a function: (\d+) of \1 were not witnessed", text)
 
 
-def test_a_fault_that_never_acts_fails_the_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_fault_that_never_acts_fails_the_check(tmp_path: Path, typed: Typed) -> None:
     with installed(tmp_path, LAZY):
-        text = said(capsys, "check", "gremlin", "--calls", "30", "--jobs", "1", code=1)
+        text = said(typed, "check", "gremlin", "--calls", "30", "--jobs", "1", code=1)
     assert "WRONG: gremlin was never injected at a function" in text
 
 

@@ -2,13 +2,13 @@
 
 import json
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from chaoslab.reports import places
 from tests import warm
+from tests.cli_parts import execute
 from tests.reports.fake_run import FakeRun
 
 EXEC = ("exec", "--route", "crm=http://127.0.0.1:9")
@@ -19,9 +19,7 @@ PIPE = "it is a named pipe, and only regular files are read"
 
 def ran(folder: Path, *words: str) -> tuple[int, str]:
     """The exit code of a command, and what it prints."""
-    done = subprocess.run(
-        [warm.python(), "-m", "chaoslab", *words], cwd=folder, capture_output=True, text=True, timeout=60, check=False
-    )
+    done = execute([warm.python(), "-m", "chaoslab", *words], cwd=folder)
     return done.returncode, done.stdout + done.stderr
 
 

@@ -26,6 +26,8 @@ from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.record.runs import Run
 from chaoslab.reports.progress import LiveRun
+from tests.cli_parts import Typed
+from tests.event_parts import prompt_finished
 
 NOW = "2026-06-01T09:00:00Z"
 AT = AttemptRef(trial="p1.r1", target="search", request=1, attempt=1, request_id="id")
@@ -41,9 +43,7 @@ def asked(n: int) -> PromptStarted:
 
 
 def answered(n: int, error_type: str = "none") -> PromptFinished:
-    return PromptFinished(
-        prompt_index=n, prompt="", status="ok", answer="42", attempts=1, duration_s=0.051, error_type=error_type
-    )
+    return prompt_finished("42", prompt_index=n, duration_s=0.051, error_type=error_type)
 
 
 def kinds(records: Sequence[Record]) -> list[tuple[str, str]]:
@@ -129,11 +129,7 @@ def test_it_ends_with_the_run_once_nothing_more_comes(tmp_path: Path) -> None:
             info.write(ENDED)
             manager.write(HEALED, trial="p1.r1")
 
-        clock = Writing(
-            lambda: info.write(BEGUN),
-            lambda: info.write(asked(1), trial="p1.r1"),
-            last,
-        )
+        clock = Writing(lambda: info.write(BEGUN), lambda: info.write(asked(1), trial="p1.r1"), last)
         found = list(History.follow(run.folder, clock=clock))
     assert clock.todo == []
     assert kinds(found) == [
@@ -194,23 +190,7 @@ def test_faults_are_counted_by_name() -> None:
 
 def test_what_happens_now_is_one_line() -> None:
     seen = watched(BEGUN, asked(1), CallStarted(at=AT, tool="search_web"), MET)
-    assert seen.now(200).split() == [
-        "trial",
-        "1",
-        "of",
-        "2",
-        "·",
-        "search.search_web",
-        "·",
-        "1",
-        "fault",
-        "·",
-        "What",
-        "is",
-        "6",
-        "times",
-        "7?",
-    ]
+    assert " ".join(seen.now(200).split()) == "trial 1 of 2 · search.search_web · 1 fault · What is 6 times 7?"
     assert seen.now(30).endswith("…")
     assert len(seen.now(30)) == 30
     seen.take([Record("", 0.0, "run", "p1.r1", "info", 9, answered(1))])
@@ -219,19 +199,17 @@ def test_what_happens_now_is_one_line() -> None:
 
 
 @pytest.mark.usefixtures("here")
-def test_the_command_follows_a_run_to_its_end(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_follows_a_run_to_its_end(typed: Typed) -> None:
     run = Run.create(Path("logs"), now=NOW)
     run.make_latest()
     with run.log("info") as info:
         for event in (BEGUN, asked(1), answered(1), ENDED):
             info.write(event, trial="p1.r1")
-    assert main(["follow"]) == 0
-    assert capsys.readouterr().out.splitlines() == [
+    assert typed.out("follow").splitlines() == [
         "trial   1/2 answered   0.05 s  p1.r1: What is 6 times 7?",
         f"run {run.name}: done after 1.0 s",
     ]
-    assert main(["follow", "nothing"]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
+    typed.refused("follow", "nothing")
 
 
 class Passing(SystemClock):
@@ -247,15 +225,14 @@ class Passing(SystemClock):
 
 
 def test_a_run_whose_writer_is_gone_is_given_up_after_a_silence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = Run.create(tmp_path / "logs", now=NOW)
+    run = Run.create(here / "logs", now=NOW)
     clock = Passing()
     with run.log("info") as info:
         info.write(BEGUN)
     assert kinds(list(History.follow(run.folder, clock=clock))) == [("info", "run_started")]
     assert SILENCE_S <= clock.slept_s < SILENCE_S + 1
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(follow_module, "SILENCE_S", 0.0)
     assert main(["follow", run.name]) == 3
     said = f"run {run.folder.name}: no process writes it any more, and it never ended\n"

@@ -20,6 +20,7 @@ from chaoslab.surfaces.schemas.mcp_tools import api_of, listed_by
 from chaoslab.surfaces.schemas.openapi import api_in
 from chaoslab.surfaces.schemas.stand_ins import Service
 from chaoslab.surfaces.schemas.writing import project_of
+from tests.cli_parts import Typed
 
 DOCUMENTS = Path(__file__).with_name("openapi")
 WEAK = {
@@ -177,10 +178,7 @@ def test_a_project_depends_on_the_document_and_the_seed_alone_and_holds_no_secre
 PATHS = '{"openapi": "3.0.0", "paths": {"/a": '
 BAD: dict[str, tuple[Any, str]] = {
     "a.yaml": ("openapi: 3.1.0\ninfo: {title: x}\n", "it has no paths"),
-    "b.json": (
-        PATHS + '{"get": {"parameters": [{"$ref": "x.yaml#/A"}]}}}}',
-        "$ref 'x.yaml#/A' leads out",
-    ),
+    "b.json": (PATHS + '{"get": {"parameters": [{"$ref": "x.yaml#/A"}]}}}}', "$ref 'x.yaml#/A' leads out"),
     "c.json": (PATHS + '{"$ref": "#/paths/~1a"}}}', "round in a circle"),
     "d.json": (PATHS + '{"get": {"parameters": [{"$ref": "#/b"}]}}}}', "leads to nothing"),
     "e.json": ('{"openapi": "3.0.0", "paths": ', "is not JSON"),
@@ -194,7 +192,7 @@ BAD: dict[str, tuple[Any, str]] = {
 }
 
 
-def test_a_document_that_is_none_is_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_document_that_is_none_is_refused_in_one_line(tmp_path: Path, typed: Typed) -> None:
     for name, (content, said) in BAD.items():
         path = tmp_path / name
         if content is None:
@@ -204,10 +202,8 @@ def test_a_document_that_is_none_is_refused_in_one_line(tmp_path: Path, capsys: 
                 file.truncate(content)
         elif content:
             path.write_text(content)
-        assert main(["from-openapi", str(path), "--out", str(tmp_path / "out")]) == 2
-        error = capsys.readouterr().err
+        error = typed.refused("from-openapi", path, "--out", tmp_path / "out")
         assert said in error
-        assert error.count("\n") == 1
         assert str(path) in error
     assert not (tmp_path / "out").exists()
 
@@ -281,7 +277,7 @@ def test_a_server_is_asked_for_all_pages_of_its_list() -> None:
 
 
 def test_what_is_no_server_is_refused_in_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
 ) -> None:
     monkeypatch.setattr(mcp_tools, "ANSWER_S", 0.05)
     (tmp_path / "none.json").write_text('{"tools": 3}')
@@ -295,7 +291,4 @@ def test_what_is_no_server_is_refused_in_one_line(
         ("--", "sleep", "60"): "it gave no answer to initialize within 0.05 s",
     }
     for source, said in cases.items():
-        assert main(["from-mcp", "--out", str(tmp_path / "out"), *source]) == 2
-        error = capsys.readouterr().err
-        assert said in error
-        assert error.count("\n") == 1
+        assert said in typed.refused("from-mcp", "--out", tmp_path / "out", *source)

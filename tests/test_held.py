@@ -2,14 +2,12 @@
 
 from pathlib import Path
 
-import pytest
-
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.cli import main
 from chaoslab.core.events import PromptStarted, RunStarted
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.reports import runs, show
+from tests.cli_parts import Typed
 from tests.gateway.parts import shop, standing
 from tests.reports.fake_run import summary
 
@@ -39,11 +37,8 @@ def test_a_run_is_still_running_while_its_writer_lives(tmp_path: Path) -> None:
     assert told(run.folder) == ["the run ended before it did", "the run ended before it did", *["not finished"] * 2]
 
 
-def test_show_tells_that_a_gateway_is_still_running(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_tells_that_a_gateway_is_still_running(here: Path, typed: Typed) -> None:
     with shop() as server, standing(here / "logs", [f"crm={server.url}"]):
-        assert main(["show"]) == 0
-        assert "unfinished: it is still running" in capsys.readouterr().out
-        assert main(["runs"]) == 0
-        assert "still running" in capsys.readouterr().out
-    assert main(["show"]) == 0
-    assert "still running" not in capsys.readouterr().out
+        assert "unfinished: it is still running" in typed.out("show")
+        assert "still running" in typed.out("runs")
+    assert "still running" not in typed.out("show")

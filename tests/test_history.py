@@ -3,8 +3,6 @@
 No reader meets anything else.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Sequence
@@ -37,13 +35,11 @@ from chaoslab.record.log import encode_event
 from chaoslab.record.runs import Run
 from chaoslab.reports import charts, show
 from chaoslab.reports.frames import Frames
-from tests.event_parts import ENVELOPE, call_at, names, sample
+from tests.cli_parts import Typed
+from tests.event_parts import ENVELOPE, call_at, names, sample, story
 from tests.reports.fake_run import summary
 
-ASKED = (
-    {"prompt": "What is 17 times 24?", "facts": ["408"]},
-    "Tell Carla that the review is in room 204.",
-)
+ASKED = ({"prompt": "What is 17 times 24?", "facts": ["408"]}, "Tell Carla that the review is in room 204.")
 FAULTS = ("WORLD=virtual", "TRIALS=2", "TOXIC_PROB=0.5", "ERROR_PROB=0.4", "MODEL_TOXIC_PROB=0.1", "SEED=4")
 DEEP = "[" * 100_000 + "]" * 100_000
 VALUES = (
@@ -264,11 +260,8 @@ NO_REPLAY = ("values_drawn", "chance_set")
 """The events of a run that is not replayed."""
 
 
-def test_every_reader_says_which(
-    logs: dict[str, list[bytes]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("logs/mine").mkdir(parents=True)
+def test_every_reader_says_which(logs: dict[str, list[bytes]], here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "logs/mine").mkdir(parents=True)
     usage = next(at for at, line in enumerate(logs["info.log"]) if parse(line).event.kind == "usage")
     info = [
         *logs["info.log"][:usage],
@@ -307,10 +300,6 @@ def test_a_line_is_as_long_as_what_is_read_at_once_with_its_end(
 # What a log has no place for.
 
 
-def told_by(*events: Event) -> History:
-    return History(Record("", float(n), "run", "p1.r1", "info", n, event) for n, event in enumerate(events))
-
-
 def begun(world: str, asked: Sequence[str] = ()) -> RunStarted:
     return RunStarted(seed=1, settings={}, plan={}, prompts=1, now="", model="", world=world, asked=list(asked))
 
@@ -333,7 +322,7 @@ def ended(via: str) -> CallFinished:
 def test_a_run_of_functions_tells_nothing_of_its_agents_waits_fallbacks_and_model(
     events: list[Event], of_functions: bool
 ) -> None:
-    found = told_by(*events)
+    found = story(*events)
     assert found.of_functions is of_functions
     assert [found.has(kind) for kind in (Usage, Retry, Fallback)] == [not of_functions] * 3
     assert [found.has(kind) for kind in (Effect, FaultWitnessed)] == [True, True]
@@ -346,7 +335,7 @@ def test_a_log_of_another_lab_says_which_kinds_it_never_tells_of() -> None:
 
 def test_a_base_of_kinds_finds_the_events_of_all_of_them() -> None:
     events = [ended("function"), sample(Usage), sample(FaultWitnessed), sample(Retry)]
-    found = told_by(*events)
+    found = story(*events)
     assert [event for _, event in found.of(AttemptEvent)] == [events[0], events[2], events[3]]
     assert [event for _, event in found.of(Usage)] == [events[1]]
 
@@ -378,30 +367,18 @@ NO_LOGS: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("what", NO_LOGS)
 @pytest.mark.parametrize("command", ["show", "summary", "charts", "replay"])
-def test_what_is_no_log_is_said_in_a_line(
-    command: str, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("logs/mine").mkdir(parents=True)
+def test_what_is_no_log_is_said_in_a_line(command: str, what: str, here: Path, typed: Typed) -> None:
+    (here / "logs/mine").mkdir(parents=True)
     NO_LOGS[what](Path("logs/mine/info.log"))
-    assert main([command, "mine"]) == 2
-    said = capsys.readouterr()
-    assert (said.out, said.err.count("\n")) == ("", 1)
-    assert "mine" in said.err
+    assert "mine" in typed.refused(command, "mine")
 
 
 @pytest.mark.parametrize("command", ["show", "summary", "charts", "replay", "report"])
 @pytest.mark.parametrize("name", ["A" * 5000, "logs/" + "A" * 300, "with\0in it", "a/" * 3000, "latest"])
-def test_a_name_that_no_run_can_have_is_said_in_a_line(
-    command: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("logs").mkdir()
+def test_a_name_that_no_run_can_have_is_said_in_a_line(command: str, name: str, here: Path, typed: Typed) -> None:
+    (here / "logs").mkdir()
     Path("logs/latest").symlink_to("gone")
-    assert main([command, name]) == 2
-    said = capsys.readouterr()
-    assert (said.out, said.err.count("\n")) == ("", 1)
-    assert len(said.err) < 160
+    assert len(typed.refused(command, name)) < 160
 
 
 def test_a_history_is_a_sequence_of_its_records() -> None:

@@ -9,7 +9,7 @@ import chaoslab as lab
 from chaoslab.analysis.measures.idle import Idle
 from chaoslab.core.events import AttemptRef, CallStarted, FaultHeldBack, FaultInjected, FaultScheduled
 from tests.event_parts import call_at, fault_at
-from tests.verdict.trials import history
+from tests.event_parts import story as history
 
 
 def look(*, order: int) -> int:

@@ -202,10 +202,7 @@ def test_what_else_can_be_raised_nowhere_is_told_as_ever() -> None:
 )
 @pytest.mark.usefixtures("here")
 def test_no_command_loses_one_while_it_imports(
-    imported: Callable[..., dict[str, object]],
-    monkeypatch: pytest.MonkeyPatch,
-    command: tuple[str, ...],
-    beneath: str,
+    imported: Callable[..., dict[str, object]], monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], beneath: str
 ) -> None:
     run = Run.create(Path("logs"), now=Settings().now)
     run.make_latest()

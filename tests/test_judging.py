@@ -18,7 +18,9 @@ from chaoslab.analysis.verdict.table import Basis, Outcome, Said
 from chaoslab.cli import main
 from chaoslab.execution.judging import SILENT_MAX
 from chaoslab.record.spoken import LABELS, OPINIONS, SAID, keep
+from tests.cli_parts import Typed
 from tests.judge_parts import SAYS, Server, agent, refund, served, trials, written
+from tests.sure import sure
 
 
 @pytest.fixture
@@ -36,15 +38,10 @@ def names(folder: Path) -> list[str]:
     return [verdict.name for verdict in RunReport.read(folder).verdicts.values()]
 
 
-def report(capsys: pytest.CaptureFixture[str]) -> list[str]:
+def report(typed: Typed) -> list[str]:
     """The reports of the latest run, and its stories."""
-    capsys.readouterr()
     kinds = (["report", "latest", "--out", "-", "--format", kind] for kind in ("json", "markdown", "junit", "html"))
-    texts = []
-    for words in (*kinds, ["show"], ["summary"]):
-        assert main([*words]) == 0
-        texts.append(capsys.readouterr().out)
-    return texts
+    return [typed.out(*words) for words in (*kinds, ["show"], ["summary"])]
 
 
 UNDONE = Question("Refund 17.", "It is odd.", ('{"effect": "refund"}',), None)
@@ -83,11 +80,8 @@ def test_the_texts_of_the_trial_are_data() -> None:
     assert json.loads(data["content"]) == {"prompt": '"}', "task": ["x"], "answer": hostile.answer}
 
 
-def test_what_words_would_decide_is_asked_once_and_kept(
-    judge: type[Server], folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["judge"]) == 0
-    out = capsys.readouterr().out
+def test_what_words_would_decide_is_asked_once_and_kept(judge: type[Server], folder: Path, typed: Typed) -> None:
+    out = typed.out("judge")
     assert out.splitlines() == [
         "4 of 6 verdicts rest on words: 3 different questions",
         "0 replies were kept; 3 requests, 330 tokens, $0.0001",
@@ -102,29 +96,26 @@ def test_what_words_would_decide_is_asked_once_and_kept(
         )
     ]
     kept = (folder / OPINIONS).read_bytes()
-    first = report(capsys)
-    assert main(["judge"]) == 0
-    assert "3 replies were kept; 0 requests\n" in capsys.readouterr().out
+    first = report(typed)
+    assert "3 replies were kept; 0 requests\n" in typed.out("judge")
     assert len(judge.asked) == 3
     assert (folder / OPINIONS).read_bytes() == kept
-    assert report(capsys) == first
+    assert report(typed) == first
     line = json.loads(kept.splitlines()[0])
     assert (line["model"], json.loads(line["reply"]), line["tokens_in"], line["cost_usd"]) == (
         "gpt-4o-mini", SAYS, 100, pytest.approx(2.1e-05),
     )  # fmt: skip
-    assert main(["judge", "--model", "another"]) == 0
-    assert "0 replies were kept; 3 requests, 330 tokens, dollars unknown" in capsys.readouterr().out
+    assert "0 replies were kept; 3 requests, 330 tokens, dollars unknown" in typed.out("judge", "--model", "another")
 
 
 def test_a_kept_reply_needs_no_server(
-    judge: type[Server], folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    judge: type[Server], folder: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
 ) -> None:
-    assert main(["judge"]) == 0
+    assert typed("judge").code == 0
     monkeypatch.delenv("JUDGE_URL")
-    assert main(["judge"]) == 0
+    assert typed("judge").code == 0
     assert names(folder)[0] == "≈ degraded"
-    assert main(["judge", "--model", "another"]) == 2
-    assert capsys.readouterr().err == (
+    assert typed.refused("judge", "--model", "another") == (
         "chaoslab judge needs JUDGE_URL and JUDGE_MODEL, as in JUDGE_URL=http://127.0.0.1:11434/v1 "
         "JUDGE_MODEL=llama3.1\n"
     )
@@ -133,11 +124,10 @@ def test_a_kept_reply_needs_no_server(
 
 @pytest.mark.parametrize("reply", ["I think so.", '{"said": "yes"}', None])
 def test_a_reply_off_the_form_leaves_the_trial_unknown(
-    judge: type[Server], folder: Path, reply: Any, capsys: pytest.CaptureFixture[str]
+    judge: type[Server], folder: Path, reply: Any, typed: Typed
 ) -> None:
     judge.says = staticmethod(lambda data: SAYS if "reference" in data else reply)
-    assert main(["judge"]) == 0
-    told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("no opinion of")]
+    told = [line for line in typed.out("judge").splitlines() if line.startswith("no opinion of")]
     assert len(told) == 1
     assert told[0].startswith("no opinion of p1.r1, p1.r3, p1.r5, unknown: the judge ")
     assert names(folder)[:3] == ["unknown", "unknown", "unknown"]
@@ -177,8 +167,7 @@ def test_run_many_asks_the_model_and_writes_its_replies_beside_the_log(judge: ty
     assert [trial.verdict.name for trial in found] == names(tmp_path / "latest")
     assert found[0].verdict.name == "≈ degraded"
     assert found[0].verdict.basis is Basis.JUDGE
-    assert found[0].opinion is not None
-    assert found[0].opinion.cost_usd == pytest.approx(2.1e-05)
+    assert sure(found[0].opinion).cost_usd == pytest.approx(2.1e-05)
     assert found[3].opinion is None
     assert "the model gpt-4o-mini says of the answer: admits it" in found[0].story()
     assert len(judge.asked) == 3
@@ -281,13 +270,10 @@ def test_a_scenario_names_its_judge(
         ("mine:gone", "mine:gone cannot be imported"),
     ],
 )
-def test_a_scenario_with_a_judge_that_is_none_is_one_line(
-    who: str, why: str, here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_scenario_with_a_judge_that_is_none_is_one_line(who: str, why: str, here: Path, typed: Typed) -> None:
     (here / "mine.py").write_text("def agent(prompt): return prompt\n")
     (here / "a.chaos.yaml").write_text(f"chaoslab: 1\nname: a\nagent: mine:agent\nprompt: x\njudge: {who}\n")
-    assert main(["test", "a.chaos.yaml"]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
+    (line,) = typed.refused("test", "a.chaos.yaml").splitlines()
     assert why in line
 
 
@@ -297,8 +283,7 @@ def test_a_scenario_with_a_judge_that_is_none_is_one_line(
 def test_kappa_is_cohens() -> None:
     pairs = [("a", "a")] * 20 + [("a", "b")] * 5 + [("b", "a")] * 10 + [("b", "b")] * 15
     assert kappa(pairs) == pytest.approx(0.4)
-    found = Agreement(pairs, 50, 0).kappa
-    assert found is not None
+    found = sure(Agreement(pairs, 50, 0).kappa)
     assert found.interval.low < 0.4 < found.interval.high
     assert found == Agreement(pairs, 50, 0).kappa
     assert kappa([("a", "a")] * 9) is None
@@ -308,18 +293,16 @@ def test_kappa_is_cohens() -> None:
 @pytest.mark.parametrize(("share", "expected"), [(0.0, 1), (0.5, 4), (0.9, 35), (0.95, 73)])
 def test_the_least_number_of_answers_is_the_first_whose_interval_lies_above(share: float, expected: int) -> None:
     assert least(share) == expected
-    enough, fewer = wilson(expected, expected), wilson(expected - 1, expected - 1)
-    assert enough is not None
+    enough, fewer = sure(wilson(expected, expected)), wilson(expected - 1, expected - 1)
     assert enough.low > share
     assert fewer is None or fewer.low <= share
 
 
 @pytest.mark.usefixtures("judge")
-def test_the_agreement_is_told_with_its_intervals(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_agreement_is_told_with_its_intervals(folder: Path, typed: Typed) -> None:
     for trial, label in (("p1.r1", "admits it"), ("p1.r2", "wrong"), ("p1.r3", "admits it"), ("p1.r5", "admits it")):
         keep(folder, LABELS, trial=trial, said=label)
-    assert main(["judge", "--against-labels"]) == 0
-    assert capsys.readouterr().out.splitlines()[3:] == [
+    assert typed.out("judge", "--against-labels").splitlines()[3:] == [
         "from 4 labels of 3 different answers",
         "gpt-4o-mini agrees in 2 of 3 (67%), 95 % interval 21%–94%",
         "Cohen's kappa 0.40, 95 % interval 0.00–1.00",
@@ -331,44 +314,39 @@ def test_the_agreement_is_told_with_its_intervals(folder: Path, capsys: pytest.C
 
 
 @pytest.mark.usefixtures("judge")
-def test_its_verdicts_are_certain_only_above_the_share_that_the_labels_show(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_its_verdicts_are_certain_only_above_the_share_that_the_labels_show(folder: Path, typed: Typed) -> None:
     for trial in ("p1.r1", "p1.r3"):
         keep(folder, LABELS, trial=trial, said="admits it")
-    assert main(["judge", "--certain-above", "0.9"]) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == (
+    assert typed.out("judge", "--certain-above", "0.9").splitlines()[-1] == (
         "certain above 90.0%: no, the interval begins at 34.2%, which takes 35 different answers or more; the verdicts "
         "by gpt-4o-mini stay uncertain"
     )
     assert names(folder)[4] == "≈ degraded"
-    assert main(["judge", "--certain-above", "0.3", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["agreement"]["certain"] is True
+    assert json.loads(typed.out("judge", "--certain-above", "0.3", "--json"))["agreement"]["certain"] is True
     assert names(folder)[4] == "degraded"
     before = (folder / OPINIONS).read_bytes()
-    assert main(["judge", "--certain-above", "0.3"]) == 0
+    assert typed("judge", "--certain-above", "0.3").code == 0
     assert (folder / OPINIONS).read_bytes() == before
 
 
-def test_without_labels_nothing_is_asked(judge: type[Server], folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["judge", "latest", "--certain-above", "0.9"]) == 2
-    assert capsys.readouterr().err == "this run has no labels: 'chaoslab label latest' makes some\n"
+def test_without_labels_nothing_is_asked(judge: type[Server], folder: Path, typed: Typed) -> None:
+    error = typed.refused("judge", "latest", "--certain-above", "0.9")
+    assert error == "this run has no labels: 'chaoslab label latest' makes some\n"
     assert not judge.asked
     assert not (folder / OPINIONS).exists()
 
 
 @pytest.mark.parametrize("share", ["1", "-0.1", "nan", "most"])
-def test_a_share_that_is_none_is_one_line(share: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["judge", f"--certain-above={share}"])
-    assert f"{share} should be a share from 0 to below 1, as in 0.9" in capsys.readouterr().err
+def test_a_share_that_is_none_is_one_line(share: str, typed: Typed) -> None:
+    error = typed.refused("judge", f"--certain-above={share}")
+    assert f"{share} should be a share from 0 to below 1, as in 0.9" in error
 
 
 @pytest.mark.usefixtures("judge")
-def test_replies_of_several_models_are_not_taken_together(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_replies_of_several_models_are_not_taken_together(folder: Path, typed: Typed) -> None:
     keep(folder, LABELS, trial="p1.r1", said="admits it")
-    assert main(["judge"]) == 0
+    assert typed("judge").code == 0
     line = json.loads((folder / OPINIONS).read_bytes().splitlines()[0])
     keep(folder, OPINIONS, **{**line, "model": "older"})
-    assert main(["judge", "--against-labels"]) == 2
-    assert capsys.readouterr().err == "the replies are of several models (gpt-4o-mini, older): name one with --model\n"
+    error = typed.refused("judge", "--against-labels")
+    assert error == "the replies are of several models (gpt-4o-mini, older): name one with --model\n"

@@ -17,6 +17,7 @@ from chaoslab.record.history import History
 from chaoslab.record.spoken import LABELS, OPINIONS, keep
 from chaoslab.reports.labelling import GREEN, PLAIN, RED, parted
 from tests import warm
+from tests.cli_parts import Typed
 from tests.judge_parts import written
 
 
@@ -125,11 +126,10 @@ def test_a_judges_opinion_is_not_shown(
 
 
 @pytest.mark.parametrize("name", ["nowhere", "logs"])
-def test_a_run_that_is_none_is_one_line(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_that_is_none_is_one_line(name: str, folder: Path, typed: Typed) -> None:
     assert folder.is_dir()
     for command in ("label", "judge"):
-        assert main([command, name]) == 2
-        assert capsys.readouterr().err.count("\n") == 1
+        typed.refused(command, name)
 
 
 def test_a_folder_that_cannot_be_written_is_one_line(
@@ -140,12 +140,11 @@ def test_a_folder_that_cannot_be_written_is_one_line(
     assert capsys.readouterr().err.splitlines()[-1] == "logs/latest/labels.jsonl: Is a directory"
 
 
-def test_a_run_of_the_first_lab_has_no_answers_to_label(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_of_the_first_lab_has_no_answers_to_label(typed: Typed) -> None:
     old = Path(__file__).parent / "reports" / "first_lab"
     run, *_ = sorted(old.rglob("*.log"))
     for command in ("label", "judge"):
-        assert main([command, str(run)]) == 2
-        assert "first lab" in capsys.readouterr().err
+        assert "first lab" in typed.refused(command, run)
 
 
 def test_both_texts_are_marked_word_by_word() -> None:

@@ -261,10 +261,7 @@ def test_a_plan_without_limits_has_the_bytes_that_it_had() -> None:
         ({"targets": ["a", ""]}, "targets of limits is ['a', '']: it should be a name or a list"),
         ({"targets": []}, "targets of limits is []: it should be a name or a list"),
         ({"hosts": [3]}, "hosts of limits is [3]: it should be a name or a list"),
-        (
-            {"tenants": {"x": ["a"], "": ["a"]}},
-            "tenants of limits is {'x': ['a'], '': ['a']}: it should be",
-        ),
+        ({"tenants": {"x": ["a"], "": ["a"]}}, "tenants of limits is {'x': ['a'], '': ['a']}: it should be"),
         ({"opens": "now"}, "opens of limits is 'now': it should be a moment like 2026-06-01T09:00:00Z"),
         ({"until": 3}, "until of limits is 3: it should be a moment like"),
         ({"lease": ""}, "lease of limits is '': it should be a file"),

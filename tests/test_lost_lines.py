@@ -13,7 +13,6 @@ import chaoslab as lab
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.judge import judge
 from chaoslab.analysis.verdict.table import Outcome
-from chaoslab.cli import main
 from chaoslab.config.topology import WRITERS
 from chaoslab.record.gaps import Gap, torn
 from chaoslab.record.history import History
@@ -22,6 +21,7 @@ from chaoslab.reports import charts, runs
 from chaoslab.reports.charts.success_rate import success_rate
 from chaoslab.reports.contents.headline import Tone, verdict
 from chaoslab.reports.gate import Gate, rule
+from tests.cli_parts import Typed
 from tests.reports.fake_run import FakeRun
 
 PROMPTS = 26
@@ -69,14 +69,12 @@ def test_a_lost_effect_is_no_harm_and_its_trial_is_unfinished(run: Path, intact:
     assert len(others) > PROMPTS - 6
 
 
-def test_every_reader_tells_of_it(
-    run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_reader_tells_of_it(run: Path, typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(charts, "_charts", lambda: [("success_rate", success_rate)])
     lose(run, "messaging.log", 3, 3)
     for command in (["summary"], ["show"], ["show", "--json"], ["report", "--format", "json"], ["report"], ["charts"]):
-        assert main([*command, str(run)]) == 0
-        said = capsys.readouterr()
+        said = typed(*command, run)
+        assert said.code == 0
         assert "line 3 of messaging.log is lost" in " ".join((said.out + said.err).split()), command
     outcomes = runs.of(run).outcomes
     assert outcomes is not None

@@ -16,7 +16,9 @@ from chaoslab.memory.store import APPLICATION, FILE, VERSION, Memory, Unusable, 
 from chaoslab.record.rulings import Rulings
 from chaoslab.scenarios.builder import ScenarioBuilder, scenario
 from chaoslab.search.planning.cells import Cell
+from tests.cli_parts import Typed
 from tests.plugin_parts import installed
+from tests.sure import sure
 
 AGAIN = "it is made anew by `chaoslab memory add"
 
@@ -42,8 +44,7 @@ def shopper(prompt: str) -> str:
 def shopping(*faults: lab.Injection, logs: Path | None = None, trials: int = 1, seed: int = 1) -> Path:
     options: dict[str, Any] = {"tools": [charge], "reads": [search], "faults": faults, "seed": seed}
     trial = [*lab.run_many(shopper, "buy", **options, trials=trials, logs=logs)][-1]
-    assert trial.folder is not None
-    return trial.folder
+    return sure(trial.folder)
 
 
 def shop() -> ScenarioBuilder:
@@ -210,29 +211,23 @@ def test_what_is_no_run_is_skipped_with_its_reason(logs: Path) -> None:
         (["predict"], "predict takes one run's folder, or one scenario's file"),
     ],
 )
-def test_a_wrong_word_is_one_line(words: list[str], said: str, logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_word_is_one_line(words: list[str], said: str, logs: Path, typed: Typed) -> None:
     filled(logs)
-    assert cli.main(["memory", *words, "--logs", str(logs)]) == 2
-    error = capsys.readouterr().err
-    assert said in error
-    assert error.count("\n") == 1
+    assert said in typed.refused("memory", *words, "--logs", logs)
 
 
-def test_it_is_shown_and_exported(logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_is_shown_and_exported(logs: Path, tmp_path: Path, typed: Typed) -> None:
     filled(logs)
-    assert cli.main(["memory", "--logs", str(logs)]) == 0
-    assert (
-        "shopper: with lost_reply at charge, once, 1 of 1 trials ended badly (21%–100%), 1 with harm"
-        in capsys.readouterr().out
-    )
-    assert cli.main(["memory", "show", "components", "--logs", str(logs)]) == 0
-    assert "shopper | charge | lost_reply | once | 1 | 1 | 1 | 1 | 0.207 | 1 | 1" in capsys.readouterr().out
-    out = tmp_path / "memory.json"
-    assert cli.main(["memory", "export", "--logs", str(logs), "--out", str(out)]) == 0
-    assert len(json.loads(out.read_text())["runs"]) == 3
+    out = typed.out("memory", "--logs", logs)
+    assert "shopper: with lost_reply at charge, once, 1 of 1 trials ended badly (21%–100%), 1 with harm" in out
+    out = typed.out("memory", "show", "components", "--logs", logs)
+    assert "shopper | charge | lost_reply | once | 1 | 1 | 1 | 1 | 0.207 | 1 | 1" in out
+    file = tmp_path / "memory.json"
+    assert typed("memory", "export", "--logs", logs, "--out", file).code == 0
+    assert len(json.loads(file.read_text())["runs"]) == 3
 
 
-def test_a_prediction_is_scored_by_what_came(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_prediction_is_scored_by_what_came(logs: Path, typed: Typed) -> None:
     for seed in range(2, 10):
         shopping(lab.inject("rate_limit", "search", calls=[1]), logs=logs, seed=seed)
     store = filled(logs)
@@ -240,8 +235,8 @@ def test_a_prediction_is_scored_by_what_came(logs: Path, capsys: pytest.CaptureF
     assert found.chances == {"failed": 1.0}
     assert (score, judged) == (0.0, 2)
     assert not prediction_of(store, folder=sorted(logs.glob("2*"))[0])[0].enough
-    assert cli.main(["memory", "predict", str(sorted(logs.glob("2*"))[1]), "--logs", str(logs)]) == 0
-    assert "failed 100% (of 8 trials); Brier score of 2 predicted trials 0.000" in capsys.readouterr().out
+    out = typed.out("memory", "predict", sorted(logs.glob("2*"))[1], "--logs", logs)
+    assert "failed 100% (of 8 trials); Brier score of 2 predicted trials 0.000" in out
 
 
 # Planning.
@@ -268,9 +263,7 @@ def test_a_plan_that_runs_learns_and_leaves_a_run(tmp_path: Path) -> None:
     assert len({each.cell for each in found.done}) == len(found.done)
     assert any(each.tried.outcome == "harm" for each in found.done)
     assert len({each.cell.dose for each in found.done if each.cell.fault == "delay"}) > 1
-    rulings = Rulings.read(found.folder)
-    assert rulings is not None
-    assert len(rulings.by_trial) == len(found.done)
+    assert len(sure(Rulings.read(found.folder)).by_trial) == len(found.done)
     (run,) = rows(store, "runs")
     assert (run["subject"], run["trials"]) == ("shop", len(found.done))
     kept = {each.cell for each in store.evidence().rows if each.tried}
@@ -326,14 +319,13 @@ def test_a_budget_is_trials_or_a_time() -> None:
     assert budget_of(None) == (200, None)
 
 
-def test_the_command_proposes_and_says_what_is_above_the_risk(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_proposes_and_says_what_is_above_the_risk(logs: Path, typed: Typed) -> None:
     filled(logs)
-    assert cli.main(["plan", "shopper", "--logs", str(logs), "-n", "1", "--risk", "30%"]) == 0
-    out = capsys.readouterr().out
+    out = typed.out("plan", "shopper", "--logs", logs, "-n", "1", "--risk", "30%")
     assert out.startswith("shopper\n1. lost_reply at search, once\n   never tried: lost_reply at search; its sibling")
     assert "left out, above the risk allowed: " in out
-    assert cli.main(["plan", "shopper", "--logs", str(logs), "--target", "crm"]) == 2
-    assert capsys.readouterr().err == "shopper has no target 'crm': known are charge, search\n"
+    error = typed.refused("plan", "shopper", "--logs", logs, "--target", "crm")
+    assert error == "shopper has no target 'crm': known are charge, search\n"
 
 
 # Plug-ins.

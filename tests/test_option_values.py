@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.cli import main
+from tests.cli_parts import Typed
 
 ROUTE = ["--route", "crm=http://127.0.0.1:9"]
 SECONDS = "should be a number above 0, up to 315360000 (ten years)"
@@ -50,36 +50,23 @@ CASES: list[tuple[list[str], str]] = [
 
 
 @pytest.mark.parametrize(("arguments", "said"), CASES, ids=[" ".join(arguments) for arguments, _ in CASES])
-def test_a_value_that_cannot_be_meant_is_one_line(
-    arguments: list[str], said: str, here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_value_that_cannot_be_meant_is_one_line(arguments: list[str], said: str, here: Path, typed: Typed) -> None:
     (here / "folder").mkdir()
-    code: object
-    try:
-        code = main(arguments)
-    except SystemExit as left:
-        code = left.code
-    out, err = capsys.readouterr()
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert said in err
+    assert said in typed.refused(*arguments)
     assert [*here.rglob("*")] == [here / "folder"]
 
 
 @pytest.mark.parametrize("option", ["--junit", "--chart"])
 def test_a_place_where_nothing_can_be_written_is_told_before_anything_runs(
-    option: str, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    option: str, here: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
 ) -> None:
     monkeypatch.setattr(os, "access", lambda path, mode: (Path(path), mode) != (Path("folder"), os.W_OK))
     (here / "folder").mkdir()
     command = ["test"] if option == "--junit" else ["stress", "x.chaos.yaml"]
-    assert main([*command, option, "folder/a.svg"]) == 2
     said = f"{option} folder/a.svg: nothing can be written there: make it writable, or name another place\n"
-    assert capsys.readouterr() == ("", said)
+    assert typed.refused(*command, option, "folder/a.svg") == said
 
 
-def test_a_folder_in_place_of_a_file_is_told_with_a_file_in_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_in_place_of_a_file_is_told_with_a_file_in_it(tmp_path: Path, typed: Typed) -> None:
     (tmp_path / "refund.chaos.yaml").write_text("agent: a:b\n", encoding="utf-8")
-    assert main(["stress", str(tmp_path)]) == 2
-    assert "name a file in it, such as refund.chaos.yaml" in capsys.readouterr().err
+    assert "name a file in it, such as refund.chaos.yaml" in typed.refused("stress", tmp_path)

@@ -21,6 +21,7 @@ from chaoslab.record import runs
 from chaoslab.surfaces.otel import _conventions as conventions
 from chaoslab.surfaces.otel.collector import Collector, endpoint, headers, stated
 from chaoslab.surfaces.otel.export import followed
+from tests.cli_parts import Typed
 from tests.otel_parts import Receiver, has, receiving
 
 ORDERS = {17: 49.0}
@@ -271,9 +272,8 @@ def test_the_environment_may_switch_it_off() -> None:
     assert "s3cret" not in str(caught.value)
 
 
-def test_otlp_sends_while_a_scenario_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
-    assert main(["init", str(tmp_path)]) == 0
-    monkeypatch.chdir(tmp_path)
+def test_otlp_sends_while_a_scenario_runs(here: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
+    assert main(["init", str(here)]) == 0
     monkeypatch.setattr(sys, "path", [*sys.path])
     with receiving() as receiver:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.url)
@@ -286,9 +286,7 @@ def test_otlp_sends_while_a_scenario_runs(tmp_path: Path, monkeypatch: pytest.Mo
     assert "note" not in capfd.readouterr().err
 
 
-def test_otlp_without_logs_is_refused(tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert main(["test", str(tmp_path), "--no-logs", "--otlp", "http://127.0.0.1:9"]) == 2
-    assert "leave --no-logs out" in capsys.readouterr().err
+def test_otlp_without_logs_is_refused(tmp_path: Path, typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "leave --no-logs out" in typed.refused("test", tmp_path, "--no-logs", "--otlp", "http://127.0.0.1:9")
     monkeypatch.delenv("OTEL_EXPORTER_OTLP_ENDPOINT", raising=False)
-    assert main(["otlp"]) == 2
-    assert "--to http://localhost:4318" in capsys.readouterr().err
+    assert "--to http://localhost:4318" in typed.refused("otlp")

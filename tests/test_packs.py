@@ -36,6 +36,7 @@ from chaoslab.record.log import LogLost
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.reports._columns import COLUMNS
 from chaoslab.worlds.virtual import run_writer
+from tests.cli_parts import Typed
 from tests.verdict.trials import finished, started
 
 TRIALS = 40
@@ -145,17 +146,14 @@ def test_two_processes_write_the_same_packs(made: Path, tmp_path: Path) -> None:
         assert (there / path.name).read_bytes() == path.read_bytes()
 
 
-def test_show_reads_only_the_packs_of_its_trial(packed: Path, capsys: Any) -> None:
+def test_show_reads_only_the_packs_of_its_trial(packed: Path, typed: Typed) -> None:
     last = max(packed.glob("info.*.log.zst"))
-    assert main(["show", str(packed), "--trial", f"p1.r{TRIALS}", "--json"]) == 0
-    whole = capsys.readouterr().out
+    whole = typed.out("show", packed, "--trial", f"p1.r{TRIALS}", "--json")
     for path in packed.glob("info.*.log.zst"):
         if path != last:
             path.unlink()
-    assert main(["show", str(packed), "--trial", f"p1.r{TRIALS}", "--json"]) == 0
-    assert capsys.readouterr().out == whole
-    assert main(["show", str(packed), "--trial", "p1.r1"]) == 2
-    assert "this run has no trial p1.r1" in capsys.readouterr().err
+    assert typed.out("show", packed, "--trial", f"p1.r{TRIALS}", "--json") == whole
+    assert "this run has no trial p1.r1" in typed.refused("show", packed, "--trial", "p1.r1")
 
 
 @pytest.mark.parametrize(
@@ -247,7 +245,7 @@ def test_a_disk_that_fills_ends_the_run_in_one_line_and_leaves_what_is_whole(
     assert 0 < len(history.trials) < TRIALS
 
 
-def test_stories_that_ended_well_are_left_out_and_everything_judged_is_the_same(made: Path, capsys: Any) -> None:
+def test_stories_that_ended_well_are_left_out_and_everything_judged_is_the_same(made: Path, typed: Typed) -> None:
     whole, short = RunReport.read(made / "lines" / "latest"), RunReport.read(made / "failed" / "latest")
     assert short.outcomes == whole.outcomes
     assert (short.met, short.standings) == (whole.met, whole.standings)
@@ -262,8 +260,8 @@ def test_stories_that_ended_well_are_left_out_and_everything_judged_is_the_same(
     bad = {trial for trial, outcome in whole.outcomes.items() if outcome != "correct"}
     assert {record.trial for record, _ in history.of(CallStarted)} == bad
     trial = next(trial for trial in whole.outcomes if trial not in bad)
-    assert main(["show", str(made / "failed" / "latest"), "--trial", trial]) == 0
-    assert "left out its story, as it ended well (keep='failed'): 1 call, 0 faults met" in capsys.readouterr().out
+    out = typed.out("show", made / "failed" / "latest", "--trial", trial)
+    assert "left out its story, as it ended well (keep='failed'): 1 call, 0 faults met" in out
     with pytest.raises(LookupError, match="lacks the stories of trials that ended well"):
         reading.read(made / "failed" / "latest")
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.cli import main
 from chaoslab.wire import state_place
 from chaoslab.wire.control import Control
+from tests.cli_parts import Typed
 
 CASES = [
     (["tools", "--logs", "file"], "file: it should be a folder: rename it"),
@@ -21,18 +21,16 @@ CASES = [
 
 @pytest.mark.parametrize(("arguments", "said"), CASES, ids=[" ".join(arguments) for arguments, _ in CASES])
 def test_a_place_that_cannot_be_used_is_one_line(
-    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], said: str, here: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
 ) -> None:
     def wait(*_: object) -> bool:
         raise AssertionError("it started")
 
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(threading.Event, "wait", wait)
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "file").write_text("mine")
-    assert main(arguments) == 2
-    assert capsys.readouterr() == ("", f"{said}\n")
-    assert (tmp_path / "file").read_text() == "mine"
+    (here / "folder").mkdir()
+    (here / "file").write_text("mine")
+    assert typed(*arguments) == (2, "", f"{said}\n")
+    assert (here / "file").read_text() == "mine"
 
 
 def test_a_state_of_the_lab_may_have_any_name_and_a_broken_one_its_own(tmp_path: Path) -> None:

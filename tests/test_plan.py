@@ -21,6 +21,7 @@ from chaoslab.faults.network.latency import Latency
 from chaoslab.faults.tool.tool_error import ToolError
 from tests.faults.fault_parts import Target, played
 from tests.plan_parts import first, roll
+from tests.sure import sure
 
 TARGETS = ("search", "weather", "model")
 FAULTS = names("faults")
@@ -96,9 +97,7 @@ def test_over_20000_draws_the_rate_of_hits_is_what_was_asked_for(chance: float) 
     injection = Injection("wire", (Choice("latency"),), ("search",), chance)
     plan, draws = Plan(7, (injection,)), 20_000
     hit = sum(roll(plan, injection, call(n)) is not None for n in range(draws))
-    interval = clopper_pearson(hit, draws, confidence=0.999)
-    assert interval is not None
-    assert chance in interval
+    assert chance in sure(clopper_pearson(hit, draws, confidence=0.999))
 
 
 def test_alternatives_come_up_by_their_weight() -> None:
@@ -108,17 +107,13 @@ def test_alternatives_come_up_by_their_weight() -> None:
     fell = [active.fault_name for n in range(draws) if (active := roll(plan, injection, call(n)))]
     assert len(fell) == draws
     for name, weight in weights.items():
-        interval = clopper_pearson(fell.count(name), draws, confidence=0.999)
-        assert interval is not None
-        assert weight / 10 in interval
+        assert weight / 10 in sure(clopper_pearson(fell.count(name), draws, confidence=0.999))
 
 
 def test_a_rare_hit_is_any_of_the_alternatives() -> None:
     injection = Injection("wire", (Choice("timeout"), Choice("refused")), ("search",), 0.1)
     fell = [active.fault_name for n in range(5000) if (active := roll(Plan(7), injection, call(n)))]
-    interval = clopper_pearson(fell.count("timeout"), len(fell), confidence=0.999)
-    assert interval is not None
-    assert 0.5 in interval
+    assert 0.5 in sure(clopper_pearson(fell.count("timeout"), len(fell), confidence=0.999))
 
 
 def test_which_fault_it_is_does_not_depend_on_the_chance() -> None:
@@ -163,8 +158,7 @@ def test_seed_trial_target_request_attempt_and_name_each_make_other_dice() -> No
 
 def test_parameters_reach_the_fault_and_its_own_chances_are_drawn() -> None:
     injection = Injection("wire", (Choice("latency", params={"delay_s": 1.0, "jitter_s": 0.5}),), ("search",))
-    active = roll(Plan(1, (injection,)), injection, call())
-    assert active is not None
+    active = sure(roll(Plan(1, (injection,)), injection, call()))
     assert isinstance(active.fault, Latency)
     assert active.fault.jitter_s == 0
     assert 0.5 <= active.fault.delay_s <= 1.5

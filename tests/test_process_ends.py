@@ -1,8 +1,6 @@
 """A command whose process, or whose trial's process, ends before the verdict is exit code 3; a trial that goes on in
 real time is ended from outside as hung."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import re

@@ -15,7 +15,7 @@ import pytest
 
 from chaoslab.reports.charts import names
 from tests import warm
-from tests.cli_parts import chaoslab, command, environment, free_base, prompts
+from tests.cli_parts import chaoslab, command, environment, execute, free_base, prompts
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -98,9 +98,7 @@ def once(lab: Path) -> Callable[[str], subprocess.CompletedProcess[str]]:
             words = [str(ROOT / word) if word == "charts.py" else word for word in words]
             if words[1:] and words[0] != "-c":
                 start = [warm.python(), "-c", f"import runpy\nrunpy.run_path({words.pop(0)!r}, run_name='__main__')"]
-        return subprocess.run(
-            [*start, *words], cwd=lab, env=environment(), capture_output=True, text=True, timeout=60, check=False
-        )
+        return execute([*start, *words], cwd=lab, env=environment())
 
     return ended
 
@@ -139,10 +137,7 @@ def test_each_python_program_prints_what_stands_below_it(page: Path, tmp_path: P
     blocks = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", text, flags=re.DOTALL)
     assert len(blocks) == text.count("```python\n")
     for program, printed in blocks:
-        ended = subprocess.run(
-            [warm.python(), "-c", program], cwd=tmp_path, env=environment(), capture_output=True, text=True,
-            timeout=60, check=False
-        )  # fmt: skip
+        ended = execute([warm.python(), "-c", program], cwd=tmp_path, env=environment())
         assert (ended.stdout, ended.stderr) == (printed, "")
 
 

@@ -18,7 +18,7 @@ from chaoslab.lab import recorded_run, replay
 from chaoslab.lab.recorded_run import Unrepeatable, choose, read
 from chaoslab.record.history import History
 from chaoslab.record.log import BufferedEvent
-from tests.cli_parts import chaoslab, prompts
+from tests.cli_parts import Typed, chaoslab, prompts
 
 ASKED = (
     {"prompt": "What is 17 times 24?", "facts": ["408"]},
@@ -59,10 +59,9 @@ def change(folder: Path, how: Callable[[Line], Line | None], *, writer: str = "i
     (folder / f"{writer}.log").write_text(text)
 
 
-def replayed(capsys: Said, *arguments: str) -> tuple[int, list[str], str]:
-    code = main(["replay", *arguments])
-    said = capsys.readouterr()
-    return code, said.out.splitlines(), said.err
+def replayed(typed: Typed, *arguments: str) -> tuple[int, list[str], str]:
+    code, out, err = typed("replay", *arguments)
+    return code, out.splitlines(), err
 
 
 # The same.
@@ -96,23 +95,22 @@ def test_trials_are_chosen_by_number_or_by_name(wanted: list[str], keys: list[st
     assert choose(read(str(there)), wanted) == keys
 
 
-def test_one_trial_alone_of_a_run_found_by_its_name_is_the_same_too(there: Path, capsys: Said) -> None:
-    code, said, _ = replayed(capsys, read(str(there)).run, "--trial", "p2.r2")
+def test_one_trial_alone_of_a_run_found_by_its_name_is_the_same_too(there: Path, typed: Typed) -> None:
+    code, said, _ = replayed(typed, read(str(there)).run, "--trial", "p2.r2")
     (events,) = [len([line for line in History.read(there).records if line.trial == "p2.r2"])]
     assert (code, said[-1]) == (0, f"equal: 1 trial, {events} events, byte for byte")
 
 
-def test_a_purse_is_as_full_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said) -> None:
+def test_a_purse_is_as_full_as_it_was(here: Path, typed: Typed) -> None:
     """Dollars are counted over the run: the last trial, made alone, is refused for what those before it have spent."""
     priced = ("MODEL=llama-3.3-70b-versatile", "COST_LIMIT_USD=0.002", "TOXIC_PROB=0", "ERROR_PROB=0")
-    ended = chaoslab(tmp_path, "run", "--world", "virtual", prompts(tmp_path, ["What is 17 times 24?"] * 3), *priced)
+    ended = chaoslab(here, "run", "--world", "virtual", prompts(here, ["What is 17 times 24?"] * 3), *priced)
     assert ended.returncode == 0, ended.stderr
-    monkeypatch.chdir(tmp_path)
     run = read("latest")
     spent = [run.spent_usd(trial) for trial in run.trials]
     assert spent[0] == 0 < spent[1] < spent[2]
     assert "budget" in {line["kind"] for line in lines(run.folder) if line["trial"] == "p3.r1"}
-    assert replayed(capsys, "--trial", "3")[0] == 0
+    assert replayed(typed, "--trial", "3")[0] == 0
 
 
 def test_what_is_run_again_is_said_before_it_is(there: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,12 +163,12 @@ def test_a_line_that_the_lab_cannot_read_itself_is_a_mistake_of_ours_and_said_wi
         list(replay._records(read(str(there)), "p1.r1", kept))
 
 
-def test_a_value_that_differs_is_named_with_its_line(there: Path, capsys: Said) -> None:
+def test_a_value_that_differs_is_named_with_its_line(there: Path, typed: Typed) -> None:
     chosen = _first("call_finished", trial="p2.r1", target="model", ok=True)
     number = 1 + next(n for n, line in enumerate(lines(there)) if line["trial"] == "p2.r1" and chosen(line))
     which = _first("call_finished", trial="p2.r1", target="model", ok=True)
     change(there, lambda line: {**line, "bytes": 7} if which(line) else line)
-    code, said, _ = replayed(capsys)
+    code, said, _ = replayed(typed)
     real = lines(there)
     assert code == 1
     assert re.fullmatch(
@@ -180,39 +178,39 @@ def test_a_value_that_differs_is_named_with_its_line(there: Path, capsys: Said) 
     assert real[number - 1]["bytes"] == 7
 
 
-def test_an_event_that_is_gone_and_one_that_is_new(there: Path, capsys: Said) -> None:
+def test_an_event_that_is_gone_and_one_that_is_new(there: Path, typed: Typed) -> None:
     last = lines(there, "agent")[-1]
     change(there, lambda line: None if line == last else line, writer="agent")
-    code, said, _ = replayed(capsys, "--trial", "6")
+    code, said, _ = replayed(typed, "--trial", "6")
     assert code == 1
     assert said[-2].startswith("p3.r2  agent.log: prompt_attempt happens now, and did not then; ")
     change(there, lambda line: line, writer="agent")
     with (there / "agent.log").open("a") as log:
         log.write(json.dumps({**last, "trial": "p1.r1"}) + "\n")
-    code, said, _ = replayed(capsys, "--trial", "1")
+    code, said, _ = replayed(typed, "--trial", "1")
     assert code == 1
     assert said[-2].startswith("p1.r1  agent.log, line 6: this prompt_attempt does not happen now; ")
 
 
-def test_another_spelling_is_a_difference(there: Path, capsys: Said) -> None:
+def test_another_spelling_is_a_difference(there: Path, typed: Typed) -> None:
     text = (there / "info.log").read_text()
     (there / "info.log").write_text(text.replace('"ok": true', '"ok":true'))
-    code, said, _ = replayed(capsys, "--trial", "1")
+    code, said, _ = replayed(typed, "--trial", "1")
     assert code == 1
     assert "(call_finished): its spelling was " in said[-2]
 
 
-def test_of_a_long_value_the_beginning_is_told(there: Path, capsys: Said) -> None:
+def test_of_a_long_value_the_beginning_is_told(there: Path, typed: Typed) -> None:
     which = _first("prompt_finished", trial="p1.r1")
     change(there, lambda line: {**line, "answer": "x" * 300} if which(line) else line)
-    _, said, _ = replayed(capsys, "--trial", "1")
+    _, said, _ = replayed(typed, "--trial", "1")
     assert f'answer was "{"x" * 159}…, is' in said[-2]
 
 
-def test_what_a_difference_made_of_the_outcome_is_said(there: Path, capsys: Said) -> None:
+def test_what_a_difference_made_of_the_outcome_is_said(there: Path, typed: Typed) -> None:
     which = _first("prompt_finished", trial="p1.r1")
     change(there, lambda line: {**line, "answer": "409"} if which(line) else line)
-    code, said, _ = replayed(capsys, "--trial", "1")
+    code, said, _ = replayed(typed, "--trial", "1")
     assert code == 1
     assert re.search(r'answer was "409", is ".*"; wrong, now \w+$', said[-2])
 
@@ -220,7 +218,7 @@ def test_what_a_difference_made_of_the_outcome_is_said(there: Path, capsys: Said
 # Said, and gone on.
 
 
-def test_code_that_has_changed_is_named_and_the_replay_goes_on(there: Path, capsys: Said) -> None:
+def test_code_that_has_changed_is_named_and_the_replay_goes_on(there: Path, typed: Typed) -> None:
     def older(line: Line) -> Line:
         if line["kind"] == "run_started":
             line["code"] |= {"agent": "0123456789ab", "langchain": "0.0.1"}
@@ -228,12 +226,12 @@ def test_code_that_has_changed_is_named_and_the_replay_goes_on(there: Path, caps
 
     now = lines(there)[0]["code"]["langchain"]
     change(there, older)
-    code, said, err = replayed(capsys, "--trial", "1")
+    code, said, err = replayed(typed, "--trial", "1")
     assert err == f"not as it was: agent has changed; langchain is {now}, was 0.0.1\n"
     assert (code, said[-1].partition(":")[0]) == (0, "equal")
 
 
-def test_the_logs_own_prompts_are_used(there: Path, capsys: Said) -> None:
+def test_the_logs_own_prompts_are_used(there: Path, typed: Typed) -> None:
     asked = there.parent.parent / "mine.json"
 
     def elsewhere(line: Line) -> Line:
@@ -243,11 +241,11 @@ def test_the_logs_own_prompts_are_used(there: Path, capsys: Said) -> None:
 
     change(there, elsewhere)
     asked.write_text('["What is 1 plus 1?"]')
-    code, _, err = replayed(capsys, "--trial", "1")
+    code, _, err = replayed(typed, "--trial", "1")
     assert code == 0
     assert err.startswith(f"{asked} is not as it was: the prompts of the log are used\n")  # on a slow day, the progress
     asked.unlink()
-    code, _, err = replayed(capsys, "--trial", "1")
+    code, _, err = replayed(typed, "--trial", "1")
     assert code == 0
     assert err.startswith(f"the prompts of the log are used: PROMPTS={asked} cannot be read: No such file or directory")
 
@@ -332,7 +330,7 @@ def _nothing(folder: Path) -> None: ...
 
 
 @pytest.mark.parametrize(
-    ("spoil", "typed", "line"),
+    ("spoil", "words", "line"),
     [
         (_without("run_started"), "", NO_BEGINNING),
         (_without_file("info.log"), "", NO_BEGINNING),
@@ -383,18 +381,15 @@ def _nothing(folder: Path) -> None: ...
     ],
 )  # fmt: skip
 def test_what_cannot_be_run_again_is_refused_in_a_line(
-    spoil: Callable[[Path], None], typed: str, line: str, there: Path, capsys: Said
+    spoil: Callable[[Path], None], words: str, line: str, there: Path, typed: Typed
 ) -> None:
     spoil(there)
-    code, said, err = replayed(capsys, *typed.split())
-    assert (code, said) == (2, [])
-    assert err.count("\n") == 1
-    assert re.fullmatch(re.escape(line).replace("…", ".*"), err.strip())
+    assert re.fullmatch(re.escape(line).replace("…", ".*"), typed.refused("replay", *words.split()).strip())
 
 
-def test_a_log_without_its_end_is_said_to_be_so(there: Path, capsys: Said) -> None:
+def test_a_log_without_its_end_is_said_to_be_so(there: Path, typed: Typed) -> None:
     _without("run_finished")(there)
-    code, said, err = replayed(capsys)
+    code, said, err = replayed(typed)
     assert (code, said[-1].partition(",")[0]) == (0, "equal: 6 trials")
     assert (
         "the log has no end (run_finished): the run was killed, or info.log is cut; what there is of it is compared"
@@ -402,12 +397,12 @@ def test_a_log_without_its_end_is_said_to_be_so(there: Path, capsys: Said) -> No
     )
 
 
-def test_whole_trials_of_a_log_that_is_cut_can_be_replayed(there: Path, capsys: Said) -> None:
+def test_whole_trials_of_a_log_that_is_cut_can_be_replayed(there: Path, typed: Typed) -> None:
     _without("prompt_finished", trial="p3.r2")(there)
     _cut("agent")(there)
     with pytest.raises(Unrepeatable, match=r"p3\.r2 was cut off"):
         choose(read(str(there)), [])
-    code, said, _ = replayed(capsys, "--trial", "1-2")
+    code, said, _ = replayed(typed, "--trial", "1-2")
     assert (code, said[-1].partition(",")[0]) == (0, "equal: 2 trials")
 
 
@@ -421,13 +416,13 @@ def as_if_local(there: Path) -> Path:
     return there
 
 
-def test_times_apart_a_run_is_the_same_story(as_if_local: Path, capsys: Said) -> None:
+def test_times_apart_a_run_is_the_same_story(as_if_local: Path, typed: Typed) -> None:
     def later(line: Line) -> Line:
         line["t"] += 0.25
         return {**line, **({"duration_s": line["duration_s"] * 1.5} if "duration_s" in line else {})}
 
     change(as_if_local, later)
-    code, said, _ = replayed(capsys)
+    code, said, _ = replayed(typed)
     assert code == 0, said
     assert re.fullmatch(r"equal: 6 trials, \d+ events, as stories, times apart", said[-1])
 
@@ -443,18 +438,18 @@ def test_times_apart_a_run_is_the_same_story(as_if_local: Path, capsys: Said) ->
     ],
 )  # fmt: skip
 def test_where_two_stories_part_is_told(
-    kind: str, wanted: Line, changed: Line, line: str, as_if_local: Path, capsys: Said
+    kind: str, wanted: Line, changed: Line, line: str, as_if_local: Path, typed: Typed
 ) -> None:
     which = _first(kind, trial="p2.r1", **wanted)
     writer = "messaging" if kind == "effect" else "info"
     change(as_if_local, lambda line: {**line, **changed} if which(line) else line, writer=writer)
-    code, said, _ = replayed(capsys, "--trial", "2")
+    code, said, _ = replayed(typed, "--trial", "2")
     assert code == 1
     assert line in said[-2]
     assert said[-1] == "different: 1 of 1 trial"
 
 
-def test_a_delay_close_to_the_deadline_may_go_either_way(as_if_local: Path, capsys: Said) -> None:
+def test_a_delay_close_to_the_deadline_may_go_either_way(as_if_local: Path, typed: Typed) -> None:
     """The fault of the log gets such a delay, and its call another end: that is no difference, and is said."""
     trial, place = next(
         (line["trial"], (line["request_id"], line["attempt"])) for line in lines(as_if_local, "manager")
@@ -471,7 +466,7 @@ def test_a_delay_close_to_the_deadline_may_go_either_way(as_if_local: Path, caps
 
     change(as_if_local, near)
     change(as_if_local, near, writer="manager")
-    code, said, _ = replayed(capsys, "--trial", trial)
+    code, said, _ = replayed(typed, "--trial", trial)
     assert code == 0
     assert re.fullmatch(
         rf"{trial}  left out: \w+ \d+\.\d+ may go either way \(a delay within a factor of 2 of the deadline\), and did",
@@ -481,28 +476,25 @@ def test_a_delay_close_to_the_deadline_may_go_either_way(as_if_local: Path, caps
 
 
 @pytest.mark.parametrize(("seen", "code"), [("reset", 0), ("garbled", 1)])
-def test_a_closed_connection_may_be_seen_as_reset(
-    seen: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said
-) -> None:
-    asked = prompts(tmp_path, ["What is 17 times 24?"])
+def test_a_closed_connection_may_be_seen_as_reset(seen: str, code: int, here: Path, typed: Typed) -> None:
+    asked = prompts(here, ["What is 17 times 24?"])
     toxics = ("TOXIC_PROB=1", "TOXICS=timeout", "TIMEOUT_MS=300", "ERROR_PROB=0")
-    assert chaoslab(tmp_path, "run", "--world", "virtual", asked, *toxics).returncode == 0
-    monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "logs" / "latest"
+    assert chaoslab(here, "run", "--world", "virtual", asked, *toxics).returncode == 0
+    folder = here / "logs" / "latest"
     _started(world="local")(folder)
     change(folder, lambda line: {**line, "error": seen} if line.get("error") == "closed" else line)
-    found, said, _ = replayed(capsys)
+    found, said, _ = replayed(typed)
     assert found == code
     told = " may go either way (timeout closes a connection of which not all may have been read), and did"
     assert said[-2].endswith(told) == (code == 0)
 
 
-def test_a_trial_that_the_lab_itself_got_in_the_way_of_is_left_out(as_if_local: Path, capsys: Said) -> None:
+def test_a_trial_that_the_lab_itself_got_in_the_way_of_is_left_out(as_if_local: Path, typed: Typed) -> None:
     some = next(line for line in lines(as_if_local) if line["kind"] == "call_started" and line["trial"] == "p1.r1")
     with (as_if_local / "info.log").open("a") as log:
         names = ("target", "tool", "request", "attempt", "request_id")
         event = {name: some[name] for name in names} | {"kind": "call_disturbed", "why": "it was cut"}
         log.write(json.dumps({**{k: some[k] for k in ("ts", "t", "run", "trial", "writer", "seq")}, **event}) + "\n")
-    code, said, _ = replayed(capsys, "--trial", "1")
+    code, said, _ = replayed(typed, "--trial", "1")
     assert code == 0
     assert said[-2] == "p1.r1  left out: the lab itself got in the way (it was cut)"

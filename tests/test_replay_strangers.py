@@ -1,7 +1,6 @@
 """Runs with a foreign model or service: what was said is in the log, and the replay needs nobody to say it again."""
 
 import json
-import subprocess
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,7 +20,7 @@ from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.worlds.local import Local
 from tests import warm
-from tests.cli_parts import command, environment, free_base, warm_parts
+from tests.cli_parts import command, environment, execute, free_base, warm_parts
 from tests.seams.lab_parts import Heard, said, site
 
 KEY = "gsk_N0bodyMaySeeThis"
@@ -106,13 +105,8 @@ def ran(folder: Path, *, model: str, weather: str) -> Path:
         with warm_parts():
             world.start(now=NOW, toxiproxy=True, model=False)
         places = ("--logs", str(world.logs), "--state", str(world.state))
-        ended = subprocess.run(
-            command("agent", *places, "--run", run.name, "--config", str(config), python=warm.python()),
-            env=variables,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
+        ended = execute(
+            command("agent", *places, "--run", run.name, "--config", str(config), python=warm.python()), env=variables
         )
         assert ended.returncode == 0, ended.stdout + ended.stderr
     return run.folder

@@ -16,11 +16,10 @@ from pathlib import Path
 import pytest
 
 from chaoslab.base.extras import install_line
-from chaoslab.cli import main
 from chaoslab.core.events import PromptFinished, PromptStarted, RunFinished
 from chaoslab.record.history import History
 from tests import warm
-from tests.cli_parts import as_installed, chaoslab, command, environment, prompts
+from tests.cli_parts import Typed, as_installed, chaoslab, command, environment, execute, prompts
 from tests.disk_parts import small_disk
 from tests.waiting import eventually
 
@@ -136,9 +135,7 @@ def test_one_command_leaves_figures_pictures_and_logs(tmp_path: Path) -> None:
     ended = chaoslab(tmp_path, *VIRTUAL, *typed, drawn=True)
     assert (ended.returncode, complaints(ended)) == (0, "")
     assert re.search(
-        r"^5 of 5 trials, \d+ s of virtual time in \d+\.\d s( \(\d+ × real time\))?$",
-        ended.stdout,
-        re.MULTILINE,
+        r"^5 of 5 trials, \d+ s of virtual time in \d+\.\d s( \(\d+ × real time\))?$", ended.stdout, re.MULTILINE
     )
     run = r"^run v7-[0-9a-f]{16} · seed 7 · world virtual · model chaoslab-offline\s·\s+done\s+after\s"
     assert re.search(run, ended.stdout, re.MULTILINE)
@@ -263,13 +260,11 @@ def test_a_prompt_that_hangs_is_found_without_waiting_and_said(tmp_path: Path) -
 
 @pytest.mark.parametrize("missing", ["greenlet", "time_machine", "langchain_groq"])
 def test_what_is_not_installed_is_named(
-    missing: str, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    missing: str, here: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
 ) -> None:
     monkeypatch.setitem(sys.modules, missing, None)
-    assert main([*VIRTUAL]) == 2
-    assert capsys.readouterr() == (
-        "", f"WORLD=virtual needs {missing}, which is not installed: {install_line('lab')}\n"
-    )  # fmt: skip
+    needs = f"WORLD=virtual needs {missing}, which is not installed: {install_line('lab')}\n"
+    assert typed(*VIRTUAL) == (2, "", needs)
     assert list(here.iterdir()) == []
 
 
@@ -296,8 +291,7 @@ def test_a_limit_of_dollars_has_the_trials_done_one_after_the_other(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("asked", "code", "found"),
-    [("0.5", 0, "passed: at least 50 %"), ("0.6", 1, "FAILED: at least 60 %")],
+    ("asked", "code", "found"), [("0.5", 0, "passed: at least 50 %"), ("0.6", 1, "FAILED: at least 60 %")]
 )
 def test_a_gate_decides_the_exit_code_and_says_why(asked: str, code: int, found: str, tmp_path: Path) -> None:
     file = prompts(tmp_path, [EASY[0], {"prompt": "What is 12 * 3?", "facts": ["37"]}])
@@ -338,11 +332,8 @@ def test_a_service_that_is_real_has_no_place_in_it(tmp_path: Path) -> None:
     (tmp_path / "chaoslab" / "agent" / "config.json").write_text(
         '{"services": {"weather": {"url": "http://127.0.0.1:9"}}}'
     )
-    ended = subprocess.run(
-        command(*VIRTUAL), cwd=tmp_path,
-        env={**environment(), "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    env = {**environment(), "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    ended = execute(command(*VIRTUAL), cwd=tmp_path, env=env)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == (
         "agent/config.json points weather at the real thing, and the virtual world has no way out: "

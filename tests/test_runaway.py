@@ -92,8 +92,7 @@ def in_a_thread(prompt: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("model", "faults"),
-    [(never, []), (never_async, []), (insisting, [lab.inject("timeout", MODEL)])],
+    ("model", "faults"), [(never, []), (never_async, []), (insisting, [lab.inject("timeout", MODEL)])]
 )
 def test_a_model_that_never_answers_is_named(model: Any, faults: Any) -> None:
     trial = lab.run(in_a_thread, "go", services={MODEL: model}, models=[MODEL], faults=faults, twin=False)

@@ -3,7 +3,6 @@
 import base64
 import json
 import os
-import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ from chaoslab.base.terminal import clean
 from chaoslab.core.events import Event
 from chaoslab.seams.services.app import AppRequest
 from tests import warm
+from tests.cli_parts import execute
 from tests.gateway.parts import standing
 
 HEADERS = (
@@ -249,10 +249,7 @@ def test_none_of_them_is_written_of_services_and_the_same_trial_is_the_same_byte
 
 def ran(*words: str, folder: Path, **more: str) -> str:
     """All that a command prints and writes."""
-    done = subprocess.run(
-        [warm.python(), "-m", "chaoslab", *words], cwd=folder, env={**os.environ, **more}, capture_output=True,
-        text=True, timeout=60, check=False,
-    )  # fmt: skip
+    done = execute([warm.python(), "-m", "chaoslab", *words], cwd=folder, env={**os.environ, **more})
     return done.stdout + done.stderr + written(folder)
 
 

@@ -13,10 +13,11 @@ from chaoslab.cli import sweep as command
 from chaoslab.config import settings
 from chaoslab.config.scenario import from_settings
 from chaoslab.config.settings import SettingError
-from chaoslab.core.events import PromptFinished, PromptStarted, RunFinished
+from chaoslab.core.events import PromptStarted, RunFinished
 from chaoslab.lab import launch
 from chaoslab.lab.sweep import CellStopped, grid, sweep
 from chaoslab.record.runs import Run
+from tests.event_parts import prompt_finished
 
 ASKED = load(FILE)[:2]
 GIVEN = ("TOXIC_PROB=0,0.4", "ERROR_PROB=0,0.2", "WORLD=virtual", "TRIALS=2")
@@ -76,10 +77,7 @@ class Lab:
                 key, text = f"p{number}.r1", str(prompt.prompt)
                 log.write(PromptStarted(prompt_index=number, prompt=text, effects=[]), trial=key)
                 log.write(
-                    PromptFinished(
-                        prompt_index=number, prompt=text, status="ok", error_type="none", attempts=1,
-                        duration_s=0.5 * number, answer="",
-                    ),
+                    prompt_finished("", prompt_index=number, prompt=text, duration_s=0.5 * number),
                     trial=key,
                 )  # fmt: skip
             if not self.code:

@@ -49,10 +49,7 @@ def test_each_prompt_has_its_answer_and_one_that_states_nothing_its_effects() ->
         ({"model_url": "http://127.0.0.1:9/v1"}, "a real model's answers have no twin"),
         ({"groq_api_key": "k"}, "a real model's answers have no twin"),
         ({"translator": "online"}, "answers of real services have no twin"),
-        (
-            {"config": REAL},
-            "answers of real services have no twin",
-        ),
+        ({"config": REAL}, "answers of real services have no twin"),
     ],
 )
 def test_one_line_names_the_prompts_without_anything_to_judge_by(real: dict[str, Any], why: str) -> None:

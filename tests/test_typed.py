@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import assert_type
 
-import pytest
-
 import chaoslab as lab
 from chaoslab.core import plan
 
@@ -22,11 +20,6 @@ def test_what_a_user_gets_has_a_type() -> None:
     assert_type(fault, lab.Injection)
     assert_type(lab.inject("latency", "refund"), plan.Injection)
     assert fault.targets == ("refund",)
-
-
-def test_a_wrong_name_is_an_error() -> None:
-    with pytest.raises(AttributeError, match="no attribute 'injekt'"):
-        lab.injekt  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_each_name_is_there_for_a_type_checker_too() -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests import warm
+from tests.sure import sure
 from tests.waiting import eventually
 
 TELLS = """
@@ -197,32 +198,27 @@ def test_a_start_keeps_the_labs_modules_only_as_long_as_it_would_load_the_same(
     assert (ended.stdout, ended.stderr) == (f"{kept}\n", "")
 
 
+@contextlib.contextmanager
+def up(python: str, folder: Path, **how: Any) -> Iterator[subprocess.Popen[str]]:
+    """The program of the folder once it says that it is up; it is killed afterwards."""
+    pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen([python, "-m", "chaoslab"], cwd=folder, text=True, **pipes, **how) as process:
+        try:
+            assert sure(process.stdout).readline() == "up\n"
+            yield process
+        finally:
+            process.kill()
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 def test_a_signal_reaches_it(folder: Path, number: signal.Signals) -> None:
     program(folder, WAITS)
-    codes = []
     for python in (sys.executable, warm.python()):
-        with (
-            heard(number),
-            subprocess.Popen(
-                [python, "-m", "chaoslab"],
-                cwd=folder,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            ) as process,
-        ):
-            try:
-                assert process.stdout is not None
-                assert process.stdout.readline() == "up\n"
-                process.send_signal(number)
-                eventually(lambda: process.poll() is not None)
-                assert process.stdout.read() == ""  # nobody has it open any more
-            finally:
-                process.kill()
-            codes.append(process.returncode)
-    assert codes == [-number, -number]
+        with heard(number), up(python, folder) as process:
+            process.send_signal(number)
+            eventually(lambda: process.poll() is not None)
+            assert sure(process.stdout).read() == ""  # nobody has it open any more
+        assert process.returncode == -number, python
 
 
 HEARS = """
@@ -237,29 +233,19 @@ while signal.sigtimedwait([], 0.1) is None:
 def test_a_signal_reaches_a_handler_of_its_own_though_it_was_ignored_at_the_start(folder: Path) -> None:
     """A run that a script starts in the background ignores SIGINT at first, and chaoslab hears it all the same."""
     program(folder, HEARS)
-    codes = []
     for python in (sys.executable, warm.python()):
-        with subprocess.Popen(
-            [python, "-m", "chaoslab"], cwd=folder, stdout=subprocess.PIPE, text=True, preexec_fn=ignoring
-        ) as process:
-            try:
-                assert process.stdout is not None
-                assert process.stdout.readline() == "up\n"
-                process.send_signal(signal.SIGINT)
-                eventually(lambda: process.poll() is not None)
-            finally:
-                process.kill()
-            codes.append(process.returncode)
-    assert codes == [9, 9]
+        with up(python, folder, preexec_fn=ignoring) as process:
+            process.send_signal(signal.SIGINT)
+            eventually(lambda: process.poll() is not None)
+        assert process.returncode == 9, python
 
 
 def test_who_kills_the_child_kills_the_start(folder: Path) -> None:
     program(folder, "import os\nprint(os.getpid(), flush=True)\ninput()")
     start = [warm.python(), "-m", "chaoslab"]
     with subprocess.Popen(start, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
         child = warm.child(process.pid)
-        assert process.stdout.readline() == f"{child}\n"
+        assert sure(process.stdout).readline() == f"{child}\n"
         os.kill(child, signal.SIGKILL)
         assert process.wait(20) == -signal.SIGKILL
     with pytest.raises(ProcessLookupError):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from chaoslab.reports.charts import names
-from tests.cli_parts import environment, free_base, prompts
+from tests.cli_parts import environment, execute, free_base, prompts
 
 ROOT = Path(__file__).parent.parent
 
@@ -55,10 +55,9 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     )  # a folder named so brings no .pth of its own
     target = ["install", "--quiet", "--target", str(site), "--no-deps", "--no-index", str(wheel)]
     first_of([UV, "pip", *target], [sys.executable, "-m", "pip", *target, "--no-compile"])
-    where = subprocess.run(
-        [str(folder / "bin" / "python"), "-I", "-c", "import chaoslab; print(chaoslab.__file__)"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    where = execute(
+        [str(folder / "bin" / "python"), "-I", "-c", "import chaoslab; print(chaoslab.__file__)"], check=True
+    )
     assert where.stdout.startswith(str(folder))
     return folder / "bin"
 
@@ -93,10 +92,8 @@ def test_it_works_in_a_folder_that_has_files_of_the_same_names(
             "python",
             ["-I", "-c", "from chaoslab.cli import main; raise SystemExit(main())", *arguments],
         )
-    done = subprocess.run(
-        [str(installed / program), *arguments, prompts(tmp_path, ["What is 6 times 7?"])],
-        cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+    words = [str(installed / program), *arguments, prompts(tmp_path, ["What is 6 times 7?"])]
+    done = execute(words, cwd=tmp_path, env=environment())
     troubles = [said for said in done.stderr.splitlines() if not said.startswith("trial ")]  # it was slow, and said so
     assert (done.returncode, troubles) == (0, [])
     assert "42" in (tmp_path / "logs" / "latest" / "info.log").read_text()

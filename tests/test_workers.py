@@ -1,7 +1,5 @@
 """Many units of work over processes: in order, each done for good whoever dies meanwhile, and nothing left behind."""
 
-from __future__ import annotations
-
 import contextlib
 import multiprocessing
 import os

@@ -15,7 +15,7 @@ import pytest
 from chaoslab.base.clock import system
 from chaoslab.worlds.local import free_ports
 from tests import warm
-from tests.cli_parts import command, environment, free_base
+from tests.cli_parts import command, environment, execute, free_base
 from tests.seams.lab_parts import eventually, fixed_ports
 from tests.wire.wire_parts import answers_by
 
@@ -120,9 +120,7 @@ class Lab:
     def children(self) -> dict[int, str]:
         """Each child's process id and command."""
         supervisor = self.supervisor
-        table = subprocess.run(
-            ["ps", "-A", "-ww", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True
-        )
+        table = execute(["ps", "-A", "-ww", "-o", "pid=,ppid=,args="], check=True)
         rows = [line.split(None, 2) for line in table.stdout.splitlines()]
         return {int(row[0]): row[2] for row in rows if len(row) == 3 and int(row[1]) == supervisor}
 

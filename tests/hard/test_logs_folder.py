@@ -47,6 +47,7 @@ from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import LabDown
 from tests.cli_parts import command, environment, prompts
 from tests.disk_parts import NOW, Rest, free_base, limit, read_only, rest_of_the_lab, small_disk
+from tests.event_parts import prompt_finished
 from tests.seams.lab_parts import Bench, bench, embedded, said, site
 
 SLOW = Plan(1, (Injection("wire", (Choice("latency", 1.0, {"delay_s": 0.01, "stream": "downstream"}),), ("weather",)),))
@@ -454,12 +455,7 @@ def told(folder: Path) -> Path:
             )
         )
         written.write(PromptStarted(prompt_index=1, prompt="What is 17 times 24?"), trial="p1.r1")
-        written.write(
-            PromptFinished(
-                prompt_index=1, prompt="What is 17 times 24?", status="ok", answer="408", attempts=1, duration_s=0.5
-            ),
-            trial="p1.r1",
-        )
+        written.write(prompt_finished("408", prompt="What is 17 times 24?", duration_s=0.5), trial="p1.r1")
         written.write(RunFinished(received=1, processed=1, succeeded=1, duration_s=0.5))
     return run.folder
 

@@ -15,15 +15,15 @@ from pathlib import Path
 import pytest
 
 from chaoslab.base.identity import TrialId
-from chaoslab.cli import main
 from chaoslab.core.events import FaultArmed, FaultHealed, RunFinished
 from chaoslab.core.exchange import Call
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.wire.control import VERSION, Control, explain
 from chaoslab.wire.lanes import LabDown
-from tests.cli_parts import prompts
+from tests.cli_parts import Typed, prompts
 from tests.disk_parts import Rest, eventually, limit, read_only, rest_of_the_lab, small_disk
 from tests.seams.lab_parts import bench, embedded, said, site
+from tests.sure import sure
 
 CALL = Call("weather", "current_weather", "p1.r1", 1, 1, "id1")
 SLOW = Plan(1, (Injection("wire", (Choice("latency", 1.0, {"delay_s": 0.01, "stream": "downstream"}),), ("weather",)),))
@@ -46,8 +46,7 @@ def held(path: Path, how: str) -> Iterator[subprocess.Popen[str]]:
     with subprocess.Popen(
         (sys.executable, "-c", code, str(path), how), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as other:
-        assert other.stdout is not None
-        assert other.stdout.readline() == "held\n"
+        assert sure(other.stdout).readline() == "held\n"
         try:
             yield other
         finally:
@@ -127,14 +126,12 @@ def test_a_state_that_is_lost_in_mid_run_ends_it_in_one_line(tmp_path: Path, res
         state.unlink()
         code, words = work.ended()
         assert work.manager.wait(10) == 3
-        assert work.manager.stderr is not None
-        managers = work.manager.stderr.read()
+        managers = sure(work.manager.stderr).read()
     assert code == 3
     assert words.startswith(f"the lab is down: the shared state {state} cannot be used: ")
     assert managers.startswith(f"the proxy manager cannot go on: the shared state {state} cannot be used: ")
     assert managers.count("\n") == 1
-    ended = work.history().first(RunFinished)
-    assert ended is not None
+    ended = sure(work.history().first(RunFinished))
     assert (ended.reason, 2 <= ended.processed < ended.received) == ("lab_down", True)
 
 
@@ -175,8 +172,7 @@ def test_a_state_on_a_full_disk_ends_the_run(tmp_path: Path, rest: Rest) -> None
         assert (code, words.count("\n")) == (3, 1)
         assert f"the shared state {state} cannot be used: " in words
         assert words.endswith(" is full; make room and start again\n")
-        ended = work.history().first(RunFinished)
-        assert ended is not None
+        ended = sure(work.history().first(RunFinished))
         assert ended.reason == "lab_down"
         assert ended.processed > 0
     assert works(tmp_path)
@@ -236,18 +232,13 @@ def test_what_is_found_at_the_start_is_made_anew(tmp_path: Path, before: Callabl
 
 
 @pytest.fixture
-def lab(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Iterator[Callable[[], str]]:
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed) -> Iterator[Callable[[], str]]:
     """`chaoslab lab` here, which must refuse to begin in one line; that line."""
     arguments = ["lab", "BASE_PORT=31000", prompts(tmp_path, ["What is 17 times 24?"])]
     monkeypatch.chdir(tmp_path)
 
     def refused() -> str:
-        assert main(arguments) == 2
-        out, words = capsys.readouterr()
-        assert (out, words.count("\n")) == ("", 1)
-        return words
+        return typed.refused(*arguments)
 
     yield refused
     assert not (tmp_path / "logs").exists()

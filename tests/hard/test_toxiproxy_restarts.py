@@ -19,6 +19,7 @@ from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import Health
+from tests.event_parts import prompt_finished
 from tests.hard.dying_parts import SERVERS, Mortal, eventually, mortal
 from tests.measure_parts import uninjected
 from tests.seams.lab_parts import Bench, bench, managed, said, site
@@ -219,9 +220,7 @@ def test_a_run_under_load_goes_on_over_two_restarts_and_a_third_in_the_middle_of
                     )
                     book = Requests(trial)
                     await asyncio.gather(*(get(book, n) for n in range(requests)))
-                    finished = events.PromptFinished(
-                        prompt_index=number, prompt="look", status="ok", answer="ok", attempts=1, duration_s=0.1
-                    )
+                    finished = prompt_finished("ok", prompt_index=number, prompt="look", duration_s=0.1)
                     lab.seam.log.write(finished, trial=trial.key)
             done += 1
 

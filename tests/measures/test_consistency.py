@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chaoslab.analysis.measures.consistency import consistency
+from tests.sure import sure
 
 
 def test_values_worked_out_by_hand() -> None:
-    found = consistency({"1": [True, True, True, False], "2": [False, True, False, False]})
-    assert found is not None
+    found = sure(consistency({"1": [True, True, True, False], "2": [False, True, False, False]}))
     assert (found.prompts, found.trials) == (2, 4)
     assert found.all_pass == pytest.approx({1: 0.5, 2: (3 / 6 + 0) / 2, 3: (1 / 4 + 0) / 2, 4: 0})
     assert found.one_passes == pytest.approx({1: 0.5, 2: (1 + 3 / 6) / 2, 3: (1 + 3 / 4) / 2, 4: 1})
@@ -20,8 +20,7 @@ def test_values_worked_out_by_hand() -> None:
 
 @given(st.lists(st.booleans(), min_size=2, max_size=7))
 def test_they_are_the_shares_of_all_choices_of_k_trials(trials: list[bool]) -> None:
-    found = consistency({"1": trials})
-    assert found is not None
+    found = sure(consistency({"1": trials}))
     for k in found.all_pass:
         chosen = list(combinations(trials, k))
         assert found.all_pass[k] == pytest.approx(sum(map(all, chosen)) / len(chosen))
@@ -30,9 +29,7 @@ def test_they_are_the_shares_of_all_choices_of_k_trials(trials: list[bool]) -> N
 
 def test_alike_is_1_and_half_is_0() -> None:
     for trials, alike in (([True] * 4, 1), ([False] * 4, 1), ([True, False] * 2, 0)):
-        found = consistency({"1": trials})
-        assert found is not None
-        assert found.consistency == alike
+        assert sure(consistency({"1": trials})).consistency == alike
 
 
 @pytest.mark.parametrize("passed", [{}, {"1": []}, {"1": [True]}, {"1": [True], "2": [False]}])
@@ -41,9 +38,6 @@ def test_one_trial_of_a_prompt_says_nothing(passed: dict[str, list[bool]]) -> No
 
 
 def test_a_prompt_with_one_trial_is_left_out_and_k_goes_as_far_as_the_fewest() -> None:
-    found = consistency({"1": [True] * 20, "2": [True, False, True], "3": [True]})
-    assert found is not None
+    found = sure(consistency({"1": [True] * 20, "2": [True, False, True], "3": [True]}))
     assert (found.prompts, found.trials, list(found.all_pass)) == (2, 3, [1, 2, 3])
-    many = consistency({"1": [True] * 20})
-    assert many is not None
-    assert list(many.all_pass) == list(range(1, 9))
+    assert list(sure(consistency({"1": [True] * 20})).all_pass) == list(range(1, 9))

@@ -18,6 +18,7 @@ from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.reports.contents._parts import parts
 from tests.measure_parts import usage
+from tests.sure import sure
 
 FAULTS = ("latency", "lost_reply", "timeout")
 
@@ -69,8 +70,7 @@ def test_values_worked_out_by_hand() -> None:
         (set(), [(99, 0.5)], 2.0),
         (set(), [(99, 0.5)], 4.0),
     ]
-    found = costs(log(*calm, ({"timeout"}, [(99, 0.5), (59, 0.25)], 10.0), ({"timeout", "latency"}, [], 1.0)), {})
-    assert found is not None
+    found = sure(costs(log(*calm, ({"timeout"}, [(99, 0.5), (59, 0.25)], 10.0), ({"timeout", "latency"}, [], 1.0)), {}))
     assert found.by_fault == {
         "timeout": Spending(1, Fraction(60), Fraction(1, 4), Fraction(1), Fraction(0), Fraction(7))
     }
@@ -85,8 +85,7 @@ def test_one_fault_at_two_targets_is_not_shared() -> None:
     met = next(record for record in one.records if isinstance(record.event, FaultWitnessed))
     at = AttemptRef(trial="p1.r1", target="search", request=1, attempt=1, request_id="")
     more = replace(met, seq=99, event=FaultWitnessed(at=at, fault="timeout", injection="timeout"))
-    found = costs(History([*one.records, more]), {})
-    assert found is not None
+    found = sure(costs(History([*one.records, more]), {}))
     assert found.by_fault["timeout"].seconds == Fraction(6)
     assert found.shared == Spending()
 
@@ -115,8 +114,7 @@ def test_the_rows_add_up_to_the_ledger_exactly(
     for unit in fields(Spending):
         if unit.name != "trials":
             assert sum(getattr(row, unit.name) or 0 for row in rows(found)) == getattr(found.total, unit.name)
-    spent = usage(history)
-    assert spent is not None
+    spent = sure(usage(history))
     assert found.total.tokens == spent.prompt_tokens + spent.completion_tokens
     assert float(found.total.usd or 0) == spent.cost_usd
     assert float(found.total.seconds or 0) == math.fsum(s for _, _, s in trials)
@@ -137,8 +135,7 @@ def patient(_prompt: str) -> str:
 
 def test_a_real_run_is_compared_with_its_twin() -> None:
     trial = lab.run(patient, "x", reads=[price], faults=[lab.inject("server_error", "price", calls=[1])])
-    found = costs(trial.history, {})
-    assert found is not None
+    found = sure(costs(trial.history, {}))
     cost = found.by_fault["server_error"]
     assert (cost.tokens, cost.usd) == (None, None), "a twin's tokens are not in the log"
     assert cost.seconds == pytest.approx(Fraction(3))
@@ -150,8 +147,7 @@ def test_a_real_run_is_compared_with_its_twin() -> None:
 
 
 def test_a_trial_with_nothing_to_compare_it_with_adds_no_amount_to_its_fault() -> None:
-    found = costs(log(({"timeout"}, [(99, 0.5)], 10.0)), {})
-    assert found is not None
+    found = sure(costs(log(({"timeout"}, [(99, 0.5)], 10.0)), {}))
     assert found.by_fault == {"timeout": Spending(1, None, None, None, None, None)}
     assert found.matched == Spending(0, None, None, None, None, None)
     assert floats(found.no_comparison) == [1, 100, 0.5, 1, 0, 10]

@@ -18,7 +18,6 @@ from chaoslab.analysis.measures.quantiles import Quantiles, percentile
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.core.events import (
     UNTOLD_S,
-    AttemptRef,
     CallDisturbed,
     CallFinished,
     Event,
@@ -29,7 +28,6 @@ from chaoslab.core.events import (
     FaultScheduled,
     FaultWitnessed,
     LabDisturbed,
-    PromptFinished,
     PromptStarted,
     Retry,
     RunStarted,
@@ -38,25 +36,19 @@ from chaoslab.core.events import (
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.reports.contents._rows import rows
-from tests.event_parts import call_at, fault_at, run_started
+from tests.event_parts import call_at, fault_at, prompt_finished, run_started
+from tests.event_parts import story as history
 from tests.measure_parts import attempts, by_injection, calls, errors, taken, throughput, uninjected, unmet, usage
+from tests.sure import sure
 
 
-def history(*events: Event) -> History:
-    return History(Record("", float(n), "run", "p1.r1", "info", n, event) for n, event in enumerate(events))
-
-
-def call(
-    attempt: int = 1, *, ok: bool = True, via: str = "proxy", duration_s: float = 0.5, **more: Any
-) -> CallFinished:
-    at = call_at("search", "search_web", 1, attempt, "id")
-    return CallFinished(**at, ok=ok, duration_s=duration_s, via=via, **more)
+def call(attempt: int = 1, *, ok: bool = True, duration_s: float = 0.5, **more: Any) -> CallFinished:
+    return CallFinished(**call_at("search", "search_web", 1, attempt, "id"), ok=ok, duration_s=duration_s, **more)
 
 
 def plan(chance: float, calls: tuple[int, ...] = ()) -> RunStarted:
-    return run_started(
-        plan={"injections": [{"name": "wire", "chance": chance, "calls": list(calls)}]}, now="", model=""
-    )
+    wire = {"name": "wire", "chance": chance, "calls": list(calls)}
+    return run_started(plan={"injections": [wire]}, now="", model="")
 
 
 PLACE = ("latency", "wire", "search", 1, 1, "id")
@@ -85,9 +77,7 @@ def test_a_fault_is_counted_through_its_life() -> None:
         FaultScheduled(**fault_at(*PLACE)),
         FaultInjected(**fault_at(*PLACE)),
         FaultWitnessed(**fault_at(*PLACE)),
-        FaultScheduled(
-            fault="timeout", injection="wire", at=AttemptRef(target="search", request=1, attempt=2, request_id="id")
-        ),
+        scheduled("timeout", 2),
     )
     late, lost = taken(faults.FaultStages(), story).by_fault
     assert late == faults.FaultCount("wire", "latency", "search", 2, 1, 0, 1, 1)
@@ -149,15 +139,11 @@ def test_a_slow_call_that_failed_otherwise_failed_by_itself() -> None:
 
 
 def test_what_the_lab_did_to_its_own_experiment_is_neither_a_failure_nor_a_latency() -> None:
-    hit = CallDisturbed(
-        at=AttemptRef(target="search", request=1, attempt=1, request_id="id"), tool="search_web", why="cut"
-    )
     cut = LabDisturbed(what="restarted", since="2026-06-01T12:03:01Z", lasted_s=0.4, lanes=[], epoch=1)
-    story = history(call(1, ok=False, error="closed"), hit, cut, call(2))
+    story = history(call(1, ok=False, error="closed"), DISTURBED, cut, call(2))
     assert uninjected(story) == []
     assert [a.ok for a in attempts(story)] == [True]
-    found = taken(faults.Disturbances(), story).result()
-    assert found is not None
+    found = sure(taken(faults.Disturbances(), story).result())
     assert (found.times, found.lasted_s, found.attempts) == (1, 0.4, 1)
     assert found.said == "restarted since 12:03:01"
     assert taken(faults.Disturbances(), history(call(1))).result() is None
@@ -174,16 +160,12 @@ def test_calls_without_a_fault_that_took_far_longer_than_the_first_ones_are_told
 
 
 def scheduled(fault: str, attempt: int = 1) -> FaultScheduled:
-    return FaultScheduled(
-        fault=fault, injection="wire", at=AttemptRef(target="search", request=1, attempt=attempt, request_id="id")
-    )
+    return FaultScheduled(**fault_at(fault, "wire", "search", 1, attempt, "id"))
 
 
-WITNESSED = FaultWitnessed(
-    fault="timeout", injection="other", at=AttemptRef(target="search", request=1, attempt=1, request_id="id")
-)
-
-
+DISTURBED = CallDisturbed(**call_at("search", "search_web", 1, 1, "id"), why="cut")
+WITNESSED = FaultWitnessed(**fault_at("timeout", "other", "search", 1, 1, "id"))
+ARMED = FaultArmed(**fault_at(*PLACE))
 HEALED = FaultHealed(**fault_at(*PLACE), witnessed=False, masked_by="", idle="nothing to cut: the answer has 0 bytes")
 
 
@@ -204,23 +186,10 @@ HEALED = FaultHealed(**fault_at(*PLACE), witnessed=False, masked_by="", idle="no
         ("latency", [call(ok=False, error="cancelled")], "its call was cancelled first"),
         ("latency", [], "its prompt ended first"),
         ("latency", [call(2)], "its prompt ended first"),
-        (
-            "latency",
-            [
-                call(),
-                CallDisturbed(
-                    at=AttemptRef(target="search", request=1, attempt=1, request_id="id"), tool="t", why="cut"
-                ),
-            ],
-            "the lab itself got in the way",
-        ),
-        ("latency", [call(), FaultArmed(**fault_at(*PLACE))], "it was armed and not met, so its prompt is invalid"),
-        ("latency", [call(), FaultArmed(**fault_at(*PLACE)), HEALED], "there was nothing in it to change"),
-        (
-            "latency",
-            [call(), FaultArmed(**fault_at(*PLACE)), replace(HEALED, idle="")],
-            "it was armed and not met, so its prompt is invalid",
-        ),
+        ("latency", [call(), DISTURBED], "the lab itself got in the way"),
+        ("latency", [call(), ARMED], "it was armed and not met, so its prompt is invalid"),
+        ("latency", [call(), ARMED, HEALED], "there was nothing in it to change"),
+        ("latency", [call(), ARMED, replace(HEALED, idle="")], "it was armed and not met, so its prompt is invalid"),
         ("latency", [call()], "no reason is known"),
     ],
 )  # fmt: skip
@@ -229,9 +198,7 @@ def test_a_fault_that_was_scheduled_and_not_met_has_a_reason(fault: str, more: l
 
 
 def test_what_was_met_needs_no_reason_and_the_others_are_counted_most_frequent_first() -> None:
-    met = FaultWitnessed(
-        fault="wrong_value", injection="wire", at=AttemptRef(target="search", request=1, attempt=1, request_id="id")
-    )
+    met = FaultWitnessed(**fault_at("wrong_value", "wire", "search", 1, 1, "id"))
     tries = [event for n in (2, 3, 4) for event in (scheduled("wrong_value", n), call(n, ok=n == 4))]
     found = unmet(history(scheduled("wrong_value"), met, *tries))
     assert found == [
@@ -243,15 +210,13 @@ def test_what_was_met_needs_no_reason_and_the_others_are_counted_most_frequent_f
 def test_percentiles_lie_between_the_nearest_ranks() -> None:
     assert [percentile([1, 2, 3, 4], share) for share in (0, 0.5, 0.9, 1)] == [1, 2.5, pytest.approx(3.7), 4]
     assert latency(Quantiles()) is None
-    found = latency(Quantiles([0.3, 0.1, 0.2]))
-    assert found is not None
+    found = sure(latency(Quantiles([0.3, 0.1, 0.2])))
     assert (found.n, found.p50_s, found.longest_s) == (3, 0.2, 0.3)
 
 
 def test_an_attempt_knows_its_faults_and_one_that_never_left_is_none() -> None:
-    first, second = attempts(
-        history(call(1), call(2), call(3, via="none", ok=False), FaultWitnessed(**fault_at(*PLACE)))
-    )
+    refused = call(3, via="none", ok=False)
+    first, second = attempts(history(call(1), call(2), refused, FaultWitnessed(**fault_at(*PLACE))))
     assert (first.faults, second.faults) == (("latency",), ())
     assert (first.trial, first.target, first.t, second.t) == ("p1.r1", "search", 0.0, 1.0)
 
@@ -298,9 +263,8 @@ def test_a_retry_is_counted_as_recovery_takes_it_whoever_made_it() -> None:
 
 
 def test_ends_are_counted_in_stretches_of_a_round_width() -> None:
-    finished = PromptFinished(prompt_index=1, prompt="", status="ok", answer="yes", attempts=1, duration_s=1.0)
-    found = throughput(history(call(), call(), finished, call()))
-    assert found is not None
+    finished = prompt_finished()
+    found = sure(throughput(history(call(), call(), finished, call())))
     assert (found.width_s, found.lasted_s, len(found.calls)) == (0.1, 3.0, 31)
     assert (sum(found.calls), sum(found.prompts), found.prompts[20], found.calls[30]) == (3, 1, 1, 1)
     assert throughput(history()) is None
@@ -309,16 +273,14 @@ def test_ends_are_counted_in_stretches_of_a_round_width() -> None:
 def ended_at(*moments: float, began_t: float = 0.0) -> History:
     """A run that began at a moment, with a prompt's end at each of the others."""
     begun = PromptStarted(prompt_index=1, prompt="", facts=[], effects=[], stated=True)
-    ended = PromptFinished(prompt_index=1, prompt="", status="ok", answer="yes", attempts=1, duration_s=1.0)
+    ended = prompt_finished()
     told: list[tuple[float, Event]] = [(began_t, begun), *((t, ended) for t in moments)]
     return History(Record("", t, "run", "p1.r1", "info", n, event) for n, (t, event) in enumerate(told))
 
 
 @pytest.mark.parametrize("width_s", WIDTHS_S)
 def test_a_width_is_taken_up_to_forty_stretches_of_it(width_s: float) -> None:
-    below, above = throughput(ended_at(40 * width_s)), throughput(ended_at(40.1 * width_s))
-    assert below is not None
-    assert above is not None
+    below, above = sure(throughput(ended_at(40 * width_s))), sure(throughput(ended_at(40.1 * width_s)))
     assert (below.width_s, len(below.prompts)) == (width_s, 41)  # the last one begins as the run ends
     assert above.width_s > width_s
 
@@ -331,28 +293,17 @@ def test_the_widths_are_what_a_person_reads_at_once() -> None:
 
 
 def test_stretches_begin_with_the_first_prompt_and_what_ended_before_it_counts_in_the_first() -> None:
-    found = throughput(ended_at(5.0, 5.05, 5.4, began_t=5.0))
-    assert found is not None
+    found = sure(throughput(ended_at(5.0, 5.05, 5.4, began_t=5.0)))
     assert found.lasted_s == pytest.approx(0.4)
     assert found.prompts == (2, 0, 0, 0, 1)
-    early = throughput(ended_at(4.0, began_t=5.0))
-    assert early is not None
+    early = sure(throughput(ended_at(4.0, began_t=5.0)))
     assert (early.lasted_s, early.prompts, early.calls) == (-1.0, (1,), (0,))
 
 
 def test_a_run_of_any_length_has_forty_stretches_at_most() -> None:
     """Virtual time may go on for years."""
-    ended = Record(
-        "",
-        1e9,
-        "run",
-        "p1.r1",
-        "info",
-        1,
-        PromptFinished(prompt_index=1, prompt="", status="ok", answer="yes", attempts=1, duration_s=1.0),
-    )
-    found = throughput(History([ended]))
-    assert found is not None
+    ended = Record("", 1e9, "run", "p1.r1", "info", 1, prompt_finished())
+    found = sure(throughput(History([ended])))
     assert (found.width_s % 3600, len(found.prompts), sum(found.prompts)) == (0, 39, 1)
 
 
@@ -361,9 +312,7 @@ def test_usage_is_summed_and_an_unknown_price_is_not_free() -> None:
         Usage(model="m", request=1, prompt_tokens=10, completion_tokens=2, cost_usd=0.5),
         Usage(model="m", request=2, prompt_tokens=5, completion_tokens=1),
     )
-    both, unpriced = usage(history(priced, free)), usage(history(free))
-    assert both is not None
-    assert unpriced is not None
+    both, unpriced = sure(usage(history(priced, free))), sure(usage(history(free)))
     assert (both.prompt_tokens, both.completion_tokens, both.cost_usd, both.unpriced) == (15, 3, 0.5, 1)
     assert unpriced.cost_usd is None
     assert usage(history()) is None

@@ -9,6 +9,7 @@ import chaoslab as lab
 from chaoslab.analysis.measures._coverage import Coverage, Reach
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.record.history import History
+from tests.sure import sure
 
 
 def price(*, item: str) -> int:
@@ -45,11 +46,10 @@ def covered(folder: Path, *faults: Any) -> Coverage | None:
 
 @pytest.mark.filterwarnings("ignore:'wrong_value on stock' changed nothing")
 def test_each_pair_has_its_stage(tmp_path: Path) -> None:
-    found = covered(
+    found = sure(covered(
         tmp_path, lab.inject("tool_error", "price"), lab.inject("wrong_value", "stock"),
         lab.inject("lost_reply", "refund"), lab.inject("latency", "stock", chance=1e-9),
-    )  # fmt: skip
-    assert found is not None
+    ))  # fmt: skip
     assert {(pair.target, pair.fault): pair.reach for pair in found.pairs} == {
         ("price", "tool_error"): Reach.WITNESSED,
         ("stock", "wrong_value"): Reach.NOT_MET,
@@ -62,15 +62,11 @@ def test_each_pair_has_its_stage(tmp_path: Path) -> None:
 
 
 def test_a_pattern_plans_for_each_called_target_and_a_target_without_a_plan_is_bare(tmp_path: Path) -> None:
-    every = covered(tmp_path / "a", lab.inject("tool_error", "*"))
-    assert every is not None
+    every = sure(covered(tmp_path / "a", lab.inject("tool_error", "*")))
     assert [(pair.target, pair.fault) for pair in every.pairs] == [("price", "tool_error"), ("stock", "tool_error")]
-    none = covered(tmp_path / "c", lab.inject("tool_error", "price"), lab.inject("latency", "re*"))
-    assert none is not None
+    none = sure(covered(tmp_path / "c", lab.inject("tool_error", "price"), lab.inject("latency", "re*")))
     assert [(pair.target, pair.fault) for pair in none.pairs] == [("price", "tool_error")]
-    one = covered(tmp_path / "b", lab.inject("tool_error", "price"))
-    assert one is not None
-    assert one.bare == ("stock",)
+    assert sure(covered(tmp_path / "b", lab.inject("tool_error", "price"))).bare == ("stock",)
 
 
 def test_without_a_fault_there_is_none(tmp_path: Path) -> None:

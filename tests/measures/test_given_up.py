@@ -28,6 +28,7 @@ from chaoslab.reports.show import event_text
 from tests.measure_parts import amplification, attempts, calls, errors, uninjected
 from tests.measures.test_counts import call
 from tests.reports.fake_run import summary
+from tests.sure import sure
 
 AFTER_S = 0.06
 """The second of two hedged requests is sent so long after the first, which makes it an attempt at the same request."""
@@ -203,8 +204,7 @@ def test_a_call_that_is_made_again_before_its_end_was_noticed_then() -> None:
     assert (incident.ending, incident.noticed_after_s) == (Ending.RETRY, AFTER_S)
     found = recovery([incident])
     assert found.detected_s is not None
-    assert found.since_notice_s is not None
-    assert found.mean_s == pytest.approx(found.detected_s + found.since_notice_s) == pytest.approx(AFTER_S + 0.1)
+    assert found.mean_s == pytest.approx(found.detected_s + sure(found.since_notice_s)) == pytest.approx(AFTER_S + 0.1)
 
 
 def test_a_service_that_says_cancelled_itself_has_failed() -> None:
@@ -266,8 +266,7 @@ def test_a_failure_after_it_is_the_requests_first() -> None:
     seen = seen_in(trial)
     assert (calls(trial.history).retries, calls(trial.history).failed) == (1, 1)
     assert Retried().check(seen) is MaxRetries(retries=1).check(seen) is BackedOff(least_s=0.5).check(seen) is None
-    missed = MaxRetries(retries=0).check(seen)
-    assert missed is not None
+    missed = sure(MaxRetries(retries=0).check(seen))
     assert missed.text == "find 1 was tried again 1 times, at most 0 were allowed"
     assert Slo(share=0.6).check(seen).text == "50% of 2 calls were good, at least 60% were asked for"  # type: ignore[union-attr]
 

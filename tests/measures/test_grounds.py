@@ -24,8 +24,7 @@ def test_what_verdicts_rest_on_is_counted(by_basis: dict[Basis, int], said: str)
 
 
 @pytest.mark.parametrize(
-    ("unknown", "said"),
-    [({}, ""), ({"left undone": 2, "as asked": 1}, "3 unknown: 2 left undone, 1 as asked")],
+    ("unknown", "said"), [({}, ""), ({"left undone": 2, "as asked": 1}, "3 unknown: 2 left undone, 1 as asked")]
 )
 def test_the_unknown_are_counted_by_their_world(unknown: dict[str, int], said: str) -> None:
     assert Grounds({}, unknown).undecided == said

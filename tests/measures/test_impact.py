@@ -2,17 +2,19 @@
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from chaoslab.analysis.measures.impact import Impact, Impacts, impacts_of
 from chaoslab.analysis.measures.trials import TrialTable
 from chaoslab.analysis.verdict.standing import Standings
-from chaoslab.core.events import AttemptRef, CallFinished, CallStarted, FaultWitnessed, PromptFinished, PromptStarted
+from chaoslab.core.events import CallFinished, CallStarted, Event, FaultWitnessed, PromptStarted
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
+from tests.event_parts import call_at, fault_at, prompt_finished
 
-TRIALS = {
+TRIALS: dict[str, tuple[int, float, dict[str, int], dict[str, list[str]], str]] = {
     # trial: its prompt, seconds, calls by target, faults by target, outcome
     "p1.r1": (1, 2.0, {"search": 1}, {}, "correct"),
     "p1.r2": (1, 4.0, {"search": 1}, {}, "wrong"),
@@ -29,46 +31,21 @@ def impacts(history: History, outcomes: dict[str, str], *, judgeable: bool = Tru
 
 
 def history(*, twin_s: float | None = None, twin_calls: int | None = None, seconds: float | None = None) -> History:
-    def lines() -> Iterator[tuple[str, object]]:
+    twin: dict[str, Any] = {"twin_s": twin_s, "twin_calls": twin_calls}
+
+    def lines() -> Iterator[tuple[str, Event]]:
         for trial, (prompt, took_s, calls, faults, _) in TRIALS.items():
-            yield (
-                trial,
-                PromptStarted(prompt_index=prompt, prompt=f"prompt {prompt}", twin_s=twin_s, twin_calls=twin_calls),
-            )
-            for target, count in calls.items():
-                for n in range(1, count + 1):
-                    yield (
-                        trial,
-                        CallStarted(at=AttemptRef(target=target, request=1, attempt=n, request_id="id"), tool="tool"),
-                    )
-                    yield (
-                        trial,
-                        CallFinished(
-                            at=AttemptRef(target=target, request=1, attempt=n, request_id="id"),
-                            tool="tool",
-                            ok=True,
-                            duration_s=0.1,
-                        ),
-                    )
+            yield trial, PromptStarted(prompt_index=prompt, prompt=f"prompt {prompt}", **twin)
+            for target, n in ((target, n) for target, count in calls.items() for n in range(1, count + 1)):
+                at = call_at(target, "tool", 1, n, "id")
+                yield trial, CallStarted(**at)
+                yield trial, CallFinished(**at, ok=True, duration_s=0.1)
             for target, names in faults.items():
                 for n, fault in enumerate(names, 1):
-                    yield (
-                        trial,
-                        FaultWitnessed(
-                            fault=fault,
-                            injection="wire",
-                            at=AttemptRef(target=target, request=1, attempt=n, request_id="id"),
-                        ),
-                    )
-            took_s = took_s if seconds is None else seconds
-            yield (
-                trial,
-                PromptFinished(
-                    prompt_index=prompt, prompt="", status="ok", answer="yes", attempts=1, duration_s=took_s
-                ),
-            )
+                    yield trial, FaultWitnessed(**fault_at(fault, "wire", target, 1, n, "id"))
+            yield trial, prompt_finished(prompt_index=prompt, duration_s=took_s if seconds is None else seconds)
 
-    return History(Record("", n, "run", trial, "info", n, event) for n, (trial, event) in enumerate(lines()))  # type: ignore[arg-type]
+    return History(Record("", n, "run", trial, "info", n, event) for n, (trial, event) in enumerate(lines()))
 
 
 def of(found: Impact) -> tuple[int, int, dict[str, int]]:

@@ -23,6 +23,7 @@ from chaoslab.analysis.measures.intervals import (
     rate,
     wilson,
 )
+from tests.sure import sure
 
 FREIREICH_6MP = [
     *(Spell(t) for t in (6, 6, 6, 7, 10, 13, 16, 22, 23)),
@@ -32,15 +33,12 @@ FREIREICH_6MP = [
 
 
 def test_wilson_agrees_with_newcombes_published_example() -> None:
-    interval = wilson(81, 263)  # Newcombe 1998, table I
-    assert interval is not None
+    interval = sure(wilson(81, 263))  # Newcombe 1998, table I
     assert (round(interval.low, 4), round(interval.high, 4)) == (0.2553, 0.3662)
 
 
 def test_wilson_at_the_edges_stays_within_0_and_1() -> None:
-    none, every = wilson(0, 10), wilson(10, 10)
-    assert none is not None
-    assert every is not None
+    none, every = sure(wilson(0, 10)), sure(wilson(10, 10))
     assert none.low == 0.0
     assert none.high == pytest.approx(0.2775, abs=1e-4)
     assert every.low == pytest.approx(1 - none.high)
@@ -48,9 +46,7 @@ def test_wilson_at_the_edges_stays_within_0_and_1() -> None:
 
 
 def test_clopper_pearson_agrees_with_newcombe_and_with_the_rule_of_three() -> None:
-    exact, zero = clopper_pearson(81, 263), clopper_pearson(0, 20)
-    assert exact is not None
-    assert zero is not None
+    exact, zero = sure(clopper_pearson(81, 263)), sure(clopper_pearson(0, 20))
     assert (round(exact.low, 4), round(exact.high, 4)) == (0.2527, 0.3676)
     assert zero.low == 0.0
     assert zero.high == pytest.approx(1 - 0.025 ** (1 / 20))
@@ -60,8 +56,7 @@ def test_clopper_pearson_agrees_with_newcombe_and_with_the_rule_of_three() -> No
 def test_wilsons_bounds_are_where_the_rate_is_as_many_deviations_off_as_the_confidence_allows(
     confidence: float, z: float
 ) -> None:
-    interval = wilson(81, 263, confidence=confidence)
-    assert interval is not None
+    interval = sure(wilson(81, 263, confidence=confidence))
     for bound in (interval.low, interval.high):
         assert abs(81 / 263 - bound) == pytest.approx(z * math.sqrt(bound * (1 - bound) / 263), rel=1e-5)
 
@@ -72,8 +67,7 @@ def test_clopper_pearson_leaves_half_of_the_doubt_on_either_side(count: int, tot
     def chance_of(counts: range, p: float) -> float:
         return sum(math.comb(total, k) * p**k * (1 - p) ** (total - k) for k in counts)
 
-    interval = clopper_pearson(count, total, confidence=confidence)
-    assert interval is not None
+    interval = sure(clopper_pearson(count, total, confidence=confidence))
     tail = (1 - confidence) / 2
     assert chance_of(range(count, total + 1), interval.low) == pytest.approx(tail, rel=1e-9)
     assert chance_of(range(count + 1), interval.high) == pytest.approx(tail, rel=1e-9)
@@ -93,15 +87,13 @@ def test_terms_that_are_left_out_of_the_binomial_sum_do_not_change_it(counts: tu
 
 
 def test_clopper_pearson_has_no_doubt_beyond_all() -> None:
-    every = clopper_pearson(20, 20)
-    assert every is not None
+    every = sure(clopper_pearson(20, 20))
     assert every.low == pytest.approx(0.025 ** (1 / 20))
     assert every.high == 1.0
 
 
 def test_a_rate_is_its_share_with_wilsons_interval_and_an_interval_holds_its_own_bounds() -> None:
-    found = rate(3, 4)
-    assert found is not None
+    found = sure(rate(3, 4))
     assert (found.count, found.total, found.value, found.interval) == (3, 4, 0.75, wilson(3, 4))
     interval = Interval(0.25, 0.5)
     assert [value in interval for value in (0.2, 0.25, 0.3, 0.5, 0.6)] == [False, True, True, True, False]
@@ -114,9 +106,7 @@ def test_what_never_or_always_happens_has_happened_that_often() -> None:
 
 
 def test_clopper_pearson_is_a_mirror_image_of_itself() -> None:
-    some, rest = clopper_pearson(3, 2000, confidence=0.999), clopper_pearson(1997, 2000, confidence=0.999)
-    assert some is not None
-    assert rest is not None
+    some, rest = sure(clopper_pearson(3, 2000, confidence=0.999)), sure(clopper_pearson(1997, 2000, confidence=0.999))
     assert some.low == pytest.approx(1 - rest.high, rel=1e-6)
     assert some.high == pytest.approx(1 - rest.low, rel=1e-6)
 
@@ -140,9 +130,7 @@ def test_the_bootstrap_repeats_itself_and_covers_the_mean() -> None:
 def test_of_many_values_the_normal_interval_is_what_the_bootstrap_would_give() -> None:
     """Skewed ones, as times to recovery are: most recover at once, some after a deadline."""
     values = [0.1] * 450 + [2.1] * 40 + [30.0] * 10
-    drawn, normal = bootstrap_mean(values), bootstrap_mean([*values, values[0]])
-    assert drawn is not None
-    assert normal is not None
+    drawn, normal = sure(bootstrap_mean(values)), sure(bootstrap_mean([*values, values[0]]))
     assert normal.low == pytest.approx(drawn.low, abs=0.1)
     assert normal.high == pytest.approx(drawn.high, abs=0.1)
     assert bootstrap_mean([5.0] * 501) == Interval(5.0, 5.0)
@@ -151,8 +139,7 @@ def test_of_many_values_the_normal_interval_is_what_the_bootstrap_would_give() -
 
 def test_a_curve_of_a_hundred_thousand_spells_is_made_at_once() -> None:
     """Each time of its own: counting anew at each would be ten thousand million steps."""
-    curve = kaplan_meier([Spell(n / 7, ended=n % 3 > 0) for n in range(100_000)])
-    assert curve is not None
+    curve = sure(kaplan_meier([Spell(n / 7, ended=n % 3 > 0) for n in range(100_000)]))
     assert (len(curve.steps), curve.steps[0].at_risk) == (66_666, 99_999)
 
 
@@ -168,8 +155,7 @@ BOOTSTRAPPED = (Interval(2.4, 3.5), Interval(2.42, 3.48))
 
 
 def test_kaplan_meier_agrees_with_the_textbook() -> None:
-    curve = kaplan_meier(FREIREICH_6MP)
-    assert curve is not None
+    curve = sure(kaplan_meier(FREIREICH_6MP))
     shares = {step.at_s: round(step.share, 3) for step in curve.steps}
     assert shares == {6: 0.857, 7: 0.807, 10: 0.753, 13: 0.690, 16: 0.627, 22: 0.538, 23: 0.448}
     errors = {step.at_s: round(step.share * math.sqrt(step.greenwood), 4) for step in curve.steps}
@@ -182,8 +168,7 @@ def test_kaplan_meier_agrees_with_the_textbook() -> None:
 
 
 def test_its_median_and_restricted_mean_agree_too() -> None:
-    curve = kaplan_meier(FREIREICH_6MP)
-    assert curve is not None
+    curve = sure(kaplan_meier(FREIREICH_6MP))
     assert curve.median is not None
     assert (curve.median.value, curve.median.interval.low, curve.median.interval.high) == (23, 13, math.inf)
     mean = curve.restricted_mean
@@ -192,44 +177,34 @@ def test_its_median_and_restricted_mean_agree_too() -> None:
 
 
 def test_without_censoring_the_restricted_mean_is_the_mean() -> None:
-    curve = kaplan_meier([Spell(t) for t in (1, 2, 3, 6)])
-    assert curve is not None
-    assert curve.median is not None
-    assert (curve.restricted_mean.value, curve.median.value) == (3.0, 2)
+    curve = sure(kaplan_meier([Spell(t) for t in (1, 2, 3, 6)]))
+    assert (curve.restricted_mean.value, sure(curve.median).value) == (3.0, 2)
 
 
 def test_where_all_has_ended_there_is_nothing_left_to_be_unsure_of() -> None:
-    curve = kaplan_meier([Spell(t) for t in (1, 2, 3, 6)])
-    assert curve is not None
+    curve = sure(kaplan_meier([Spell(t) for t in (1, 2, 3, 6)]))
     assert curve.steps[-1].share == 0
     assert curve.steps[-1].interval == Interval(0.0, 0.0)
     assert curve.steps[-1].greenwood == math.inf
 
 
 def test_the_median_is_where_just_one_half_is_left_whatever_rounding_makes_of_it() -> None:
-    curve = kaplan_meier([Spell(float(t)) for t in range(1, 39)])
-    assert curve is not None
+    curve = sure(kaplan_meier([Spell(float(t)) for t in range(1, 39)]))
     assert curve.steps[18].share > 0.5  # 1 · 37/38 · 36/37 …: one half, and two units in the last place
-    assert curve.median is not None
-    assert curve.median.value == 19
-    even = kaplan_meier([Spell(1, ended=True), Spell(2, ended=True), Spell(3, ended=False)])
-    assert even is not None
-    assert even.median is not None
-    assert even.median.value == 2
+    assert sure(curve.median).value == 19
+    even = sure(kaplan_meier([Spell(1, ended=True), Spell(2, ended=True), Spell(3, ended=False)]))
+    assert sure(even.median).value == 2
 
 
 def test_a_mean_of_two_is_bounded_by_nothing_and_by_all_that_was_seen() -> None:
-    curve = kaplan_meier([Spell(1), Spell(9)])
-    assert curve is not None
+    curve = sure(kaplan_meier([Spell(1), Spell(9)]))
     assert curve.restricted_mean.value == 5
     assert curve.restricted_mean.interval == Interval(0.0, 9)
-    assert curve.median is not None
-    assert curve.median.interval == Interval(1, 9)
+    assert sure(curve.median).interval == Interval(1, 9)
 
 
 def test_the_spread_of_a_restricted_mean_is_greenwoods() -> None:
-    curve = kaplan_meier([Spell(t) for t in (4, 5, 6, 7)])
-    assert curve is not None
+    curve = sure(kaplan_meier([Spell(t) for t in (4, 5, 6, 7)]))
     mean = curve.restricted_mean
     # Without censoring Greenwood's variance of the mean is that of the values (by n) over n: 1.25 / 4.
     assert mean.value == 5.5
@@ -238,16 +213,14 @@ def test_the_spread_of_a_restricted_mean_is_greenwoods() -> None:
 
 
 def test_a_median_that_was_never_reached_is_none() -> None:
-    curve = kaplan_meier([Spell(1), Spell(2, ended=False), Spell(3, ended=False)])
-    assert curve is not None
+    curve = sure(kaplan_meier([Spell(1), Spell(2, ended=False), Spell(3, ended=False)]))
     assert curve.median is None
     assert curve.restricted_mean.value == pytest.approx(1 + 2 * 2 / 3)
 
 
 @pytest.mark.parametrize(("count", "total"), [(0, 7), (7, 7), (3, 20), (81, 263)])
 def test_a_chance_is_plausible_just_within_clopper_and_pearsons_interval(count: int, total: int) -> None:
-    interval = clopper_pearson(count, total, confidence=0.99)
-    assert interval is not None
+    interval = sure(clopper_pearson(count, total, confidence=0.99))
     near = [bound + off for bound in (interval.low, interval.high) for off in (-1e-6, 1e-6)]
     for chance in (0.0, 1.0, *(one for one in near if 0 < one < 1)):
         assert plausible(count, total, chance, confidence=0.99) == (chance in interval), chance

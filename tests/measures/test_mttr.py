@@ -9,21 +9,21 @@ from chaoslab.analysis.measures.mttr import Ending, Incident, Mttr, incidents, r
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.core.events import (
     UNTOLD,
-    AttemptRef,
     CallFinished,
     CallStarted,
     Effect,
     Event,
     FaultWitnessed,
     PromptAttempt,
-    PromptFinished,
     PromptStarted,
 )
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
+from tests.event_parts import call_at, fault_at, prompt_finished
+from tests.sure import sure
 
 Moment = tuple[float, Event]
-FIRST = AttemptRef(target="search", request=1, attempt=1, request_id="id")
+BEGUN = (0.5, CallStarted(**call_at("search", "search_web", 1, 1, "id")))
 
 
 def mttr(history: History) -> Mttr:
@@ -35,36 +35,18 @@ def history(*moments: Moment, trial: str | None = "p1.r1") -> History:
 
 
 def witnessed(t: float, fault: str, attempt: int = 1, *, request: int = 1, target: str = "search") -> Moment:
-    return t, FaultWitnessed(
-        fault=fault, injection="wire", at=AttemptRef(target=target, request=request, attempt=attempt, request_id="id")
-    )
+    return t, FaultWitnessed(**fault_at(fault, "wire", target, request, attempt, "id"))
 
 
 def call(
-    t: float,
-    attempt: int,
-    *,
-    ok: bool,
-    took_s: float = 0.1,
-    request: int = 1,
-    via: str = "proxy",
-    target: str = "search",
-    error: str | None = None,
+    t: float, attempt: int, *, ok: bool, took_s: float = 0.1, request: int = 1, target: str = "search", **more: Any
 ) -> Moment:
-    return t, CallFinished(
-        at=AttemptRef(target=target, request=request, attempt=attempt, request_id="id"),
-        tool="search_web",
-        ok=ok,
-        duration_s=took_s,
-        via=via,
-        error=error,
-    )
+    at = call_at(target, "search_web", request, attempt, "id")
+    return t, CallFinished(**at, ok=ok, duration_s=took_s, **more)
 
 
 def over(t: float) -> Moment:
-    return t, PromptFinished(
-        prompt_index=1, prompt="a prompt", status="ok", answer="an answer", attempts=1, duration_s=t
-    )
+    return t, prompt_finished(duration_s=t)
 
 
 def effect(t: float, request_id: str = "", *, tool: str = "charge", cents: int = 12, target: str = "search") -> Moment:
@@ -106,20 +88,15 @@ def test_a_retry_closes_it_and_the_time_counts_from_the_beginning_of_the_attempt
 def test_the_notice_comes_before_the_end_of_a_hedged_call_and_never_after_its_right_result(
     again_s: float, noticed_s: float
 ) -> None:
-    begun = [
-        (t, CallStarted(at=AttemptRef(target="search", request=1, attempt=n, request_id="id"), tool="search_web"))
-        for n, t in ((1, 0.0), (2, again_s))
-    ]
+    begun = [(t, CallStarted(**call_at("search", "search_web", 1, n, "id"))) for n, t in ((1, 0.0), (2, again_s))]
     ended = [call(3.0, 1, ok=False, took_s=3), witnessed(3.0, "latency"), call(again_s + 0.6, 2, ok=True)]
     (incident,) = incidents(history(*sorted([*begun, *ended, over(9)], key=lambda moment: moment[0])))
     assert (incident.ending, incident.noticed_after_s) == (Ending.RETRY, noticed_s)
-    assert incident.since_notice_s is not None
-    assert incident.noticed_after_s + incident.since_notice_s == pytest.approx(incident.duration_s)
+    assert incident.noticed_after_s + sure(incident.since_notice_s) == pytest.approx(incident.duration_s)
 
 
 def asked(t: float, request: int, **arguments: object) -> Moment:
-    at = AttemptRef(target="search", request=request, attempt=1, request_id=f"id {request}")
-    return t, CallStarted(at=at, tool="search_web", arguments=arguments)
+    return t, CallStarted(**call_at("search", "search_web", request, 1, f"id {request}"), arguments=arguments)
 
 
 FAILED, TIMED_OUT = call(1, 1, ok=False), witnessed(1, "timeout")
@@ -127,8 +104,7 @@ LOST = [effect(0.1, "one id"), call(2, 1, ok=False, took_s=2), witnessed(2, "los
 AGAIN = call(2.2, 2, ok=True)
 ENDED: dict[str, tuple[list[Moment], Ending, float, float | None]] = {
     "it begins when the attempt left, where the log tells it": (
-        [(0.5, CallStarted(at=FIRST, tool="search_web")), call(2, 1, ok=False, took_s=math.nan),
-         witnessed(2, "timeout"), call(3, 2, ok=True)],
+        [BEGUN, call(2, 1, ok=False, took_s=math.nan), witnessed(2, "timeout"), call(3, 2, ok=True)],
         Ending.RETRY, 2.5, 1.0,
     ),
     "a witness of an attempt without an end is the beginning if nothing else tells it": (
@@ -230,16 +206,10 @@ def test_an_answer_that_was_late_and_wrong_is_nothing_that_anybody_could_repair(
 
 
 def test_a_trial_has_an_incident_for_each_request_that_met_a_fault() -> None:
-    story = history(
-        call(1, 1, ok=False),
-        witnessed(1, "timeout"),
-        call(2, 2, ok=True),
-        call(3, 1, ok=False, request=2),
-        witnessed(3, "refused", request=2),
-        call(3, 1, ok=False, target="movies"),
-        witnessed(3, "tool_error", target="movies"),
-        over(4),
-    )
+    first = [call(1, 1, ok=False), witnessed(1, "timeout"), call(2, 2, ok=True)]
+    second = [call(3, 1, ok=False, request=2), witnessed(3, "refused", request=2)]
+    other = [call(3, 1, ok=False, target="movies"), witnessed(3, "tool_error", target="movies")]
+    story = history(*first, *second, *other, over(4))
     assert [(i.target, i.fault, i.ending) for i in incidents(story)] == [
         ("search", "timeout", Ending.RETRY),
         ("movies", "tool_error", Ending.CENSORED),
@@ -257,13 +227,11 @@ def test_eight_incidents_by_hand() -> None:
     assert (found.n, found.retry, found.fallback, found.censored, found.mean_s) == (8, 5, 1, 2, 4.0)
     assert found.enough
     # S: 7/8, 6/8, 5/8 after 3 s; 4 of 4 at risk at 5 s: 5/8·3/4 = .469, which is the first at or below one half
-    assert found.median is not None
-    assert found.median.value == 5
+    assert sure(found.median).value == 5
     assert found.restricted_mean is not None
     by_hand = 1 + 7 / 8 + 6 / 8 + 2 * 5 / 8 + 15 / 32 + 10 / 32 + 5 / 32
     assert found.restricted_mean.value == pytest.approx(by_hand)
-    assert found.mean_interval is not None
-    assert 4.0 in found.mean_interval
+    assert 4.0 in sure(found.mean_interval)
 
 
 def test_what_never_recovers_stays_at_risk_so_the_median_may_not_be_reached() -> None:
@@ -272,11 +240,9 @@ def test_what_never_recovers_stays_at_risk_so_the_median_may_not_be_reached() ->
     found = recovery([*recovered, *[spell(1.5, Ending.CENSORED)] * 5])
     assert (found.n, found.censored, found.median, found.horizon_s) == (8, 5, None, 3)
     # S: 7/8 after 1 s, 6/8 after 2 s, 5/8 after 3 s; as censored, the five would have left 0 of 2 at 3 s
-    assert found.restricted_mean is not None
-    assert found.restricted_mean.value == pytest.approx(1 + 7 / 8 + 6 / 8)
+    assert sure(found.restricted_mean).value == pytest.approx(1 + 7 / 8 + 6 / 8)
     cut = recovery([*recovered, *[spell(1.5, Ending.CENSORED)._replace(cut=True)] * 5])
-    assert cut.median is not None
-    assert cut.median.value == 2
+    assert sure(cut.median).value == 2
 
 
 def test_a_recovery_with_harm_is_counted_apart_and_is_none_for_the_curve() -> None:
@@ -284,8 +250,7 @@ def test_a_recovery_with_harm_is_counted_apart_and_is_none_for_the_curve() -> No
     assert (found.n, found.retry, found.harmed, found.censored, found.recovered) == (8, 4, 4, 0, 4)
     assert found.mean_s == 2.5
     # S: 7/8, 6/8, 5/8 and 4/8 after 4 s, where it rests: the four with harm are never over
-    assert found.median is not None
-    assert found.median.value == 4
+    assert sure(found.median).value == 4
 
 
 def test_the_mean_from_the_notice_is_over_those_that_noticed() -> None:

@@ -18,6 +18,7 @@ from chaoslab.analysis.measures.trials import TrialTable
 from chaoslab.analysis.verdict.standing import Standings
 from chaoslab.record.rulings import RulingState, TrialRuling
 from tests.measures.test_impact import OUTCOMES, history
+from tests.sure import sure
 
 NOTHING = recovery([])
 
@@ -42,8 +43,7 @@ def test_the_time_between_bad_trials_is_that_of_the_trials_a_scenario_ruled_on()
     outcomes = OUTCOMES | {"p1.r4": "unknown"}
     states = {"p1.r1": RulingState.INVALID, "p1.r3": RulingState.FAILED, "p1.r4": RulingState.FAILED}
     rulings = {trial: TrialRuling(state) for trial, state in states.items()}
-    said = reliability_of(TrialTable.of(history(), outcomes), Standings(rulings=rulings), NOTHING, None)
-    assert said is not None
+    said = sure(reliability_of(TrialTable.of(history(), outcomes), Standings(rulings=rulings), NOTHING, None))
     assert (said.available.count, said.available.total) == (1, 5)  # p2.r1
     assert said.busy_s == 4 + 6 + 5 + 9 + 3600
     assert said.mtbf_s == said.busy_s / 4
@@ -58,8 +58,7 @@ def test_the_score_is_of_the_known_parts_alone() -> None:
 
 def test_consistency_and_recovery_have_their_weights() -> None:
     alike = consistency({"1": [True, True], "2": [True, False]})
-    said = reliability_of(TrialTable.of(history(), OUTCOMES), Standings(), NOTHING, alike)
-    assert said is not None
+    said = sure(reliability_of(TrialTable.of(history(), OUTCOMES), Standings(), NOTHING, alike))
     assert said.parts["consistency"] == 0.5
     assert said.score == pytest.approx((0.275 + 0.20 * 0.55 + 0.10 * 0.5) / 0.85)
 

@@ -6,6 +6,7 @@ import pytest
 
 from chaoslab.analysis.measures.consistency import consistency, point
 from chaoslab.core.events import RunStarted
+from tests.sure import sure
 
 CALLED = ("model", "search")
 PASSED = consistency({"1": [True, True, True, False]})
@@ -22,8 +23,7 @@ def injection(fault: str, chance: float, **more: Any) -> dict[str, Any]:
 
 def test_chances_of_the_plan_join_and_perturbations_are_apart() -> None:
     run = planned(injection("latency", 0.5), injection("tool_error", 0.2), injection("garble_input", 0.1))
-    found = point(run, PASSED, CALLED)
-    assert found is not None
+    found = sure(point(run, PASSED, CALLED))
     assert found.epsilon == pytest.approx(0.1)
     assert found.rate == pytest.approx(1 - 0.5 * 0.8)
     assert found.at == pytest.approx({1: 3 / 4, 2: 3 / 6, 3: 1 / 4, 4: 0})
@@ -37,21 +37,18 @@ def test_chances_of_faults_that_no_call_can_both_meet_do_not_join() -> None:
         injection("stale", 0.9, targets=["weather"]),  # which nobody called
         injection("garble_input", 0.1, targets=["model"]),
     )
-    found = point(run, PASSED, CALLED)
-    assert found is not None
+    found = sure(point(run, PASSED, CALLED))
     assert found.epsilon == pytest.approx(0.1)
     assert found.rate == pytest.approx(1 - 0.9 * 0.7)
 
 
 def test_without_faults_both_rates_are_0() -> None:
-    found = point(planned(), PASSED, CALLED)
-    assert found is not None
+    found = sure(point(planned(), PASSED, CALLED))
     assert (found.epsilon, found.rate) == (0, 0)
 
 
 def test_where_nothing_was_called_no_fault_has_a_rate() -> None:
-    found = point(planned(injection("latency", 0.5)), PASSED, ())
-    assert found is not None
+    found = sure(point(planned(injection("latency", 0.5)), PASSED, ()))
     assert (found.epsilon, found.rate) == (0, 0)
 
 

@@ -7,7 +7,8 @@ from fractions import Fraction
 from chaoslab.analysis.measures.trials import TrialTable
 from chaoslab.core.events import Event, StoryLeftOut, Usage
 from chaoslab.record.history import History
-from tests.verdict.trials import finished, history, message, started
+from tests.event_parts import story as history
+from tests.verdict.trials import finished, message, started
 
 STORIES: dict[str, list[Event]] = {
     "p1.r1": [

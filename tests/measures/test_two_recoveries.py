@@ -7,6 +7,7 @@ import pytest
 
 from chaoslab.analysis.measures.two_recoveries import Lasted, TwoRecoveries, two_recoveries
 from chaoslab.base.dice import Dice
+from tests.sure import sure
 
 
 def side(durations: list[float], *, recovered: bool = True) -> list[Lasted]:
@@ -14,9 +15,7 @@ def side(durations: list[float], *, recovered: bool = True) -> list[Lasted]:
 
 
 def found(base: list[Lasted], new: list[Lasted]) -> TwoRecoveries:
-    both = two_recoveries(base, new)
-    assert both is not None
-    return both
+    return sure(two_recoveries(base, new))
 
 
 def test_slower_recoveries_are_shown() -> None:
@@ -24,8 +23,7 @@ def test_slower_recoveries_are_shown() -> None:
     base = [draw() for _ in range(60)]
     both = found(side(base), side([each + 0.5 for each in base]))
     assert both.mean_s[1] - both.mean_s[0] == pytest.approx(0.5)
-    assert both.p is not None
-    assert both.p < 0.001
+    assert sure(both.p) < 0.001
     assert both.interval.low == pytest.approx(0.5)  # each pair differs alike
 
 

@@ -10,8 +10,8 @@ from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.reports.contents._parts import TROUBLE, parts
 from tests.event_parts import call_at, fault_at
+from tests.event_parts import story as history
 from tests.measure_parts import uninjected
-from tests.measures.test_counts import history
 from tests.reports.fake_run import summary
 
 

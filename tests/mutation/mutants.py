@@ -1,7 +1,5 @@
 """Small semantic mutants of a module: one changed condition, constant, operand, argument or statement each."""
 
-from __future__ import annotations
-
 import ast
 from collections import Counter
 from collections.abc import Iterator, Sequence

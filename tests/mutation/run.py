@@ -169,18 +169,8 @@ def note(notes: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="noting-") as folder:
         root = Path(folder) / "tree"
         copied(root)
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-W",
-            "ignore",
-            "-p",
-            "no:cacheprovider",
-            "-p",
-            "tests.mutation.noting",
-        ]
+        options = ("-q", "-W", "ignore", "-p", "no:cacheprovider", "-p", "tests.mutation.noting")
+        command = [sys.executable, "-m", "pytest", *options]
         slow = [f"--ignore-glob={root / 'tests' / name}" for name in SLOW]
         path = f"{root}{os.pathsep}{root / 'tests/mutation/child'}"
         env = {**os.environ, "PYTHONPATH": path, NOTES: str(notes / "notes")}

@@ -16,7 +16,6 @@ from chaoslab.core.events import (
     FaultInjected,
     FaultScheduled,
     FaultWitnessed,
-    PromptFinished,
     PromptStarted,
     Retry,
     RunFinished,
@@ -27,7 +26,7 @@ from chaoslab.record.history import History
 from chaoslab.record.log import Log
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.formats import terminal
-from tests.event_parts import call_at, fault_at, run_started
+from tests.event_parts import call_at, fault_at, prompt_finished, run_started
 
 TARGETS = {
     "search": "search_web",
@@ -128,25 +127,17 @@ class FakeRun:
         started = run_started(seed=self.seed, settings=settings, plan=plan, prompts=self.prompts)
         self.info.write(started)
         good = sum(self._trial(number) for number in range(1, self.prompts + 1))
-        self.info.write(
-            RunFinished(
-                received=self.prompts,
-                processed=self.prompts,
-                succeeded=good,
-                duration_s=self.clock.now_s,
-                lines={"manager": self.manager.lines, "messaging": self.service.lines},
-            )
-        )
+        lines = {"manager": self.manager.lines, "messaging": self.service.lines}
+        counts: dict[str, Any] = {"received": self.prompts, "processed": self.prompts, "succeeded": good}
+        self.info.write(RunFinished(**counts, duration_s=self.clock.now_s, lines=lines))
 
     def _trial(self, number: int) -> bool:
         trial, dice = f"p{number}.r1", Dice(self.seed, number)
         prompt = f"Question {number}: what is the answer, and message it to Ana?"
         began_s = self.clock.now_s
         wish = [{"effect": "message_sent", "to": "ana", "text": "42"}] if self.effects else []
-        self.info.write(
-            PromptStarted(prompt_index=number, prompt=prompt, facts=[["42"]], effects=wish, stated=number % 9 != 0),
-            trial=trial,
-        )
+        asked: dict[str, Any] = {"prompt_index": number, "prompt": prompt}
+        self.info.write(PromptStarted(**asked, facts=[["42"]], effects=wish, stated=number % 9 != 0), trial=trial)
         self._model(trial, 1, dice("model", 1))
         target = dice("target").pick(sorted(set(self.targets) - {"messaging"}))
         answered, wrong = self._request(trial, target, dice(target))
@@ -158,38 +149,19 @@ class FakeRun:
         answer = "It is 24." if wrong else "It is 42." if answered else f"I could not reach {target}."
         lasted_s = self.clock.now_s - began_s
         status = "failed" if broken else "ok"
-        finished = PromptFinished(
-            prompt_index=number,
-            prompt=prompt,
-            status=status,
-            answer="" if broken else answer,
-            attempts=1,
-            duration_s=lasted_s,
-            error_type="model" if broken else "none",
-        )
-        self.info.write(finished, trial=trial)
+        end = {"status": status, "error_type": "model" if broken else "none"}
+        self.info.write(prompt_finished("" if broken else answer, duration_s=lasted_s, **asked, **end), trial=trial)
         return status == "ok"
 
     def _model(self, trial: str, request: int, dice: Dice) -> None:
         identity = ("model", "chat", request, 1, f"{trial}-model-{request}")
         self.info.write(CallStarted(**call_at(*identity), arguments={"messages": request}), trial=trial)
         self.clock.now_s += (took_s := dice.between(0.01, 0.05))
-        self.info.write(
-            CallFinished(
-                **call_at(*identity),
-                ok=True,
-                duration_s=took_s,
-                status=200,
-                bytes=900,
-                first_byte_s=took_s / 4 if self.streams else None,
-                last_byte_s=took_s if self.streams else None,
-            ),
-            trial=trial,
-        )
-        self.info.write(
-            Usage(model="chaoslab-offline", request=request, prompt_tokens=400 * request, completion_tokens=40),
-            trial=trial,
-        )
+        parts: dict[str, Any] = {"first_byte_s": took_s / 4, "last_byte_s": took_s} if self.streams else {}
+        end = CallFinished(**call_at(*identity), ok=True, duration_s=took_s, status=200, bytes=900, **parts)
+        self.info.write(end, trial=trial)
+        tokens = {"prompt_tokens": 400 * request, "completion_tokens": 40}
+        self.info.write(Usage(model="chaoslab-offline", request=request, **tokens), trial=trial)
 
     def _request(self, trial: str, target: str, dice: Dice, **arguments: str) -> tuple[bool, bool]:
         """Attempts, a retry and a fallback; returns whether it was answered, and wrongly."""
@@ -201,20 +173,15 @@ class FakeRun:
                 self.clock.now_s += 0.1
             if attempt == 3:
                 self.info.write(Fallback(**call_at(*identity), address="http://127.0.0.1:5000"), trial=trial)
-            outcome = self._attempt(trial, attempt, dice(attempt), identity, arguments)
+            outcome = self._attempt(trial, dice(attempt), identity, arguments)
             if outcome != "failed":
                 return True, outcome == "wrong"
         return False, False
 
     def _attempt(
-        self,
-        trial: str,
-        attempt: int,
-        dice: Dice,
-        identity: tuple[str, str, int, int, str],
-        arguments: dict[str, str],
+        self, trial: str, dice: Dice, identity: tuple[str, str, int, int, str], arguments: dict[str, str]
     ) -> str:
-        target, tool, request, _, request_id = identity
+        target, tool, request, attempt, request_id = identity
         self.info.write(CallStarted(**call_at(*identity), arguments=arguments or {"query": "the answer"}), trial=trial)
         took_s = dice("took").between(0.002, 0.02) * (4 if target == "search" else 1)
         hit = attempt < 3 and dice("hit").hits(self.chance)
@@ -224,42 +191,22 @@ class FakeRun:
         if fault:
             took_s = {"latency": 0.5 + took_s, "timeout": 2.0, "lost_reply": 2.0}.get(fault, took_s)
             log = self.manager if FAULTS[fault] == "wire" else self.info
-            log.write(
-                FaultScheduled(**fault_at(*place), params={"delay_s": 0.5} if fault == "latency" else {}), trial=trial
-            )
+            params = {"delay_s": 0.5} if fault == "latency" else {}
+            log.write(FaultScheduled(**fault_at(*place), params=params), trial=trial)
             if FAULTS[fault] == "wire":
                 log.write(FaultArmed(**fault_at(*place), lane=f"{target}.{request}", took_s=0.002), trial=trial)
             log.write(FaultInjected(**fault_at(*place)), trial=trial)
         if target == "messaging" and fault in ("", "latency", "lost_reply", "wrong_value") and not natural:
-            content = {"to": "ana", "text": arguments["text"], "ts": "1"}
-            self.service.write(
-                Effect(
-                    target=target,
-                    tool=tool,
-                    request_id=request_id,
-                    effect="message_sent",
-                    content=content,
-                    reply={},
-                    fingerprint="",
-                ),
-                trial=trial,
-            )
+            sent: dict[str, Any] = {"target": target, "tool": tool, "request_id": request_id, "effect": "message_sent"}
+            sent |= {"content": {"to": "ana", "text": arguments["text"], "ts": "1"}, "reply": {}, "fingerprint": ""}
+            self.service.write(Effect(**sent), trial=trial)
         self.clock.now_s += took_s
         ok = fault in ("", "latency", "wrong_value") and not natural
         error = None if ok else "timed_out" if fault in ("timeout", "lost_reply") else "service unavailable"
-        self.info.write(
-            CallFinished(
-                **call_at(*identity),
-                ok=ok,
-                duration_s=took_s,
-                status=200 if ok else 503 if error != "timed_out" else None,
-                error=error,
-                bytes=300 if ok else 0,
-                via="direct" if attempt == 3 else "lane" if FAULTS.get(fault) == "wire" else "proxy",
-                rolled=[] if attempt == 3 else ["errors", "hallucination", "wire"],
-            ),
-            trial=trial,
-        )
+        end: dict[str, Any] = {"status": 200 if ok else 503 if error != "timed_out" else None, "error": error}
+        end["via"] = "direct" if attempt == 3 else "lane" if FAULTS.get(fault) == "wire" else "proxy"
+        end |= {"bytes": 300 if ok else 0, "rolled": [] if attempt == 3 else ["errors", "hallucination", "wire"]}
+        self.info.write(CallFinished(**call_at(*identity), ok=ok, duration_s=took_s, **end), trial=trial)
         if fault:
             self.clock.now_s += 0.001
             log.write(FaultWitnessed(**fault_at(*place), evidence="the caller saw it"), trial=trial)

@@ -9,12 +9,11 @@ from chaoslab.core.events import (
     FaultInjected,
     FaultScheduled,
     FaultWitnessed,
-    PromptFinished,
     PromptStarted,
     RunFinished,
 )
 from chaoslab.record.log import Log
-from tests.event_parts import call_at, fault_at, run_started
+from tests.event_parts import call_at, fault_at, prompt_finished, run_started
 from tests.reports.fake_run import ScriptedClock
 
 SCRIPT = "</script><script>document.title='owned'</script>"
@@ -66,9 +65,6 @@ def _trial(log: Log, service: Log, clock: ScriptedClock, number: int) -> None:
     )
     log.write(FaultWitnessed(**place, evidence=SCRIPT, changed=STEERS), trial=trial)
     log.write(
-        PromptFinished(
-            prompt_index=number, prompt=prompt, status="ok", answer=f"{FORMULA} done {IMAGE} {STEERS}", attempts=1,
-            duration_s=0.5,
-        ),
+        prompt_finished(f"{FORMULA} done {IMAGE} {STEERS}", prompt_index=number, prompt=prompt, duration_s=0.5),
         trial=trial,
     )  # fmt: skip

@@ -16,13 +16,13 @@ from xml.etree import ElementTree
 import pytest
 
 import chaoslab as lab
-from chaoslab import cli
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.extras import install_line
 from chaoslab.record.history import History
 from chaoslab.reports.changes import Changes, Way
 from chaoslab.reports.changes.formats import FORMATS, text
 from chaoslab.reports.contents import Contents
+from tests.cli_parts import Typed
 from tests.measures.test_cost import log
 from tests.reports.browser import browse
 from tests.reports.fake_run import FakeRun, changed, stated
@@ -182,30 +182,27 @@ def test_csv_has_a_row_for_each_pair_and_each_trial_alone(folders: tuple[Path, P
 
 
 def test_of_two_runs_the_comparison_alone_is_printed(
-    folders: tuple[Path, Path], here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    folders: tuple[Path, Path], here: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
 ) -> None:
     before = {path: path.stat().st_mtime_ns for folder in folders for path in folder.iterdir()}
     for kind, (_, make) in FORMATS.items():
-        assert cli.main(["report", *map(str, folders), "--format", kind, "--out", "-"]) == 0
-        assert capsys.readouterr().out == make(Changes.of(*map(of, folders)))
+        assert typed.out("report", *folders, "--format", kind, "--out", "-") == make(Changes.of(*map(of, folders)))
     assert {path: path.stat().st_mtime_ns for folder in folders for path in folder.iterdir()} == before
     assert list(here.iterdir()) == []
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    assert cli.main(["report", *map(str, folders), "--format", "html", "--out", "-"]) == 2
-    assert capsys.readouterr() == (
+    assert typed("report", *folders, "--format", "html", "--out", "-") == (
+        2,
         "",
         f"the comparison in HTML needs jinja2, which is not installed: {install_line('charts')}\n",
     )
 
 
-def test_the_command_compares_two_runs(folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_compares_two_runs(folders: tuple[Path, Path], typed: Typed) -> None:
     names = list(map(str, folders))
     for kind, (file, _) in FORMATS.items():
-        assert cli.main(["report", *names, "--format", kind]) == 0
-        assert capsys.readouterr().out.splitlines()[-1] == f"{folders[1]}/{file}"
+        assert typed.out("report", *names, "--format", kind).splitlines()[-1] == f"{folders[1]}/{file}"
         assert (folders[1] / file).stat().st_size
-    assert cli.main(["report", names[0], "--format", "json"]) == 0
-    assert capsys.readouterr().out == f"{folders[0]}/report.json\n"
+    assert typed.out("report", names[0], "--format", "json") == f"{folders[0]}/report.json\n"
 
 
 def test_a_phone_shows_why_a_trial_changed(folders: tuple[Path, Path], tmp_path: Path) -> None:

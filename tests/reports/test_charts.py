@@ -28,14 +28,12 @@ from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.core.events import (
     UNTOLD,
     UNTOLD_S,
-    AttemptRef,
     CallDisturbed,
     CallFinished,
     CallStarted,
     Effect,
     Event,
     FaultWitnessed,
-    PromptFinished,
     PromptStarted,
 )
 from chaoslab.record.history import History
@@ -58,7 +56,9 @@ from chaoslab.reports.frames import Frames, Joined
 from chaoslab.reports.places import none_yet
 from chaoslab.reports.svg import latency
 from tests import warm
-from tests.event_parts import call_at
+from tests.cli_parts import Typed, execute
+from tests.event_parts import call_at, fault_at, prompt_finished
+from tests.event_parts import story as told
 from tests.reports.fake_run import TARGETS, FakeRun, ScriptedClock, stated
 
 NAMES = [
@@ -108,9 +108,8 @@ def call(target: str, request: int, *, ok: bool = False, duration_s: float = 0.0
     return CallFinished(**call_at(target, "call", request, 1, ""), ok=ok, duration_s=duration_s, **more)
 
 
-def told(*events: Event) -> History:
-    """These events, a second apart, in one trial."""
-    return History(Record("", float(n), "run", "p1.r1", "info", n, event) for n, event in enumerate(events))
+def met(fault: str, target: str, request: int) -> FaultWitnessed:
+    return FaultWitnessed(**fault_at(fault, "mine", target, request, 1, ""))
 
 
 def color_of(drawn: Any) -> str:
@@ -259,15 +258,9 @@ def test_an_error_is_named_by_target_and_status_and_never_in_a_services_words() 
         call("price", 7),
         call("price", 8, error=UNTOLD),
         call("model", 9, error="closed"),
-        CallDisturbed(
-            at=AttemptRef(target="model", request=9, attempt=1, request_id=""),
-            tool="call",
-            why="it ended when the clean proxies went away under it",
-        ),
+        CallDisturbed(**call_at("model", "call", 9, 1, ""), why="it ended when the clean proxies went away under it"),
         call("model", 10, status=429, error="You exceeded your current quota."),
-        FaultWitnessed(
-            fault="budget", injection="limits", at=AttemptRef(target="model", request=10, attempt=1, request_id="")
-        ),
+        met("budget", "model", 10),
     )
     (axes,) = (figure := errors(Frames(run))).axes
     assert {label.get_text() for label in axes.get_yticklabels()} == {
@@ -284,9 +277,7 @@ def test_faults_without_a_colour_of_their_own_can_be_told_apart_and_look_alike_i
     names = ["auth_error", "not_found", "dns_failure", "flapping", "rate_limit", "server_error"]
     events: list[Event] = [PromptStarted(prompt_index=1, prompt="?")]
     for n, name in enumerate(names, 1):
-        events.append(call("search", n, status=500))
-        at = AttemptRef(target="search", request=n, attempt=1, request_id="")
-        events.append(FaultWitnessed(at=at, fault=name, injection=name))
+        events += [call("search", n, status=500), met(name, "search", n)]
     events.append(call("search", 9, ok=True))
     run = Frames(told(*events))
     bars = {
@@ -301,13 +292,8 @@ def test_faults_without_a_colour_of_their_own_can_be_told_apart_and_look_alike_i
 
 
 def test_an_attempt_that_met_two_faults_failed_by_the_one_that_fails() -> None:
-    met = (
-        FaultWitnessed(
-            fault=name, injection="mine", at=AttemptRef(target="search", request=1, attempt=1, request_id="")
-        )
-        for name in ("wrong_value", "timeout")
-    )
-    assert "timeout (1)" in (words := said(errors(Frames(told(call("search", 1, error="timed_out"), *met)))))
+    both = (met(name, "search", 1) for name in ("wrong_value", "timeout"))
+    assert "timeout (1)" in (words := said(errors(Frames(told(call("search", 1, error="timed_out"), *both)))))
     assert "wrong_value" not in words
 
 
@@ -316,13 +302,8 @@ def test_what_took_no_time_or_is_not_told_is_drawn_at_the_edge_and_counted(longe
     """A refused call never reached its target."""
     calls = [call("search", n, ok=True, duration_s=longest_s if n == 3 else 0.01) for n in range(1, 4)]
     refused = [call("search", n, error="refused", via="none") for n in (4, 5)]
-    met = [
-        FaultWitnessed(
-            fault="refused", injection="mine", at=AttemptRef(target="search", request=n, attempt=1, request_id="")
-        )
-        for n in (4, 5)
-    ]
-    run = told(*calls, *refused, *met, call("search", 6, error="timed_out", duration_s=UNTOLD_S))
+    witnessed = [met("refused", "search", n) for n in (4, 5)]
+    run = told(*calls, *refused, *witnessed, call("search", 6, error="timed_out", duration_s=UNTOLD_S))
     for figure, across in ((network_latency(Frames(run)), 1), (tool_latency(Frames(run)), 0)):
         check_legible(figure)
         (axes,) = figure.axes
@@ -342,10 +323,7 @@ def test_a_fault_that_answers_in_place_of_its_target_has_its_line_beside_the_oth
     """The caller waited for the end of these calls, though the target was not asked."""
     calm = [call("crm", n, ok=True, duration_s=0.01, via="service") for n in (1, 2)]
     hung = call("crm", 3, error="timed_out", duration_s=5.0, via="none")
-    met = FaultWitnessed(
-        fault="timeout", injection="mine", at=AttemptRef(target="crm", request=3, attempt=1, request_id="")
-    )
-    run = Frames(told(*calm, hung, met, call("crm", 4, error="budget", via="none")))
+    run = Frames(told(*calm, hung, met("timeout", "crm", 3), call("crm", 4, error="budget", via="none")))
     figure = latency_by_fault(run)
     assert "crm (2, 1)" in said(figure), "what no fault refused has no duration of the target's"
     assert "met a fault" in said(figure)
@@ -355,10 +333,7 @@ def test_a_fault_that_answers_in_place_of_its_target_has_its_line_beside_the_oth
 
 
 def test_prompts_that_took_no_time_are_drawn_too() -> None:
-    ends = [
-        PromptFinished(prompt_index=1, prompt="?", status="ok", answer="!", attempts=1, duration_s=seconds)
-        for seconds in (0.0, 0.0, 0.1, 40.0)
-    ]
+    ends = [prompt_finished(duration_s=seconds) for seconds in (0.0, 0.0, 0.1, 40.0)]
     trials = [f"p{n}.r1" for n in range(1, 5)]
     events = [
         (trial, event)
@@ -432,13 +407,11 @@ def test_a_recovery_that_did_harm_is_drawn_as_harm() -> None:
         CallStarted(**call_at(*place, 1, "")),
         effect,
         CallFinished(**call_at(*place, 1, ""), ok=False, duration_s=2.0, error="timed_out"),
-        FaultWitnessed(
-            fault="lost_reply", injection="mine", at=AttemptRef(target="refund", request=1, attempt=1, request_id="")
-        ),
+        met("lost_reply", "refund", 1),
         CallStarted(**call_at(*place, 2, "")),
         effect,
         CallFinished(**call_at(*place, 2, ""), ok=True, duration_s=0.1),
-        PromptFinished(prompt_index=1, prompt="?", status="ok", answer="!", attempts=1, duration_s=3.0),
+        prompt_finished(duration_s=3.0),
     )
     (axes,) = (figure := mttr(Frames(run))).axes
     assert "recovered with harm (1)" in said(figure)
@@ -558,16 +531,13 @@ def test_a_chart_with_nothing_to_show_is_not_drawn_and_an_older_one_goes(monkeyp
 
 
 @pytest.mark.usefixtures("here")
-def test_a_run_whose_folder_takes_no_pictures_is_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_whose_folder_takes_no_pictures_is_one_line(monkeypatch: pytest.MonkeyPatch, typed: Typed) -> None:
     monkeypatch.setattr(charts, "_charts", small("success_rate", "streams"))
     history(Path("logs/run"), prompts=1)
     Path("logs/latest").symlink_to("run")
     Path("logs/run/charts").write_text("mine")
-    assert main([]) == 2
-    words = capsys.readouterr()
-    assert words.err == "cannot draw into logs/run/charts: File exists; --out should name a folder\n"
+    words = typed("charts")
+    assert (words.code, words.err) == (2, "cannot draw into logs/run/charts: File exists; --out should name a folder\n")
     assert words.out.splitlines() == [f"charts/{name}.png" for name in ("success_rate", "streams")], (
         "charts/ has them all the same"
     )
@@ -590,13 +560,8 @@ def test_a_log_of_several_runs_of_the_first_lab_keeps_their_pictures_apart(
 def test_a_backend_that_matplotlib_does_not_know_is_not_needed(tmp_path: Path) -> None:
     history(tmp_path / "logs" / "run", prompts=1)
     script = Path(__file__).parents[2] / "charts.py"
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", script, "run"],
-        cwd=tmp_path,
-        env={**os.environ, "MPLBACKEND": "nonsense"},
-        capture_output=True,
-        text=True,
-        check=False,
+    done = execute(
+        [sys.executable, "-X", "importtime", script, "run"], cwd=tmp_path, env={**os.environ, "MPLBACKEND": "nonsense"}
     )
     imports = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
     others = [line for line in done.stderr.splitlines() if not line.startswith(("import time:", "no "))]
@@ -634,13 +599,8 @@ def test_without_logs_the_script_says_what_to_do(tmp_path: Path) -> None:
 
 def test_a_star_is_as_large_as_other_marks_and_one_point_stands_in_the_middle_of_its_row() -> None:
     """A star fills less of its square than a disc does: a trial that hung was a speck."""
-    found = Frames(
-        told(
-            PromptStarted(prompt_index=1, prompt="Which?", facts=[], effects=[], stated=False),
-            PromptFinished(prompt_index=1, prompt="Which?", status="failed", answer="", attempts=1, duration_s=60.0,
-                           error_type="hung"),
-        )
-    )  # fmt: skip
+    hung = prompt_finished("", status="failed", duration_s=60.0, error_type="hung")
+    found = Frames(told(PromptStarted(prompt_index=1, prompt="?"), hung))
     assert set(found.trials.outcome) == {"hung"}
     (axes,) = response_time(found).axes
     (group,) = axes.collections

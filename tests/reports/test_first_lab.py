@@ -46,6 +46,7 @@ from chaoslab.reports.show import render as show
 from tests.measure_parts import attempts
 from tests.reports.fake_run import FakeRun, summary
 from tests.reports.test_charts import check_legible, said
+from tests.sure import sure
 
 LOGS = Path(__file__).parent / "first_lab"
 
@@ -82,9 +83,7 @@ def read(place: Path, *, info: str = "", agent: str = "", number: int | None = N
     for name, text in (("info", info), ("agent", agent)):
         if text:
             (place / f"{name}.log").write_text(text)
-    history = legacy_logs.read(place, number=number)
-    assert history is not None
-    return history
+    return sure(legacy_logs.read(place, number=number))
 
 
 def row(text: str, name: str) -> str:
@@ -196,12 +195,9 @@ def test_our_own_logs_are_read_as_before(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["plain words\n", '{"a": 1}\n', late(1), stamp(1) + "{}\n", f'{stamp(1)}{{"tool": "search", "netw']
 )
-def test_a_folder_of_neither_lab_gets_one_line(
-    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "logs" / "odd").mkdir(parents=True)
-    (tmp_path / "logs" / "odd" / "info.log").write_text(text)
-    monkeypatch.chdir(tmp_path)
+def test_a_folder_of_neither_lab_gets_one_line(text: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "logs" / "odd").mkdir(parents=True)
+    (here / "logs" / "odd" / "info.log").write_text(text)
     for command in ("summary", "show", "charts"):
         assert main([command, "odd"]) == 2
         line = "the logs of 'odd' tell of no run: neither this lab nor the first one wrote them\n"
@@ -328,8 +324,7 @@ def test_an_unmarked_prompt_does_not_take_the_mark_of_the_next(tmp_path: Path) -
 def test_the_settings_are_those_that_were_written(tmp_path: Path) -> None:
     configuration = {"toxic_probability": "0.4", "tool_limit": 2}
     history = read(tmp_path, info=called(1) + record(9, duration="0:00:09.5", configuration=configuration))
-    started, finished = history.first(RunStarted), history.first(RunFinished)
-    assert started is not None
+    started, finished = sure(history.first(RunStarted)), history.first(RunFinished)
     assert started.settings == {"TOXIC_PROB": 0.4, "TOOL_LIMIT": 2.0}
     assert finished is not None
     assert (finished.duration_s, finished.processed) == (9.5, -1)

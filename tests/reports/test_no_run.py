@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.cli import main
+from tests.cli_parts import Typed
 from tests.reports.fake_run import FakeRun
 
 COMMANDS = {
@@ -38,34 +38,26 @@ def here(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_no_run_is_one_line(name: str, command: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_no_run_is_one_line(name: str, command: str, here: Path, typed: Typed) -> None:
     before = sorted(here.rglob("*"))
-    assert main([*COMMANDS[command], name]) == 2
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    assert err.startswith(CASES[name].format(name))
+    assert typed.refused(*COMMANDS[command], name).startswith(CASES[name].format(name))
     assert sorted(here.rglob("*")) == before
 
 
-def test_a_folder_that_has_no_logs_is_told_beside_runs_too(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_that_has_no_logs_is_told_beside_runs_too(here: Path, typed: Typed) -> None:
     FakeRun(here / "logs" / "one", prompts=1).write()
     for name in ("folder", "notes.txt"):
-        assert main(["show", name]) == 2
-        assert capsys.readouterr().err == CASES[name].format(name) + "\n"
-    assert main(["show", "two"]) == 2
-    assert capsys.readouterr().err == "no run with logs is called 'two': known are one\n"
+        assert typed.refused("show", name) == CASES[name].format(name) + "\n"
+    assert typed.refused("show", "two") == "no run with logs is called 'two': known are one\n"
 
 
-def test_the_list_of_runs_wants_a_folder(here: Path, capsys: pytest.CaptureFixture[str]) -> None:  # noqa: ARG001
-    assert main(["runs", "--logs", "notes.txt"]) == 2
-    assert capsys.readouterr().err == "notes.txt: this is a file; name the folder that the runs are in\n"
+def test_the_list_of_runs_wants_a_folder(here: Path, typed: Typed) -> None:  # noqa: ARG001
+    error = typed.refused("runs", "--logs", "notes.txt")
+    assert error == "notes.txt: this is a file; name the folder that the runs are in\n"
 
 
 @pytest.mark.usefixtures("two_charts")
-def test_a_log_of_the_first_lab_has_a_report_without_a_format_too(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_log_of_the_first_lab_has_a_report_without_a_format_too(here: Path, typed: Typed) -> None:
     shutil.copytree(Path(__file__).parent / "first_lab", here / "old")
-    assert main(["report", "old"]) == 0
-    assert "report  old/report.html" in capsys.readouterr().out.splitlines()
+    assert "report  old/report.html" in typed.out("report", "old").splitlines()
     assert (here / "old" / "report.html").is_file()

@@ -13,11 +13,10 @@ PAGES = Path(__file__).parents[2] / "docs" / "how-to"
 NOTEBOOK = PAGES / "notebook.ipynb"
 
 
-def test_the_cells_of_the_notebook_run_in_order_on_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cells_of_the_notebook_run_in_order_on_a_run(here: Path) -> None:
     pytest.importorskip("pandas")
-    FakeRun(tmp_path / "logs" / "one", prompts=30).write()
-    (tmp_path / "logs" / "latest").symlink_to("one")
-    monkeypatch.chdir(tmp_path)
+    FakeRun(here / "logs" / "one", prompts=30).write()
+    (here / "logs" / "latest").symlink_to("one")
     names: dict[str, Any] = {}
     for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]:
         if cell["cell_type"] == "code":
@@ -30,10 +29,9 @@ def test_the_cells_of_the_notebook_run_in_order_on_a_run(tmp_path: Path, monkeyp
 
 
 def test_the_way_from_a_log_to_a_picture_leads_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("pandas")
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
     names: dict[str, Any] = {"__name__": "page"}
     text = (PAGES / "read-a-run.md").read_text(encoding="utf-8")
@@ -42,6 +40,6 @@ def test_the_way_from_a_log_to_a_picture_leads_there(
     for program, printed in blocks:
         exec(compile(program, "read-a-run.md", "exec"), names)  # noqa: S102 - our own document
         assert capsys.readouterr().out == printed
-    assert {path.name for path in tmp_path.glob("*.png")} == {"mttr.png", "mttr-of-the-lab.png", "levels.png"}
+    assert {path.name for path in here.glob("*.png")} == {"mttr.png", "mttr-of-the-lab.png", "levels.png"}
     assert list(names["axes"].get_lines()[0].get_ydata()) == list(names["by"].share)
     assert not names["axes"].patches, "drawn over the bars of the first picture"

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 import chaoslab as lab
-from chaoslab import cli
 from chaoslab.base.extras import install_line
 from chaoslab.reports._columns import COLUMNS
+from tests.cli_parts import Typed
 
 
 def price(*, item: str) -> int:
@@ -29,11 +29,10 @@ def run(tmp_path: Path) -> Path:
     return (tmp_path / "logs" / "latest").resolve()
 
 
-def test_the_tables_read_back_as_they_were(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_tables_read_back_as_they_were(run: Path, typed: Typed) -> None:
     import pandas as pd
 
-    assert cli.main(["report", str(run), "--format", "parquet"]) == 0
-    assert capsys.readouterr().out.split() == [f"{run}/{name}.parquet" for name in COLUMNS]
+    assert typed.out("report", run, "--format", "parquet").split() == [f"{run}/{name}.parquet" for name in COLUMNS]
     frames = lab.load(str(run))
     assert len(frames.trials) == 4
     for name in COLUMNS:
@@ -41,17 +40,13 @@ def test_the_tables_read_back_as_they_were(run: Path, capsys: pytest.CaptureFixt
     assert not list(run.glob(".*.part"))
 
 
-def test_without_pyarrow_a_line_says_what_to_install(
-    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_pyarrow_a_line_says_what_to_install(run: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert cli.main(["report", str(run), "--format", "parquet"]) == 2
-    said = capsys.readouterr().err
+    said = typed.refused("report", run, "--format", "parquet")
     assert f"needs pyarrow, which is not installed: {install_line('parquet')}" in said
-    assert said.count("\n") == 1
 
 
-def test_a_place_that_cannot_be_written_is_one_line(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_place_that_cannot_be_written_is_one_line(run: Path, typed: Typed) -> None:
     (run.parent / "file").write_text("")
-    assert cli.main(["report", str(run), "--format", "parquet", "--out", str(run.parent / "file")]) == 2
-    assert capsys.readouterr().err.startswith(f"cannot write {run.parent / 'file'}: ")
+    error = typed.refused("report", run, "--format", "parquet", "--out", run.parent / "file")
+    assert error.startswith(f"cannot write {run.parent / 'file'}: ")

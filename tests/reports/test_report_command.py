@@ -11,6 +11,7 @@ import pytest
 from chaoslab import cli
 from chaoslab.base.extras import install_line
 from chaoslab.lab.launch import leave
+from tests.cli_parts import Typed
 from tests.reports.fake_run import FakeRun
 
 FILES = {
@@ -40,13 +41,12 @@ def test_a_format_goes_into_the_runs_folder(kind: str, here: Path, capsys: Print
     assert all((here / path).stat().st_size for path in paths)
 
 
-def test_out_names_a_file_or_a_folder(here: Path, capsys: Printed) -> None:
-    assert cli.main(["report", "one", "--format", "json", "--out", "mine.json"]) == 0
+def test_out_names_a_file_or_a_folder(here: Path, typed: Typed) -> None:
+    written = typed.out("report", "one", "--format", "json", "--out", "mine.json").split()
     assert json.loads((here / "mine.json").read_text(encoding="utf-8"))["run"]["folder"] == "logs/one"
-    assert cli.main(["report", "one", "--format", "markdown", "--out", "new/one/"]) == 0
-    assert cli.main(["report", "one", "--format", "csv", "--out", "tables"]) == 0
-    assert cli.main(["report", "one", "two", "--format", "junit", "--out", "both"]) == 0
-    written = capsys.readouterr().out.split()
+    written += typed.out("report", "one", "--format", "markdown", "--out", "new/one/").split()
+    written += typed.out("report", "one", "--format", "csv", "--out", "tables").split()
+    written += typed.out("report", "one", "two", "--format", "junit", "--out", "both").split()
     assert written == [
         "mine.json", "new/one/report.md", "tables/trials.csv", "tables/calls.csv", "tables/faults.csv",
         "both/one/report.xml", "both/two/report.xml", "both/changes.xml",
@@ -54,31 +54,29 @@ def test_out_names_a_file_or_a_folder(here: Path, capsys: Printed) -> None:
     assert all((here / path).is_file() for path in written)
 
 
-def test_out_dash_prints_it(here: Path, capsys: Printed) -> None:
+def test_out_dash_prints_it(here: Path, typed: Typed) -> None:
     before = sorted(here.rglob("*"))
-    assert cli.main(["report", "two", "--format", "markdown", "--out", "-"]) == 0
-    assert capsys.readouterr().out.startswith("## ")
+    assert typed.out("report", "two", "--format", "markdown", "--out", "-").startswith("## ")
     assert sorted(here.rglob("*")) == before
 
 
 @pytest.mark.usefixtures("two_charts")
-def test_charts_are_drawn_as_before(here: Path, capsys: Printed) -> None:
-    assert cli.main(["report", "one", "--format", "charts"]) == 0
-    paths = capsys.readouterr().out.split()
+def test_charts_are_drawn_as_before(here: Path, typed: Typed) -> None:
+    paths = typed.out("report", "one", "--format", "charts").split()
     assert {path.rpartition("/")[0] for path in paths} == {"logs/one/charts"}
     assert len(paths) == len(list((here / "logs/one/charts").glob("*.png")))
 
 
 @pytest.mark.usefixtures("two_charts")
-def test_without_a_format_all_is_left_as_a_run_leaves_it(here: Path, capsys: Printed) -> None:
-    assert cli.main(["report", "one"]) == 0
-    out, err = capsys.readouterr()
+def test_without_a_format_all_is_left_as_a_run_leaves_it(here: Path, typed: Typed) -> None:
+    code, out, err = typed("report", "one")
+    assert code == 0
     assert "\nreport  logs/one/report.html\ncharts  logs/one/charts/\n" in out
     assert err == ""
     assert (here / "logs/one/report.html").is_file()
 
 
-def test_open_shows_the_page(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: Printed) -> None:
+def test_open_shows_the_page(here: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed) -> None:
     opened: list[str] = []
 
     def browse(address: str) -> bool:
@@ -87,14 +85,14 @@ def test_open_shows_the_page(here: Path, monkeypatch: pytest.MonkeyPatch, capsys
         return len(opened) == 1
 
     monkeypatch.setattr(webbrowser, "open", browse)
-    assert cli.main(["report", "one", "--format", "html", "--open"]) == 0
+    assert typed("report", "one", "--format", "html", "--open").code == 0
     assert opened == [(here / "logs/one/report.html").as_uri()]
-    assert cli.main(["report", "one", "--format", "html", "--open"]) == 2
-    assert capsys.readouterr().err == "no browser could be started: open logs/one/report.html in one\n"
+    code, _, error = typed("report", "one", "--format", "html", "--open")
+    assert (code, error) == (2, "no browser could be started: open logs/one/report.html in one\n")
 
 
 @pytest.mark.parametrize(
-    ("typed", "line"),
+    ("words", "line"),
     [
         (["onee", "--format", "json"], "no run with logs is called 'onee': did you mean 'one'?"),
         (["--format", "json", "--open"], "--open shows HTML in the browser, and --format json is none: leave one out"),
@@ -112,18 +110,16 @@ def test_open_shows_the_page(here: Path, monkeypatch: pytest.MonkeyPatch, capsys
          "--out chrats/new/mine.html: there is no folder chrats/new"),
     ],
 )  # fmt: skip
-def test_a_mistake_is_one_line(typed: Sequence[str], line: str, here: Path, capsys: Printed) -> None:
+def test_a_mistake_is_one_line(words: Sequence[str], line: str, here: Path, typed: Typed) -> None:
     before = sorted(here.rglob("*"))
-    assert cli.main(["report", *typed]) == 2
-    assert capsys.readouterr() == ("", f"{line}\n")
+    assert typed("report", *words) == (2, "", f"{line}\n")
     assert sorted(here.rglob("*")) == before
 
 
-def test_of_two_runs_none_is_written_if_one_is_not_there(here: Path, capsys: Printed) -> None:
+def test_of_two_runs_none_is_written_if_one_is_not_there(here: Path, typed: Typed) -> None:
     for form in ([], ["--format", "json", "--out", "new"]):
         before = sorted(here.rglob("*"))
-        assert cli.main(["report", "one", "nosuch", *form]) == 2
-        assert capsys.readouterr().err.startswith("no run with logs is called 'nosuch'")
+        assert typed.refused("report", "one", "nosuch", *form).startswith("no run with logs is called 'nosuch'")
         assert sorted(here.rglob("*")) == before
 
 

@@ -5,7 +5,6 @@ import io
 import json
 import re
 import shutil
-import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -28,8 +27,10 @@ from chaoslab.reports.contents.outcomes import SEVERITY, UNSTATED
 from chaoslab.reports.formats.json import SCHEMA
 from chaoslab.reports.formats.markdown import LENGTH_MAX, code
 from chaoslab.reports.text import visible
+from tests.cli_parts import execute
 from tests.reports import hostile_run
 from tests.reports.fake_run import FakeRun, changed
+from tests.sure import sure
 
 FIRST_LAB = Path(__file__).parent / "first_lab"
 XSD = Path(__file__).with_name("junit.xsd")
@@ -145,8 +146,7 @@ def test_a_fault_that_nobody_witnessed_is_no_result(run: Contents) -> None:
     states = {cell.state for cells in blind.matrix.rows.values() for cell in cells}
     assert CellState.UNMET in states
     assert CellState.MET not in states
-    assert blind.headline.delivery is not None
-    assert (blind.headline.met, blind.headline.delivery.witnessed) == (0, 0)
+    assert (blind.headline.met, sure(blind.headline.delivery).witnessed) == (0, 0)
 
 
 # JUnit XML.
@@ -176,8 +176,7 @@ def test_junit_counts_and_tells_each_trial(each: Contents) -> None:
 
 @pytest.mark.parametrize(("world", "real"), [("local", True), ("virtual", False)])
 def test_the_time_in_junit_is_real_seconds_or_left_out(run: Contents, world: str, *, real: bool) -> None:
-    assert run.report.started is not None
-    there = replace(run, report=replace(run.report, started=replace(run.report.started, world=world)))
+    there = replace(run, report=replace(run.report, started=replace(sure(run.report.started), world=world)))
     (suite,) = ElementTree.fromstring(written("junit", there))
     took_s = sum(row.seconds or 0.0 for row in run.rows)
     virtual = [one.get("value") for one in suite.iter("property") if one.get("name") == "virtual_seconds"]
@@ -190,9 +189,7 @@ def test_junit_is_as_the_schema_of_jenkins_says(each: Contents, tmp_path: Path) 
         pytest.skip("no xmllint is installed here")
     file = tmp_path / "report.xml"
     file.write_text(written("junit", each), encoding="utf-8")
-    done = subprocess.run(
-        [xmllint, "--noout", "--schema", str(XSD), str(file)], capture_output=True, text=True, check=False
-    )
+    done = execute([xmllint, "--noout", "--schema", str(XSD), str(file)])
     assert done.returncode == 0, done.stderr
 
 
@@ -288,8 +285,7 @@ def test_a_call_that_never_ended_counts_in_every_format(run: Contents) -> None:
     made = cut.report.calls.value.made
     assert made == sum(1 for _ in cut.history.of(CallFinished)) + 1
     assert sum(row.calls for row in cut.rows) == made
-    assert cut.report.costs.value is not None
-    assert cut.report.costs.value.total.calls == made
+    assert sure(cut.report.costs.value).total.calls == made
     rows = list(csv.DictReader(io.StringIO(formats.files("csv", cut)["calls.csv"])))
     assert len(rows) == made
     assert [row["target"] for row in rows if row["t"] == row["ok"] == row["via"] == ""] == [

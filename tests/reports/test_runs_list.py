@@ -18,6 +18,7 @@ from chaoslab.record.rulings import RulingsFile, RulingState, TrialRuling
 from chaoslab.reports import runs
 from chaoslab.reports.page import rate_text
 from chaoslab.reports.trials import counted
+from tests.cli_parts import Typed
 from tests.event_parts import run_started
 from tests.reports.fake_run import FakeRun
 
@@ -131,12 +132,11 @@ def test_of_a_large_run_only_the_beginning_is_read(logs: Path, monkeypatch: pyte
 
 
 def test_one_page_has_the_trend_of_each_scenario_and_a_link_to_each_report(
-    logs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    logs: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
 ) -> None:
     (logs / "20261122-090000" / "report.html").write_text("<!doctype html>")
     monkeypatch.chdir(logs.parent)
-    assert main(["report", "--index"]) == 0
-    assert capsys.readouterr().out == "logs/index.html\n"
+    assert typed.out("report", "--index") == "logs/index.html\n"
     text = (logs / "index.html").read_text(encoding="utf-8")
     (section,) = (part for part in text.split("<section") if ">chaoslab-offline</h2>" in part)
     assert section.count("<circle") == 2, "a point for each of its two runs"
@@ -144,8 +144,7 @@ def test_one_page_has_the_trend_of_each_scenario_and_a_link_to_each_report(
     assert '<a href="20261122-090000/report.html">20261122-090000</a>' in section
     assert '<th scope="row">20261120-090000</th>' in section
     assert text.count('<tr><th scope="row">') == len(list(runs.listed(logs)))
-    assert main(["report", "--index", "--format", "json"]) == 2
-    assert "neither --format nor --out" in capsys.readouterr().err
+    assert "neither --format nor --out" in typed.refused("report", "--index", "--format", "json")
 
 
 def test_a_run_of_a_scenario_is_listed_with_its_ruling(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from chaoslab.reports import formats
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.headline import Tone
 from tests.reports.fake_run import summary
+from tests.sure import sure
 
 
 def price(*, item: str) -> dict[str, int]:
@@ -112,8 +113,7 @@ def test_a_scenario_that_holds_has_a_good_report_whatever_it_accepts(tmp_path: P
     )
     (suite,) = ElementTree.fromstring(said("junit", found))
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "0", "0")
-    assert found.report.reliability.value is not None
-    assert found.report.reliability.value.available.count == 2
+    assert sure(found.report.reliability.value).available.count == 2
     assert "did not end well" not in said("markdown", found).partition("### Faults and targets")[0]
 
 
@@ -156,8 +156,7 @@ def test_a_trial_that_failed_is_run_again_by_its_scenario(tmp_path: Path) -> Non
 
 def test_the_rulings_are_read_as_they_were_written(tmp_path: Path) -> None:
     ran(tmp_path, asked({"calls": [1]}).expect(lab.expect.max_calls(1)), trials=1)
-    found = Rulings.read(tmp_path / "latest")
-    assert found is not None
+    found = sure(Rulings.read(tmp_path / "latest"))
     assert (found.scenario, found.trials, found.state, found.cut_lines) == ("the price", 1, RulingState.FAILED, ())
     assert found.asked == ("outcome: correct or degraded", "max_calls(calls=1)")
     assert found.why == ("0 of 1 trials passed, all should",)
@@ -182,6 +181,5 @@ def test_rulings_are_read_as_far_as_they_can_be(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "[]\n", '{"scenario": 1}\n', '{"trial": "p1.r1", "state": {}}\n', "\x00\xff\n"])
 def test_rulings_that_are_none_are_no_ruling(tmp_path: Path, text: str) -> None:
     (tmp_path / FILE).write_text(text)
-    found = Rulings.read(tmp_path)
-    assert found is not None
+    found = sure(Rulings.read(tmp_path))
     assert (found.by_trial, found.state) == ({}, None)

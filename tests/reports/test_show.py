@@ -10,7 +10,6 @@ import pytest
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.core.events import (
     REPLY_MAX,
-    AttemptRef,
     CallDisturbed,
     CallFinished,
     Event,
@@ -19,14 +18,13 @@ from chaoslab.core.events import (
     FaultInjected,
     FaultScheduled,
     FaultWitnessed,
-    PromptFinished,
     PromptStarted,
     RunStarted,
 )
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.reports.show import render
-from tests.event_parts import fault_at
+from tests.event_parts import call_at, fault_at, prompt_finished, story
 from tests.reports.fake_run import FakeRun
 
 PLACE = ("search", 1, 1, "id")
@@ -36,34 +34,22 @@ SLOW = ("latency", "wire", *PLACE)
 
 def told(*events: Event, trial: str = "p1.r1", **options: Any) -> list[str]:
     """The lines of a trial in which this happened, a second apart, without their moments."""
-    whole = [
-        PromptStarted(prompt_index=1, prompt="what?"),
-        *events,
-        PromptFinished(prompt_index=1, prompt="what?", status="ok", answer="that", attempts=1, duration_s=9.0),
-    ]
-    history = History(Record("", float(n), "run", trial, "info", n, event) for n, event in enumerate(whole))
-    return [text.partition(" s  ")[2] or text for text in render(history, **options).splitlines()]
+    begun, over = PromptStarted(prompt_index=1, prompt="what?"), prompt_finished("that", prompt="what?", duration_s=9.0)
+    told = render(story(begun, *events, over, trial=trial), **options)
+    return [text.partition(" s  ")[2] or text for text in told.splitlines()]
+
+
+def faults(*events: Event, **options: Any) -> list[str]:
+    return [text for text in told(*events, **options) if text.startswith("fault")]
 
 
 def ended(*, ok: bool = True, status: int | None = 200, error: str | None = None, reply: str = "") -> CallFinished:
-    return CallFinished(
-        at=AttemptRef(target="search", request=1, attempt=1, request_id="id"),
-        tool="search_web",
-        ok=ok,
-        duration_s=0.5,
-        status=status,
-        error=error,
-        reply=reply,
-    )
+    of: dict[str, Any] = {"status": status, "error": error, "reply": reply}
+    return CallFinished(**call_at("search", "search_web", 1, 1, "id"), ok=ok, duration_s=0.5, **of)
 
 
 def test_a_moment_soon_after_the_start_is_not_the_start() -> None:
-    events = [
-        (5.0, PromptStarted(prompt_index=1, prompt="what?")),
-        (5.0, ended()),
-        (5.00002, ended()),
-        (5.004, ended()),
-    ]
+    events = [(5.0, PromptStarted(prompt_index=1, prompt="what?")), *((t, ended()) for t in (5.0, 5.00002, 5.004))]
     history = History(Record("", t, "run", "p1.r1", "info", n, event) for n, (t, event) in enumerate(events))
     moments = [line.partition("  result ")[0].strip() for line in render(history).splitlines()[1:4]]
     assert moments == ["+0.000 s", "+20 µs", "+4.0 ms"]
@@ -77,82 +63,55 @@ def test_a_fault_is_one_line_where_it_was_met() -> None:
     ]
     met = FaultWitnessed(**fault_at(*SLOW), evidence="took 0.5 s")
     lines = told(*stages, ended(), met, FaultHealed(**fault_at(*SLOW)))
-    assert [text for text in lines if "latency" in text] == [
-        "fault    search 1.1 latency (wire): took 0.5 s – witnessed"
-    ]
-    assert lines.index("fault    search 1.1 latency (wire): took 0.5 s – witnessed") == 2
+    line = "fault    search 1.1 latency (wire): took 0.5 s – witnessed"
+    assert [text for text in lines if "latency" in text] == [line] == lines[2:3]
     changed = FaultWitnessed(**fault_at(*WRONG), evidence="a value reached the caller", changed="temperature 12 → 21")
-    lines = told(
-        FaultScheduled(**fault_at(*WRONG)),
-        FaultInjected(**fault_at(*WRONG)),
-        changed,
-        ended(reply='{"temperature": 21}'),
-    )
+    before = FaultScheduled(**fault_at(*WRONG)), FaultInjected(**fault_at(*WRONG))
+    lines = told(*before, changed, ended(reply='{"temperature": 21}'))
     assert lines[1:3] == [
         "fault    search 1.1 wrong_value (hallucination): temperature 12 → 21 – witnessed",
         'result   search 1.1 ok 200 in 0.500 s via proxy: {"temperature": 21}',
     ]
-    assert len([text for text in told(*stages, met, stages=True) if text.startswith("fault")]) == 4
+    assert len(faults(*stages, met, stages=True)) == 4
 
 
 def test_a_fault_that_names_its_injection_says_it_once() -> None:
     place = ("lost_reply", "lost_reply on refund", "refund", 1, 1, "id")
-    lines = told(
-        FaultScheduled(**fault_at(*place)),
-        FaultInjected(**fault_at(*place)),
-        FaultWitnessed(**fault_at(*place), evidence="", changed="30 → timed_out"),
-    )
+    met = FaultWitnessed(**fault_at(*place), evidence="", changed="30 → timed_out")
+    lines = told(FaultScheduled(**fault_at(*place)), FaultInjected(**fault_at(*place)), met)
     assert lines[1] == "fault    refund 1.1 lost_reply: 30 → timed_out – witnessed"
+
+
+def failed(error: str) -> CallFinished:
+    return ended(ok=False, status=None, error=error)
+
+
+ARMED, HEALED = FaultArmed(**fault_at(*SLOW), lane="lane.1"), FaultHealed(**fault_at(*SLOW), witnessed=False)
+LOST = CallDisturbed(**call_at("search", "search_web", 1, 1, "id"), why="its lane was lost")
 
 
 @pytest.mark.parametrize(
     ("events", "said"),
     [
-        (
-            [FaultArmed(**fault_at(*SLOW), lane="lane.1"), ended(), FaultHealed(**fault_at(*SLOW), witnessed=False)],
-            "ARMED AND NOT WITNESSED: the caller got 200 after 0.500 s",
-        ),
-        (
-            [FaultArmed(**fault_at(*SLOW), lane="lane.1"), ended(ok=False, status=None, error="reset")],
-            "ARMED AND NOT WITNESSED: the call ended with reset after 0.500 s",
-        ),
-        ([FaultArmed(**fault_at(*SLOW), lane="lane.1")], "ARMED AND NOT WITNESSED: the call never ended"),
-        (
-            [
-                FaultArmed(**fault_at(*SLOW), lane="lane.1"),
-                CallDisturbed(
-                    at=AttemptRef(target="search", request=1, attempt=1, request_id="id"),
-                    tool="search_web",
-                    why="its lane was lost",
-                ),
-                ended(),
-            ],
-            "ARMED AND NOT WITNESSED: the lab itself got in the way (its lane was lost)",
-        ),
+        ([ARMED, ended(), HEALED], "ARMED AND NOT WITNESSED: the caller got 200 after 0.500 s"),
+        ([ARMED, failed("reset")], "ARMED AND NOT WITNESSED: the call ended with reset after 0.500 s"),
+        ([ARMED], "ARMED AND NOT WITNESSED: the call never ended"),
+        ([ARMED, LOST, ended()], "ARMED AND NOT WITNESSED: the lab itself got in the way (its lane was lost)"),
         ([FaultInjected(**fault_at(*SLOW)), ended()], "INJECTED AND NOT WITNESSED: the caller got 200 after 0.500 s"),
         ([ended()], "not injected: it found nothing to change"),
-        (
-            [ended(ok=False, status=None, error="timed_out")],
-            "not injected: the call ended with timed_out after 0.500 s",
-        ),
+        ([failed("timed_out")], "not injected: the call ended with timed_out after 0.500 s"),
         ([], "not injected: the call never ended"),
     ],
 )
 def test_a_fault_that_nobody_witnessed_stands_out_with_the_reason(events: list[Event], said: str) -> None:
-    lines = told(FaultScheduled(**fault_at(*SLOW), params={"delay_s": 0.5}), *events)
-    assert [text for text in lines if text.startswith("fault")] == [
-        f'fault    search 1.1 latency (wire) {{"delay_s": 0.5}}: {said}'
-    ]
+    (line,) = faults(FaultScheduled(**fault_at(*SLOW), params={"delay_s": 0.5}), *events)
+    assert line == f'fault    search 1.1 latency (wire) {{"delay_s": 0.5}}: {said}'
 
 
 def test_faults_of_one_attempt_are_told_apart() -> None:
-    lines = told(
-        FaultScheduled(**fault_at(*WRONG)),
-        FaultScheduled(**fault_at(*SLOW)),
-        FaultWitnessed(**fault_at(*SLOW), evidence="late"),
-        FaultWitnessed(**fault_at(*WRONG), evidence="", changed="a → b"),
-    )
-    assert [text for text in lines if text.startswith("fault")] == [
+    late, wrong = FaultScheduled(**fault_at(*SLOW)), FaultScheduled(**fault_at(*WRONG))
+    met = FaultWitnessed(**fault_at(*SLOW), evidence="late")
+    assert faults(wrong, late, met, FaultWitnessed(**fault_at(*WRONG), evidence="", changed="a → b")) == [
         "fault    search 1.1 latency (wire): late – witnessed",
         "fault    search 1.1 wrong_value (hallucination): a → b – witnessed",
     ]
@@ -160,14 +119,10 @@ def test_faults_of_one_attempt_are_told_apart() -> None:
 
 def test_what_was_replied_is_told_unless_the_error_says_it_already() -> None:
     assert told(ended(reply="x" * REPLY_MAX))[1].endswith("x" * 150 + "…")
-    (line,) = (
-        text for text in told(ended(ok=False, status=429, error="busy", reply='{"error": "busy"}')) if "429" in text
-    )
-    assert line == "result   search 1.1 FAILED 429 busy in 0.500 s via proxy"
-    (line,) = (
-        text for text in told(ended(ok=False, status=200, error="status 200", reply="<html>")) if "FAILED" in text
-    )
-    assert line == "result   search 1.1 FAILED 200 status 200 in 0.500 s via proxy: <html>"
+    busy = told(ended(ok=False, status=429, error="busy", reply='{"error": "busy"}'))
+    assert busy[1] == "result   search 1.1 FAILED 429 busy in 0.500 s via proxy"
+    odd = told(ended(ok=False, status=200, error="status 200", reply="<html>"))
+    assert odd[1] == "result   search 1.1 FAILED 200 status 200 in 0.500 s via proxy: <html>"
 
 
 def test_a_story_tells_what_was_planned_and_not_met() -> None:
@@ -202,15 +157,7 @@ def run_of(*answers: str) -> History:
         status, kind = ("ok", "none") if answer else ("failed", "model")
         for event in (
             PromptStarted(prompt_index=7, prompt="again", facts=[["42"]], stated=True),
-            PromptFinished(
-                prompt_index=7,
-                prompt="again",
-                status=status,
-                answer=answer,
-                attempts=1,
-                duration_s=1.0,
-                error_type=kind,
-            ),
+            prompt_finished(answer, prompt_index=7, prompt="again", status=status, error_type=kind),
         ):
             t += 1
             records.append(Record("", t, "run", f"p7.r{n}", "info", int(t), event))
@@ -219,10 +166,7 @@ def run_of(*answers: str) -> History:
 
 @pytest.mark.parametrize(("kind", "said"), [("none", "empty"), ("model", "none (model error)")])
 def test_an_empty_answer_is_told_from_one_that_never_came(kind: str, said: str) -> None:
-    end = PromptFinished(
-        prompt_index=1, prompt="what?", status="ok", answer=" ", attempts=1, duration_s=1.0, error_type=kind
-    )
-    assert f"answer   after 1.000 s, 1 attempt: {said}" in told(end)
+    assert f"answer   after 1.000 s, 1 attempt: {said}" in told(prompt_finished(" ", prompt="what?", error_type=kind))
 
 
 def test_trials_are_chosen_by_name_and_by_outcome() -> None:
@@ -281,10 +225,8 @@ def test_fault_parameters_and_fallbacks_show(tmp_path: Path) -> None:
 
 
 def test_each_repeat_is_told() -> None:
-    starts = [
-        Record("", float(n), "run", f"p7.r{n}", "info", n, PromptStarted(prompt_index=7, prompt="again"))
-        for n in (1, 2)
-    ]
+    begun = PromptStarted(prompt_index=7, prompt="again")
+    starts = [Record("", float(n), "run", f"p7.r{n}", "info", n, begun) for n in (1, 2)]
     text = render(History(starts), prompt=7)
     assert "p7.r1  prompt 7: again" in text
     assert "p7.r2  prompt 7: again" in text

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -16,26 +17,23 @@ from chaoslab.analysis.verdict.ledger import Finding, FindingKind
 from chaoslab.analysis.verdict.standing import Standing
 from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.core.events import (
-    AttemptRef,
     Budget,
     CallFinished,
     CallStarted,
     FaultScheduled,
     FaultWitnessed,
     LabWarning,
-    PromptFinished,
     PromptStarted,
     RunStarted,
 )
 from chaoslab.record.history import History
-from chaoslab.record.lines import Record
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.headline import harm_said
 from chaoslab.reports.formats import terminal
 from chaoslab.reports.page import ROWS
 from chaoslab.reports.places import read
-from tests.event_parts import call_at, fault_at, run_started
-from tests.reports.fake_run import FakeRun, ScriptedClock, summary
+from tests.event_parts import call_at, fault_at, prompt_finished, run_started, story
+from tests.reports.fake_run import TARGETS, FakeRun, ScriptedClock, summary
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +93,7 @@ def test_a_bad_trial_comes_with_the_command_that_does_it_again(sixty: RunReport,
     there = summary(sixty, where="my logs/a long name/fake", program=".venv/bin/chaoslab")
     command = f".venv/bin/chaoslab replay 'my logs/a long name/fake' --trial {trial}"
     assert f"\n    {command}\n" in there  # in one line, however long, so that it can be copied
-    calm = summary(RunReport.of(History.read(FakeRun(tmp_path / "calm", prompts=5, chance=0).write())))
+    calm = summary(History.read(FakeRun(tmp_path / "calm", prompts=5, chance=0).write()))
     assert "chaoslab replay" not in calm
     assert "chaoslab show" not in calm
     assert "what hurt most" not in calm
@@ -114,7 +112,7 @@ def test_time_to_notice_is_said_of_those_that_noticed_alone(sixty: RunReport) ->
 
 
 def test_a_run_without_faults_has_no_recovery_and_no_failures(tmp_path: Path) -> None:
-    text = summary(RunReport.of(History.read(FakeRun(tmp_path, prompts=5, chance=0.0).write())))
+    text = summary(History.read(FakeRun(tmp_path, prompts=5, chance=0.0).write()))
     assert "\nRECOVERY\nNo data: " in text
     assert "Failures that nobody injected: none.\n" in text
     assert "How the trials ended" not in text
@@ -126,9 +124,8 @@ def test_lines_that_could_not_be_read_are_named(tmp_path: Path) -> None:
     with (tmp_path / "info.log").open("a") as file:
         file.write('{"ts": "2026-06-0')
     (last,) = History.read(tmp_path).cut_lines["info.log"]
-    assert (
-        f"note: info.log: line {last} could not be read" in summary(RunReport.of(History.read(tmp_path))).splitlines()
-    )
+    told = summary(History.read(tmp_path)).splitlines()
+    assert f"note: info.log: line {last} could not be read" in told
 
 
 def test_an_empty_history_is_told_too() -> None:
@@ -153,8 +150,8 @@ def test_no_figure_depends_on_the_wall_clock(tmp_path: Path) -> None:
     stamps = [record.ts for record in set_back.records]
     assert stamps != sorted(stamps)
     assert [record.event for record in set_back.records] == [record.event for record in steady.records]
-    assert summary(RunReport.of(set_back)) == summary(RunReport.of(steady))
-    assert "\nRECOVERY\nNo data: " not in summary(RunReport.of(steady))
+    assert summary(set_back) == summary(steady)
+    assert "\nRECOVERY\nNo data: " not in summary(steady)
 
 
 # Of Python functions.
@@ -179,14 +176,13 @@ def pays(prompt: str) -> str:
 
 
 def paid(logs: Path, *faults: lab.Injection, trials: int = 20) -> History:
-    list(
-        lab.run_many(pays, "Pay", trials=trials, tools=[charge], reads=[rate], faults=faults, timeout_s=2.0, logs=logs)
-    )
+    options: Any = {"tools": [charge], "reads": [rate], "faults": faults, "timeout_s": 2.0}
+    list(lab.run_many(pays, "Pay", trials=trials, logs=logs, **options))
     return read("latest", logs=logs)
 
 
 def test_what_a_python_run_cannot_tell_is_not_0(tmp_path: Path) -> None:
-    text = flat(summary(RunReport.of(paid(tmp_path, lab.inject("lost_reply", "charge", calls=[1])))))
+    text = flat(summary(paid(tmp_path, lab.inject("lost_reply", "charge", calls=[1]))))
     assert " agent pays · " in text
     for zero in ("0 retries", "0 fallbacks", "0 to the model", "the model never answered", "model pays"):
         assert zero not in text
@@ -195,7 +191,7 @@ def test_what_a_python_run_cannot_tell_is_not_0(tmp_path: Path) -> None:
 
 
 def test_a_trial_without_its_run_tells_no_more() -> None:
-    text = flat(summary(RunReport.of(lab.run(pays, "Pay", tools=[charge], reads=[rate]).history)))
+    text = flat(summary(lab.run(pays, "Pay", tools=[charge], reads=[rate]).history))
     assert "0 retries" not in text
     assert "Calls: 2 to tools; 0 failed; 0 were further attempts" in text
 
@@ -210,14 +206,14 @@ def test_of_faults_that_hurt_as_often_the_one_with_the_worst_outcome_stands_firs
 
     faults = [lab.inject("lost_reply", "charge", chance=0.25), lab.inject("dns_failure", "rate", chance=0.25)]
     list(lab.run_many(careless, "Pay", trials=8, tools=[charge], reads=[rate], faults=faults, logs=tmp_path))
-    text = flat(summary(RunReport.of(read("latest", logs=tmp_path))))
+    text = flat(summary(read("latest", logs=tmp_path)))
     often = "2 of 2 judged trials that met it alone did not end well (100%, 95 % interval 34%–100%; without it"
     first, second = f"lost_reply on charge: {often} 0%), at worst harm", f"dns_failure on rate: {often} 33%), at worst"
     assert text.index("what hurt most:") < text.index(first) < text.index(second)
 
 
 def test_one_recovery_is_told_in_the_singular(tmp_path: Path) -> None:
-    text = flat(summary(RunReport.of(paid(tmp_path, lab.inject("timeout", "rate", calls=[1]), trials=1))))
+    text = flat(summary(paid(tmp_path, lab.inject("timeout", "rate", calls=[1]), trials=1)))
     assert "1 of 1 incident recovered (1 by retry)" in text
     assert "0 never; it took 2.00 s. That is from the beginning of the call" in text
 
@@ -227,11 +223,11 @@ def test_requests_to_services_are_no_calls_of_functions(tmp_path: Path) -> None:
         return httpx.get("http://shop/price").text
 
     lab.run(asks, "Which?", services={"shop": lambda _request: "30"}, logs=tmp_path)
-    assert "Calls: 1 to services; 0 failed" in summary(RunReport.of(read("latest", logs=tmp_path)))
+    assert "Calls: 1 to services; 0 failed" in summary(read("latest", logs=tmp_path))
 
 
 def test_a_repeated_charge_is_a_recovery_with_harm(tmp_path: Path) -> None:
-    text = flat(summary(RunReport.of(paid(tmp_path, lab.inject("lost_reply", "charge", calls=[1])))))
+    text = flat(summary(paid(tmp_path, lab.inject("lost_reply", "charge", calls=[1]))))
     assert (
         "RECOVERY 0 of 20 incidents recovered, 20 with harm (an effect was repeated, or the end state "
         "is wrong), 0 never. None recovered, so the median is not reached and there is no mean."
@@ -263,7 +259,7 @@ def test_trials_that_hung_are_the_reason_why_no_cost_is_known(tmp_path: Path) ->
     faults = [lab.inject("server_error", "rate", chance=0.8)]
     run = lab.run_many(waiting, "Ask", trials=30, reads=[rate], faults=faults, logs=tmp_path)
     assert {str(trial.outcome) for trial in run} == {"correct", "hung"}
-    text = flat(summary(RunReport.of(History.read(tmp_path / "latest"))))
+    text = flat(summary(History.read(tmp_path / "latest")))
     assert "no trial of the same prompt met no fault" not in text
     assert "more: no data, since each hung, did not end or has no trial" in text
     assert "None recovered, so the median is not reached and there is no mean." in text
@@ -284,7 +280,7 @@ def test_what_a_fault_cost_is_told_beside_the_twin_and_the_trials_that_met_none(
 
 
 def test_times_that_are_all_the_same_have_no_interval_and_none_is_infinite(tmp_path: Path) -> None:
-    text = flat(summary(RunReport.of(paid(tmp_path, lab.inject("timeout", "rate", chance=0.4), trials=60))))
+    text = flat(summary(paid(tmp_path, lab.inject("timeout", "rate", chance=0.4), trials=60)))
     assert re.search(r"; it took (\S+ s) (each|in the mean)\. That is from", text) is not None
     assert "inf" not in text.replace("inferred", "")
     assert not re.search(r"(\d[\d.]*)–\1\b", text)
@@ -292,24 +288,20 @@ def test_times_that_are_all_the_same_have_no_interval_and_none_is_infinite(tmp_p
 
 def test_limits_are_named_and_what_they_refused_is_counted(tmp_path: Path) -> None:
     calls = paid(tmp_path, lab.inject("budget", "rate", calls_max=1), trials=2)
-    assert "Budget: the limit of 1 calls refused 2 calls in 2 trials.\n" in summary(RunReport.of(calls))
+    assert "Budget: the limit of 1 calls refused 2 calls in 2 trials.\n" in summary(calls)
     events = [
         RunStarted(seed=1, settings={}, plan={}, prompts=1, now="", model="", world="local", asked=["asked"]),
         Budget(limit="calls", spent=6.0, allowed=6.0, mode="hard", target="model"),
     ]
     soft = Budget(limit="tokens", spent=9.0, allowed=8.0, mode="soft", target="model")
-    text = summary(
-        RunReport.of(
-            History(Record("", n, "run", "p1.r1", "info", n, e) for n, e in enumerate([*events, events[1], soft]))
-        )
-    )
+    text = summary(story(*events, events[1], soft))
     assert "Budget: the lab's CALL_LIMIT of 6 refused 2 calls in 1 trial.\n" in text
     assert "Budget: the lab's TOKEN_LIMIT of 8 was passed at 1 call in 1 trial, and only\n  noted.\n" in text
 
 
 def test_faults_that_were_not_met_are_counted_by_reason(tmp_path: Path) -> None:
     faults = (lab.inject("timeout", "rate", chance=0.5), lab.inject("wrong_value", "rate"))
-    text = summary(RunReport.of(paid(tmp_path, *faults)))
+    text = summary(paid(tmp_path, *faults))
     missed = re.search(
         r"^(\d+) of \d+ scheduled faults were not witnessed:\n  (\d+) × wrong_value: its call met another fault "
         r"instead$",
@@ -357,42 +349,28 @@ def long_names() -> History:
         PromptStarted(prompt_index=1, prompt=LONG, facts=[[LONG * 9]], effects=[], stated=True),
         *[CallStarted(**call_at(*place)), FaultScheduled(**fault_at(*fault)), FaultWitnessed(**fault_at(*fault))],
         CallFinished(**call_at(*place), ok=False, duration_s=1.0, error="no_answer_" * 50, rolled=[fault[1]]),
-        CallFinished(
-            at=AttemptRef(target="b" + LONG, request=1, attempt=1, request_id="id"),
-            tool=LONG,
-            ok=False,
-            duration_s=1.0,
-            error="no_answer_" * 50,
-        ),
+        CallFinished(**call_at("b" + LONG, LONG, 1, 1, "id"), ok=False, duration_s=1.0, error="no_answer_" * 50),
         Budget(limit="calls", spent=6, allowed=6, mode="hard", target=LONG),
         LabWarning(message="beware_" * 60),
-        PromptFinished(prompt_index=1, prompt=LONG, status="ok", answer="nothing", attempts=1, duration_s=1.0),
+        prompt_finished("nothing", prompt=LONG),
     ]
-    records = [Record("", n, "run" * 1700, "p1.r1", "info", n, event) for n, event in enumerate(events)]
-    return History(records, cut={"x" * 200 + ".log": (3, 4, 5)}, notes=["read " * 40])
+    return History(story(*events, run="run" * 1700).records, cut={"x" * 200 + ".log": (3, 4, 5)}, notes=["read " * 40])
 
 
 def test_every_line_fits_in_80_columns(tmp_path: Path) -> None:
-    names = {f"{name}_of_{LONG}": tool for name, tool in FakeRun(tmp_path).targets.items()} | {
-        "messaging": "send_message"
-    }
+    names = {f"{name}_of_{LONG}": tool for name, tool in TARGETS.items()} | {"messaging": "send_message"}
+    lost = lab.inject("lost_reply", "charge", chance=0.5)
     pages = {
         "few": History.read(FakeRun(tmp_path / "few", prompts=2).write()),
         "many": History.read(FakeRun(tmp_path / "many", prompts=120, chance=0.9).write()),
         "long": History.read(FakeRun(tmp_path / "long", prompts=60, targets=names).write()),
         "longest": long_names(),
-        "python": paid(
-            tmp_path / "python", lab.inject("lost_reply", "charge", chance=0.5), lab.inject("timeout", "rate")
-        ),
+        "python": paid(tmp_path / "python", lost, lab.inject("timeout", "rate")),
         "first lab": read(str(Path(__file__).parent / "first_lab")),
         "nothing": History([]),
     }
-    wide = {
-        (name, line)
-        for name, page in pages.items()
-        for line in summary(RunReport.of(page)).splitlines()
-        if len(line) > 80
-    }
+    lines = {(name, line) for name, page in pages.items() for line in summary(page).splitlines()}
+    wide = {(name, line) for name, line in lines if len(line) > 80}
     assert not wide
     assert not [line for line in terminal.summary(harmed(LONG * 9)).splitlines() if len(line) > 80]
 
@@ -438,12 +416,8 @@ def test_what_hurt_most_stands_first_in_each_table(large: RunReport) -> None:
 
 
 def test_a_faults_targets_are_in_the_same_order_as_the_faults(large: RunReport) -> None:
-    rows = (
-        summary(large, full=True)
-        .partition("The trials that met")[2]
-        .partition("How the trials ended that")[0]
-        .splitlines()
-    )
+    whole = summary(large, full=True).partition("The trials that met")[2]
+    rows = whole.partition("How the trials ended that")[0].splitlines()
     first = next(number for number, row in enumerate(rows) if row.startswith("wrong_value "))
     told = [row.split()[1] for row in takewhile(lambda row: row.startswith("  on "), rows[first + 1 :])]
     there = large.impacts.value.by_target.items()

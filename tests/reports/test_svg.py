@@ -17,6 +17,7 @@ from chaoslab.reports.svg import PICTURES, cost, latency, over_level, pictures, 
 from chaoslab.reports.svg.parts import Picture, durations, linear, rounds
 from tests.reports import hostile_run
 from tests.reports.fake_run import FakeRun
+from tests.sure import sure
 
 HREF = "href"
 
@@ -27,8 +28,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> RunReport:
 
 
 def drawn(picture: Picture | None) -> Element:
-    assert picture is not None
-    return fromstring(picture.svg)
+    return fromstring(sure(picture).svg)
 
 
 def of(root: Element, tag: str, style: str = "") -> list[Element]:
@@ -40,8 +40,7 @@ def texts(root: Element) -> list[str]:
 
 
 def at(percent: str | None) -> float:
-    assert percent is not None
-    return float(percent.rstrip("%")) / 100
+    return float(sure(percent).rstrip("%")) / 100
 
 
 def test_every_picture_has_a_title_and_words_for_who_cannot_see_it(report: RunReport) -> None:
@@ -49,9 +48,7 @@ def test_every_picture_has_a_title_and_words_for_who_cannot_see_it(report: RunRe
     assert list(found) == list(PICTURES)
     for picture in found.values():
         root = fromstring(picture.svg)
-        title, said = root.find("title"), root.find("desc")
-        assert title is not None
-        assert said is not None
+        title, said = sure(root.find("title")), sure(root.find("desc"))
         assert (root.get("aria-labelledby"), root.get("aria-describedby")) == (title.get("id"), said.get("id"))
         assert title.text == picture.title
         assert len(said.text or "") > 20
@@ -163,9 +160,7 @@ def test_the_pass_rate_has_a_point_with_its_interval_at_each_level_that_was_judg
     for (_, share), bar in zip(line.points, of(root, "line", "bar"), strict=True):
         low, high = (1 - float(bar.get(name) or 0) / over_level.HEIGHT for name in ("y1", "y2"))
         assert (low, high) == pytest.approx((share.interval.low, share.interval.high), abs=1e-3)
-    said = root.find("desc")
-    assert said is not None
-    assert said.text == "refund: 100% at level 0; 30% at level 1."
+    assert sure(root.find("desc")).text == "refund: 100% at level 0; 30% at level 1."
     assert over_level.draw(PassRate("refund", [])) is None
 
 

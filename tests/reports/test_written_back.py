@@ -13,6 +13,7 @@ from chaoslab.reports import tables
 from chaoslab.reports.frames import Frames
 from chaoslab.reports.places import read
 from tests import warm
+from tests.cli_parts import Typed
 from tests.disk_parts import small_disk
 from tests.reports.fake_run import FakeRun
 
@@ -81,10 +82,10 @@ def test_an_earlier_report_gives_way(run: Path, half: Path, kind: str) -> None:
         assert main(["report", str(each), "--format", kind, "--out", "report"]) == 0
 
 
-def test_a_scenario_s_results_take_no_place_of_a_log(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_scenario_s_results_take_no_place_of_a_log(run: Path, typed: Typed) -> None:
     (run.parent / "a.chaos.yaml").write_text("scenario: a\nagent: lab\nprompt: hello\n")
-    assert main(["test", "a.chaos.yaml", "--junit", str(run / "info.log")]) == 2
-    assert capsys.readouterr().err.endswith("this name is one of a run's own files: name another\n")
+    error = typed.refused("test", "a.chaos.yaml", "--junit", run / "info.log")
+    assert error.endswith("this name is one of a run's own files: name another\n")
 
 
 @pytest.mark.parametrize("kind", ["json", "html", "markdown", "parquet"])

@@ -21,6 +21,7 @@ from chaoslab.scenarios.rows import _rows
 from chaoslab.scenarios.sides import KeptTrials, Sides
 from chaoslab.search.compared import Comparison
 from chaoslab.search.pairs import Side
+from tests.cli_parts import Typed
 
 FOLDER = Path(__file__).parent.parent.parent / "examples" / "scenarios"
 FAULT = [lab.inject("timeout_before_effect", "charge", chance=0.5)]
@@ -134,13 +135,11 @@ def test_two_runs_are_paired_by_their_logs(runs: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("other", ["seed", "prompt"])
-def test_runs_of_other_trials_are_refused(other: str, runs: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compare", runs["honest"], runs[f"other {other}"]]) == 2
-    err = capsys.readouterr().err
-    assert f" differ in {other}" in err
-    assert err.count("\n") == 1
+def test_runs_of_other_trials_are_refused(other: str, runs: dict[str, str], typed: Typed) -> None:
+    assert f" differ in {other}" in typed.refused("compare", runs["honest"], runs[f"other {other}"])
 
 
+@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -153,14 +152,8 @@ def test_runs_of_other_trials_are_refused(other: str, runs: dict[str, str], caps
         (["a", "b"], "no run is called 'a'"),
     ],
 )
-def test_words_that_do_not_fit_are_one_line(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main(["compare", *words]) == 2
-    err = capsys.readouterr().err
-    assert said in err
-    assert err.count("\n") == 1
+def test_words_that_do_not_fit_are_one_line(words: list[str], said: str, typed: Typed) -> None:
+    assert said in typed.refused("compare", *words)
 
 
 def test_prompts_may_differ_if_that_is_asked(
@@ -192,14 +185,13 @@ def test_a_side_in_a_child_prints_a_line_a_trial(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_child_refuses_code_that_is_not_its_revisions(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [str(FOLDER), *sys.path])
     for name in ("paid_twice", "shop"):  # else what is imported of that folder stays for the tests after this one
         monkeypatch.setitem(sys.modules, name, sys)
         del sys.modules[name]
-    (tmp_path / "a.chaos.yml").write_text((FOLDER / "paid_twice.chaos.yaml").read_text())
+    (here / "a.chaos.yml").write_text((FOLDER / "paid_twice.chaos.yaml").read_text())
     asked: dict[str, Any] = {
         "file": "a.chaos.yml",
         "changed": [],
@@ -299,10 +291,5 @@ def test_a_revision_is_tried_in_a_work_tree_that_is_taken_away() -> None:
         (["bisect", "v0", "v0", "pay.chaos.yml"], "v0 is no ancestor of v0"),
     ],
 )
-def test_revisions_that_do_not_fit_are_one_line(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(words) == 2
-    err = capsys.readouterr().err
-    assert said in err
-    assert err.count("\n") == 1
+def test_revisions_that_do_not_fit_are_one_line(words: list[str], said: str, typed: Typed) -> None:
+    assert said in typed.refused(*words)

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from chaoslab.base.clock import SystemClock
-from chaoslab.cli import main
 from chaoslab.core.events import PromptFinished, PromptStarted, RunStarted, Usage, UsageUnstated
 from chaoslab.execution import estimate
 from chaoslab.execution.estimate import CostEstimate, Sample, pilot, summed
@@ -16,6 +15,7 @@ from chaoslab.record.rulings import RulingsFile, RulingState, TrialRuling
 from chaoslab.record.runs import Run
 from chaoslab.scenarios.estimate import estimated
 from chaoslab.scenarios.load import load
+from tests.cli_parts import Typed
 
 VIRTUAL = """\
 name: refund
@@ -77,18 +77,14 @@ def real(folder: Path) -> CostEstimate:
     return estimated(scenario, logs=folder / "logs")
 
 
-def test_in_virtual_time_a_pilot_tells_the_time_and_nothing_costs_money(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "refund.chaos.yaml").write_text(VIRTUAL)
-    assert main(["test", "--estimate", "-n", "200"]) == 0
-    name, time, model = capsys.readouterr().out.splitlines()
+def test_in_virtual_time_a_pilot_tells_the_time_and_nothing_costs_money(here: Path, typed: Typed) -> None:
+    (here / "refund.chaos.yaml").write_text(VIRTUAL)
+    name, time, model = typed.out("test", "--estimate", "-n", "200").splitlines()
     assert name == "refund: 200 trials"
     assert time.startswith("  time     about ")
     assert time.endswith(" s, by a pilot of 6 trials")
     assert model == FREE
-    assert not (tmp_path / "logs").exists()
+    assert not (here / "logs").exists()
 
 
 def test_in_real_time_the_log_of_an_earlier_run_tells(tmp_path: Path) -> None:
@@ -119,16 +115,15 @@ def test_a_model_that_judges_is_left_out_and_named(tmp_path: Path) -> None:
     assert estimated(scenario, only=1).notes == ("not in it: the model that judge and judged_by may ask",)
 
 
-def test_the_lab_and_the_levels_of_stress_are_estimated_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main(["run", "--estimate", "--json", "TRIALS=10", "GROQ_API_KEY=gsk_none", "COST_LIMIT_USD=2"]) == 0
-    (of_lab,) = json.loads(capsys.readouterr().out)["estimates"]
+def test_the_lab_and_the_levels_of_stress_are_estimated_too(here: Path, typed: Typed) -> None:
+    (of_lab,) = json.loads(
+        typed.out("run", "--estimate", "--json", "TRIALS=10", "GROQ_API_KEY=gsk_none", "COST_LIMIT_USD=2")
+    )["estimates"]
     assert (of_lab["trials"], of_lab["dollars"], of_lab["limit_usd"]) == (10, None, 2.0)
-    (tmp_path / "refund.chaos.yaml").write_text(VIRTUAL)
-    assert main(["stress", "refund.chaos.yaml", "--estimate", "--levels", "0,1", "--iterations", "2", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    (here / "refund.chaos.yaml").write_text(VIRTUAL)
+    told = json.loads(
+        typed.out("stress", "refund.chaos.yaml", "--estimate", "--levels", "0,1", "--iterations", "2", "--json")
+    )
     assert [one["name"] for one in told["estimates"]] == ["refund at level 0", "refund at level 1"]
     assert (told["sum"]["trials"], told["sum"]["dollars"]) == (4, 0.0)
 

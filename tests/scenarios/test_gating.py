@@ -10,12 +10,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from chaoslab.cli import main
 from chaoslab.scenarios.baseline import Baseline, Suite
 from chaoslab.scenarios.gating import Gated, ScenarioGate, cases, gate, markdown, under, workflow_commands
 from chaoslab.scenarios.load import load
 from chaoslab.scenarios.sides import KeptTrials
 from chaoslab.search.pairs import Side
+from tests.cli_parts import Typed
 
 FOLDER = Path(__file__).parent.parent.parent / "examples" / "scenarios"
 SCENARIO = FOLDER / "paid_twice.chaos.yaml"
@@ -104,18 +104,17 @@ def _junit(made: ScenarioGate) -> str:
 
 
 @pytest.mark.usefixtures("there")
-def test_a_gate_from_its_baseline_to_its_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_gate_from_its_baseline_to_its_verdict(tmp_path: Path, typed: Typed) -> None:
     path = tmp_path / "baseline.json"
     words = ["gate", "paid_twice.chaos.yaml", "--baseline", str(path)]
-    assert main(words) == 2
-    assert capsys.readouterr().err.endswith(": --write makes one\n")
-    assert main([*words, "--write", "--budget", "40"]) == 0
-    assert "paid twice: 40 of 40 trials well, 0 with harm, 0 open\nwritten: " in capsys.readouterr().out
+    assert typed.refused(*words).endswith(": --write makes one\n")
+    out = typed.out(*words, "--write", "--budget", "40")
+    assert "paid twice: 40 of 40 trials well, 0 with harm, 0 open\nwritten: " in out
     assert len(Baseline.read(path).suites["paid twice"].rows) == 40
-    assert main([*words, "-q"]) == 0
-    assert "gate passed: no scenario became worse, in 40 trials\n" in capsys.readouterr().out
-    assert main([*words, "-q", "--json", "--set", "fresh=paid_twice:naive"]) == 1
-    found = json.loads(capsys.readouterr().out)
+    assert "gate passed: no scenario became worse, in 40 trials\n" in typed.out(*words, "-q")
+    ended = typed(*words, "-q", "--json", "--set", "fresh=paid_twice:naive")
+    assert ended.code == 1
+    found = json.loads(ended.out)
     assert found["scenarios"][0]["new_harm"] == [2, 3, 4, 5, 6, 8]
     assert found["said"].startswith("gate FAILED: 6 trials did harm that did none (0 allowed)")
 
@@ -144,15 +143,13 @@ def changed(path: Path, **values: Any) -> Path:
     ],
 )
 def test_a_baseline_of_something_else_is_refused_in_one_line(
-    tmp_path: Path, values: dict[str, Any], said: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, values: dict[str, Any], said: str, typed: Typed
 ) -> None:
     (scenario,) = load(SCENARIO)
     Baseline.now([Suite.of(scenario, 1, [WELL] * 3)]).save(path := tmp_path / "baseline.json")
-    assert main(["gate", str(SCENARIO), "--baseline", str(changed(path, **values))]) == 2
-    err = capsys.readouterr().err
+    err = typed.refused("gate", SCENARIO, "--baseline", changed(path, **values))
     assert said in err
     assert err.endswith((": --write makes a new one\n", ": --write makes one\n"))
-    assert err.count("\n") == 1
 
 
 def test_a_baseline_is_the_same_in_its_file(tmp_path: Path) -> None:
@@ -182,12 +179,5 @@ def test_an_old_baseline_and_one_of_another_python_are_told(tmp_path: Path) -> N
         (["-k", "nothing"], "no scenario has 'nothing' in its name: there are paid twice"),
     ],
 )
-def test_what_a_gate_cannot_do_is_one_line(
-    tmp_path: Path, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    try:
-        code = main(["gate", str(SCENARIO), "--baseline", str(tmp_path / "b.json"), *words])
-    except SystemExit as ended:
-        code = int(ended.code or 0)
-    assert code == 2
-    assert said in capsys.readouterr().err
+def test_what_a_gate_cannot_do_is_one_line(tmp_path: Path, words: list[str], said: str, typed: Typed) -> None:
+    assert said in typed.refused("gate", SCENARIO, "--baseline", tmp_path / "b.json", *words)

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.cli import main
 from chaoslab.core.events import StoryLeftOut, TurnFinished, ValuesDrawn
 from chaoslab.record.history import History
 from chaoslab.scenarios.builder import ScenarioBuilder
 from chaoslab.scenarios.load import ScenarioErrors, load
 from chaoslab.scenarios.running import Ruling, run
 from chaoslab.scenarios.tell import foreseen
+from tests.cli_parts import Typed
 
 FILE = Path(__file__).parent.parent.parent / "examples" / "lab_agent.chaos.yaml"
 
@@ -75,11 +75,8 @@ def test_a_story_of_the_lab_is_kept_where_the_ruling_is_against_it(tmp_path: Pat
     assert not [*History.read(tmp_path / "logs" / "latest").of(StoryLeftOut)]
 
 
-def test_a_log_with_drawn_parameters_is_not_replayed(
-    shipped: tuple[list[Ruling], Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["replay", str(shipped[1] / "latest")]) == 2
-    assert "drew parameters of its faults" in capsys.readouterr().err
+def test_a_log_with_drawn_parameters_is_not_replayed(shipped: tuple[list[Ruling], Path], typed: Typed) -> None:
+    assert "drew parameters of its faults" in typed.refused("replay", shipped[1] / "latest")
 
 
 def test_an_effect_other_than_the_stated_one_is_harm() -> None:
@@ -89,9 +86,7 @@ def test_an_effect_other_than_the_stated_one_is_harm() -> None:
     assert "not asked for" in ruling.trial.why
 
 
-def test_a_conversation_with_it_has_turns_waits_and_assertions_and_is_replayed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_conversation_with_it_has_turns_waits_and_assertions_and_is_replayed(tmp_path: Path, typed: Typed) -> None:
     made = own(trials=1).ask("What is the weather in Oslo?", after="2h", expect=[{"called": "current_weather"}])
     made = made.fault("latency", "weather", delay_s=0.5, on_turn=[2]).user({"(?i)clear sky": "What is 6 times 7?"})
     (result,) = made.expect({"called_in_order": ["send_message", "calculate"]}).run(logs=tmp_path)
@@ -99,8 +94,7 @@ def test_a_conversation_with_it_has_turns_waits_and_assertions_and_is_replayed(
     assert (str(ruling.state), result.met) == ("passed", 1)
     assert [event.turn for _, event in ruling.trial.history.of(TurnFinished)] == [1, 2, 3]
     assert ruling.trial.seconds > 7200.5
-    assert main(["replay", str(tmp_path / "latest")]) == 0
-    assert "byte for byte" in capsys.readouterr().out
+    assert "byte for byte" in typed.out("replay", tmp_path / "latest")
 
 
 def test_its_services_are_foreseen() -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.cli import main
 from chaoslab.scenarios._modules import modules_of
 from chaoslab.scenarios.load import load
 from chaoslab.scenarios.running import run
 from chaoslab.seams.functions.references import is_installed
+from tests.cli_parts import Typed
 
 AGENT = """\
 import helper
@@ -41,7 +41,6 @@ expect:
   - answer_contains: clerk of FOLDER, helper of FOLDER, late of FOLDER
 """
 ONCE = "with open('imported', 'a') as file:\n    file.write('once ')\n"
-Said = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
@@ -68,9 +67,9 @@ def _as_before() -> Iterator[None]:
     assert not {"clerk", "helper", "late"} & sys.modules.keys()
 
 
-def states(capsys: Said, *arguments: str) -> list[tuple[str, str]]:
-    main(["test", "--no-logs", "--json", *arguments])
-    return [(each["name"], each["state"]) for each in json.loads(capsys.readouterr().out)["scenarios"]]
+def states(typed: Typed, *arguments: str) -> list[tuple[str, str]]:
+    found = json.loads(typed("test", "--no-logs", "--json", *arguments).out)["scenarios"]
+    return [(each["name"], each["state"]) for each in found]
 
 
 def answers(folder: Path) -> set[str | None]:
@@ -82,19 +81,19 @@ BOTH = [("of a", "passed"), ("of b", "passed")]
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_each_scenario_gets_the_modules_of_its_own_folder(jobs: str, here: Path, capsys: Said) -> None:
-    assert states(capsys, "--jobs", jobs) == BOTH
-    assert states(capsys, "--jobs", jobs, "b", "a") == BOTH[::-1]
+def test_each_scenario_gets_the_modules_of_its_own_folder(jobs: str, here: Path, typed: Typed) -> None:
+    assert states(typed, "--jobs", jobs) == BOTH
+    assert states(typed, "--jobs", jobs, "b", "a") == BOTH[::-1]
     (here / "clerk.py").write_text(AGENT.replace("FOLDER", "the current folder"))
-    assert states(capsys, "--jobs", jobs) == BOTH
+    assert states(typed, "--jobs", jobs) == BOTH
 
 
-def test_workers_that_are_not_forked_get_them_too(here: Path, capsys: Said) -> None:  # noqa: ARG001
+def test_workers_that_are_not_forked_get_them_too(here: Path, typed: Typed) -> None:  # noqa: ARG001
     over = threading.Event()
     other = threading.Thread(target=over.wait)
     other.start()  # a process with threads is not forked
     try:
-        assert states(capsys, "--jobs", "2") == BOTH
+        assert states(typed, "--jobs", "2") == BOTH
     finally:
         over.set()
         other.join()
@@ -113,19 +112,19 @@ def test_a_scenario_that_is_left_early_leaves_none(here: Path) -> None:
     assert next(run(scenarios[1])).trial.said == "clerk of b, helper of b, late of b"
 
 
-def test_each_check_reads_the_modules_of_its_own_folder(here: Path, capsys: Said) -> None:
-    assert main(["check"]) == 0
-    capsys.readouterr()
+def test_each_check_reads_the_modules_of_its_own_folder(here: Path, typed: Typed) -> None:
+    assert typed("check").code == 0
     (here / "b" / "clerk.py").write_text(AGENT.replace("refund", "pay"))
-    assert main(["check"]) == 2
-    assert capsys.readouterr().err == "b/s.chaos.yaml:3:9: clerk:refund cannot be imported: clerk.py has no 'refund'\n"
+    code, _, error = typed("check")
+    told = "b/s.chaos.yaml:3:9: clerk:refund cannot be imported: clerk.py has no 'refund'\n"
+    assert (code, error) == (2, told)
 
 
-def test_the_current_folder_has_what_a_folder_lacks_and_each_has_it_for_itself(here: Path, capsys: Said) -> None:
+def test_the_current_folder_has_what_a_folder_lacks_and_each_has_it_for_itself(here: Path, typed: Typed) -> None:
     for name in ("a", "b"):
         (here / name / "clerk.py").unlink()
     (here / "clerk.py").write_text(AGENT.replace("NAME = ", "NAME = helper.NAME or "))
-    assert states(capsys) == BOTH
+    assert states(typed) == BOTH
 
 
 def test_folders_without_modules_share_those_of_the_current_one(here: Path) -> None:

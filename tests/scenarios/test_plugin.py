@@ -38,14 +38,16 @@ from tests.scenarios.shop_parts import careful, naive, refund
 
 LOST = lab.inject("lost_reply", "refund", chance=0.4)
 """
-NAIVE = (
-    SHOP
-    + """
+NAIVE = """
 @pytest.mark.chaos(faults=[LOST], trials=8)
 def test_shop(chaos):
     chaos.run(lab.fresh(naive), "Refund order 17.", tools=[refund])
 """
-)
+
+
+def put(pytester: pytest.Pytester, tests: str) -> None:
+    """A file of these tests, with the shop's names in it."""
+    pytester.makepyfile(SHOP + tests)
 
 
 def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
@@ -53,33 +55,31 @@ def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
 
 
 def test_a_failure_tells_the_story_and_how_to_see_it_again(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(NAIVE)
+    put(pytester, NAIVE)
     ended = run(pytester)
     ended.assert_outcomes(failed=1)
-    ended.stdout.fnmatch_lines(
-        [
-            "trial * failed: harm: refund twice",
-            "    refund twice (events 4, 9 of the trial)",
-            "it met lost_reply on refund",
-            "change first: Send the same Idempotency-Key*",
-            "*lost_reply*witnessed",
-            "*verdict  harm: refund twice",
-            "again: pytest 'test_*.py::test_shop' --chaos-seed=1 --chaos-trial=*",
-        ]
-    )
+    told = [
+        "trial * failed: harm: refund twice",
+        "    refund twice (events 4, 9 of the trial)",
+        "it met lost_reply on refund",
+        "change first: Send the same Idempotency-Key*",
+        "*lost_reply*witnessed",
+        "*verdict  harm: refund twice",
+        "again: pytest 'test_*.py::test_shop' --chaos-seed=1 --chaos-trial=*",
+    ]
+    ended.stdout.fnmatch_lines(told)
     assert "Traceback" not in ended.stdout.str()
     again = next(line for line in ended.outlines if line.startswith("again: ")).split()
     alone = run(pytester, *again[-2:])
     alone.assert_outcomes(failed=1)
-    assert [line for line in alone.outlines if "verdict" in line] == [
-        line for line in ended.outlines if "verdict" in line
-    ]
+    verdicts = [[line for line in each.outlines if "verdict" in line] for each in (alone, ended)]
+    assert verdicts[0] == verdicts[1]
 
 
 def test_trials_that_end_well_are_returned(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(
-        SHOP
-        + """
+    put(
+        pytester,
+        """
 def test_shop(chaos):
     found = chaos.run(lab.fresh(careful), "Refund order 17.", tools=[refund], trials=8,
                       faults=[chaos.inject("lost_reply", "refund", chance=0.4)], expect=[{"max_calls": 1}])
@@ -104,20 +104,20 @@ def test_an_assertion(chaos):
 @pytest.mark.parametrize("seed", [1, 2])
 def test_parametrized(chaos, seed):
     assert chaos.run(lab.fresh(careful), "Refund order 17.", tools=[refund], seed=seed, trials=1)[0].seed == seed
-"""
+""",
     )
     run(pytester).assert_outcomes(passed=6)
     run(pytester, "--chaos-seed=7", "-k", "parametrized").assert_outcomes(failed=2)
 
 
 def test_the_command_line_counts_first(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(
-        SHOP
-        + """
+    put(
+        pytester,
+        """
 @pytest.mark.chaos(trials=3)
 def test_shop(chaos):
     assert len(chaos.run(lab.fresh(careful), "x", tools=[refund], trials=2)) == 5
-"""
+""",
     )
     run(pytester, "--chaos-trials=5", "--chaos-logs=logs").assert_outcomes(passed=1)
     (log,) = pytester.path.glob("logs/*/latest/info.log")
@@ -125,16 +125,16 @@ def test_shop(chaos):
 
 
 def test_an_async_test_may_run_trials(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(
-        SHOP
-        + """
+    put(
+        pytester,
+        """
 import asyncio
 
 def test_shop(chaos):
     async def inside():
         return chaos.run(lab.fresh(careful), "x", tools=[refund], trials=2)
     assert len(asyncio.run(inside())) == 2
-"""
+""",
     )
     run(pytester).assert_outcomes(passed=1)
 
@@ -152,9 +152,9 @@ def test_a_mark_that_is_wrong_is_told(mark: str, said: str, pytester: pytest.Pyt
 
 
 def test_a_test_that_runs_no_agent_fails_in_one_line(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(
-        SHOP
-        + """
+    put(
+        pytester,
+        """
 def test_fixture(chaos):
     chaos.inject("lost_reply", "refund")
 
@@ -173,7 +173,7 @@ class TestOfMany:
     @pytest.mark.xfail(raises=ZeroDivisionError, strict=True)
     def test_with_an_error_of_its_own(self, chaos):
         1 / 0
-"""
+""",
     )
     ended = run(pytester)
     ended.assert_outcomes(failed=2, passed=1, skipped=1, xfailed=1)
@@ -189,9 +189,8 @@ class TestOfMany:
 def test_an_option_that_is_wrong_is_told(option: str, pytester: pytest.Pytester) -> None:
     ended = pytester.runpytest_inprocess(option)
     assert ended.ret == pytest.ExitCode.USAGE_ERROR
-    assert (
-        f"{option.partition('=')[0]} is {option.partition('=')[2]}: it should be a whole number" in ended.stderr.str()
-    )
+    name, _, value = option.partition("=")
+    assert f"{name} is {value}: it should be a whole number" in ended.stderr.str()
 
 
 SCENARIO = """
@@ -221,9 +220,7 @@ def test_arguments_that_are_wrong_are_told_in_one_line(pytester: pytest.Pytester
     ended = run(pytester)
     ended.assert_outcomes(failed=len(cases))
     told = [line for line in ended.outlines if line.startswith("chaos: ")]
-    assert [line.startswith(f"chaos: {said}") for line, said in zip(told, cases.values(), strict=True)] == [True] * len(
-        cases
-    ), told
+    assert all(line.startswith(f"chaos: {said}") for line, said in zip(told, cases.values(), strict=True)), told
     assert "another exception" not in ended.stdout.str()
     assert "Error" not in ended.stdout.str()
 
@@ -233,15 +230,14 @@ def test_scenario_files_are_tests(pytester: pytest.Pytester) -> None:
     pytester.path.joinpath("refund.chaos.yaml").write_text("not collected")
     ended = run(pytester, "-v")
     ended.assert_outcomes(failed=1, passed=1)
-    ended.stdout.fnmatch_lines(
-        [
-            "*test_refund.chaos.yaml::lost FAILED*",
-            "*test_refund.chaos.yaml::calm PASSED*",
-            "FAILED   refund, lost: 2 of 8 trials passed*",
-            "*verdict  harm: refund twice",
-            "again: pytest 'test_refund.chaos.yaml::lost' --chaos-seed=1 --chaos-trial=*",
-        ]
-    )
+    told = [
+        "*test_refund.chaos.yaml::lost FAILED*",
+        "*test_refund.chaos.yaml::calm PASSED*",
+        "FAILED   refund, lost: 2 of 8 trials passed*",
+        "*verdict  harm: refund twice",
+        "again: pytest 'test_refund.chaos.yaml::lost' --chaos-seed=1 --chaos-trial=*",
+    ]
+    ended.stdout.fnmatch_lines(told)
     run(pytester, "-k", "calm").assert_outcomes(passed=1, deselected=1)
 
 
@@ -286,7 +282,7 @@ def test_it():
 
 def test_many_workers_do_as_one(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent.parent.parent))
-    pytester.makepyfile(NAIVE)
+    put(pytester, NAIVE)
     ended = pytester.runpytest_subprocess(*BARE, "-n2")
     ended.assert_outcomes(failed=1)
     assert "verdict  harm: refund twice" in ended.stdout.str()

@@ -19,9 +19,7 @@ from chaoslab.scenarios.agent_tools import tools_of
 from chaoslab.scenarios.load import load
 from chaoslab.scenarios.new_project import repository, workflow
 from chaoslab.scenarios.running import Result
-from tests.cli_parts import chaoslab
-
-Said = pytest.CaptureFixture[str]
+from tests.cli_parts import Typed, chaoslab, execute
 
 
 def test_a_new_project_passes_and_its_naive_agent_fails(tmp_path: Path) -> None:
@@ -46,26 +44,21 @@ def test_the_test_of_a_new_project_passes(tmp_path: Path, monkeypatch: pytest.Mo
     assert main(["init", str(tmp_path / "mine")]) == 0
     monkeypatch.chdir(tmp_path / "mine")
     Path("test_naive.py").write_text(Path("test_chaos.py").read_text().replace("careful)", "naive)"))
-    ended = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:langsmith_plugin"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    ended = execute([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:langsmith_plugin"])
     assert ended.returncode == 1, ended.stdout + ended.stderr
     assert "1 failed, 1 passed" in ended.stdout
     assert "FAILED test_naive.py" in ended.stdout
 
 
-def test_ones_own_agent_is_named_in_the_scenario(tmp_path: Path, capsys: Said) -> None:
-    assert main(["init", str(tmp_path / "mine"), "--agent", "shop.agent:answer"]) == 0
+def test_ones_own_agent_is_named_in_the_scenario(tmp_path: Path, typed: Typed) -> None:
+    out = typed.out("init", tmp_path / "mine", "--agent", "shop.agent:answer")
+    assert "note: shop.agent:answer: there is no module 'shop'\n" in out
     assert not (tmp_path / "mine" / "support_agent.py").exists()
     (tmp_path / "mine" / "shop").mkdir()
     (tmp_path / "mine" / "shop" / "agent.py").write_text("def answer(prompt):\n    return prompt\n")
-    assert main(["check", str(tmp_path / "mine")]) == 0
-    assert "note: shop.agent:answer: there is no module 'shop'\n" in capsys.readouterr().out
-    assert main(["init", str(tmp_path / "other"), "--agent", "shop.agent"]) == 2
-    assert "--agent shop.agent should be module:name, as in shop.agent:answer\n" in capsys.readouterr().err
+    assert typed("check", tmp_path / "mine").code == 0
+    error = typed.refused("init", tmp_path / "other", "--agent", "shop.agent")
+    assert "--agent shop.agent should be module:name, as in shop.agent:answer\n" in error
     assert not (tmp_path / "other").exists()
 
 
@@ -85,47 +78,40 @@ def answer(prompt):
 
 
 def test_a_project_whose_tests_nothing_here_can_run_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
 ) -> None:
     note = "note: pytest is not installed here, and runs the tests above: pip install pytest\n"
-    assert main(["init", str(tmp_path / "one")]) == 0
-    assert note not in capsys.readouterr().out
+    assert note not in typed.out("init", tmp_path / "one")
     monkeypatch.setitem(sys.modules, "pytest", None)
-    assert main(["init", str(tmp_path / "other")]) == 0
-    assert note in capsys.readouterr().out
+    assert note in typed.out("init", tmp_path / "other")
 
 
 def test_a_scenario_for_ones_own_agent_runs_and_finds_what_is_wrong(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said
+    here: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
 ) -> None:
-    shop = tmp_path / "shop"
+    shop = here / "shop"
     shop.mkdir()
     (shop / "agent.py").write_text(SHOP)
     (shop / "tools.py").write_text("def get_order(n): return {'price': 3}\ndef pay(n, sum): return 'paid'\n")
     (shop / "mail.py").write_text("def send(to, text):\n    return text\n")
-    monkeypatch.chdir(tmp_path)
-    assert main(["init", "chaos", "--agent", "shop.agent:answer", "--prompt", "Refund 17."]) == 0
-    said = capsys.readouterr().out.splitlines()
+    said = typed.out("init", "chaos", "--agent", "shop.agent:answer", "--prompt", "Refund 17.").splitlines()
     assert said[:3] == ["chaos/answer.chaos.yaml", "chaos/test_chaos.py", ".github/workflows/chaos.yml"]
     assert said[-1] == "next: chaoslab test chaos; python -m pytest chaos"
-    (made,) = load(tmp_path / "chaos" / "answer.chaos.yaml")
+    (made,) = load(here / "chaos" / "answer.chaos.yaml")
     assert sorted(made.functions) == ["get_order", "pay", "send"]
     assert [each.targets for each in made.faults] == [("pay",), ("get_order",)]
-    ast.parse((tmp_path / "chaos" / "test_chaos.py").read_text())
+    ast.parse((here / "chaos" / "test_chaos.py").read_text())
     monkeypatch.setattr(sys, "path", [*sys.path])
-    assert main(["test", "chaos"]) == 1
-    assert "harm: pay twice" in capsys.readouterr().out
+    ended = typed("test", "chaos")
+    assert ended.code == 1
+    assert "harm: pay twice" in ended.out
 
 
 @pytest.mark.parametrize(
     ("source", "changes", "reads"),
     [
         ("def pay(n): ...\ndef run(p):\n    return pay(1)", ["pay"], []),
-        (
-            "def pay(n): ...\ndef _do(n):\n    return pay(n)\nasync def run(p):\n    _do(1)",
-            ["pay"],
-            [],
-        ),
+        ("def pay(n): ...\ndef _do(n):\n    return pay(n)\nasync def run(p):\n    _do(1)", ["pay"], []),
         ("def pay(n): ...\ndef help(n): ...\nTOOLS = {'pay': pay}\ndef run(p):\n    help(TOOLS)", ["pay"], []),
         (
             "@tool\ndef read_mail(): ...\nbot = make(tools=[read_mail])\ndef run(p):\n    return bot(p)",
@@ -182,64 +168,47 @@ def test_the_workflow_installs_chaoslab_from_where_this_one_came(
     assert (f"CHAOSLAB: {address}\n" in workflow(address, test=False)) is bool(address)
 
 
-def test_nothing_is_overwritten(tmp_path: Path, capsys: Said) -> None:
+def test_nothing_is_overwritten(tmp_path: Path, typed: Typed) -> None:
     (tmp_path / "test_chaos.py").write_text("mine")
-    assert main(["init", str(tmp_path)]) == 2
-    assert (
-        capsys.readouterr().err == f"{tmp_path}/test_chaos.py is there already: name another folder, or move it away\n"
-    )
+    error = typed.refused("init", tmp_path)
+    assert error == f"{tmp_path}/test_chaos.py is there already: name another folder, or move it away\n"
     assert [path.name for path in tmp_path.iterdir()] == ["test_chaos.py"]
-    assert main(["init", str(tmp_path / "test_chaos.py")]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
+    typed.refused("init", tmp_path / "test_chaos.py")
 
 
-def test_a_second_agent_leaves_the_ci_job_as_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said
-) -> None:
-    (tmp_path / "bot.py").write_text(
-        "def pay(n): ...\ndef one(p):\n    return pay(1)\ndef two(p):\n    return pay(2)\n"
-    )
-    monkeypatch.chdir(tmp_path)
-    assert main(["init", "a", "--agent", "bot:one", "--prompt", "x"]) == 0
-    job = tmp_path / ".github" / "workflows" / "chaos.yml"
+def test_a_second_agent_leaves_the_ci_job_as_it_is(here: Path, typed: Typed) -> None:
+    Path("bot.py").write_text("def pay(n): ...\ndef one(p):\n    return pay(1)\ndef two(p):\n    return pay(2)\n")
+    typed.out("init", "a", "--agent", "bot:one", "--prompt", "x")
+    job = Path(".github/workflows/chaos.yml")
     job.write_text("mine")
-    capsys.readouterr()
-    assert main(["init", "b", "--agent", "bot:two", "--prompt", "x"]) == 0
-    said = capsys.readouterr().out
+    said = typed.out("init", "b", "--agent", "bot:two", "--prompt", "x")
     assert "note: the CI job of .github/workflows/chaos.yml, which is there already, stays as it is\n" in said
     assert job.read_text() == "mine"
-    assert (tmp_path / "b" / "two.chaos.yaml").is_file()
+    assert (here / "b" / "two.chaos.yaml").is_file()
 
 
-def test_the_demonstration_finds_a_failure_and_explains_it(capsys: Said) -> None:
-    assert main(["demo", "-n", "60"]) == 0
-    said = capsys.readouterr().out
+def test_the_demonstration_finds_a_failure_and_explains_it(typed: Typed) -> None:
+    said = typed.out("demo", "-n", "60")
     naive, careful = (line for line in said.splitlines() if line.startswith("the "))
     assert " harm" in naive
     assert " harm" not in careful
     assert "harm: refund twice; the state's 17.refunded is 98.0 instead of 49.0" in said
     assert "  for _ in range(3):" in said
-    with pytest.raises(SystemExit, match="2"):
-        main(["demo", "--chaos-level", "11"])
-    assert "--chaos-level: 11 should be a number from 0 to 10" in capsys.readouterr().err
+    assert "--chaos-level: 11 should be a number from 0 to 10" in typed.refused("demo", "--chaos-level", "11")
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said) -> Path:
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed) -> Path:
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.delitem(sys.modules, "support_agent", raising=False)
     monkeypatch.chdir(tmp_path)  # where its runs are written
-    assert main(["init", str(tmp_path)]) == 0
-    capsys.readouterr()
+    assert typed("init", tmp_path).code == 0
     return tmp_path / "refund.chaos.yaml"
 
 
-def test_stress_tells_the_share_at_each_level_and_where_it_breaks(project: Path, capsys: Said) -> None:
-    chart = project.parent / "stress.png"
-    assert (
-        main(["stress", str(project), "--iterations", "40", "--levels", "0,1", "--no-logs", "--chart", str(chart)]) == 0
-    )
-    said = capsys.readouterr().out.splitlines()
+def test_stress_tells_the_share_at_each_level_and_where_it_breaks(project: Path, typed: Typed) -> None:
+    chart, words = project.parent / "stress.png", ("--iterations", "40", "--levels", "0,1", "--no-logs")
+    said = typed.out("stress", project, *words, "--chart", chart).splitlines()
     assert said[0] == "refund: 40 trials at each level, beside its own 2 faults"
     assert said[1].split("  ")[-1] == "not judged"
     assert said[2].split()[:7] == ["0", "0", "%", "100%", "91%–100%", "20", "0"]
@@ -253,24 +222,12 @@ def test_stress_tells_the_share_at_each_level_and_where_it_breaks(project: Path,
     assert failed[4:6] == ["  trial 7:", "    failed: no answer: agent error (ToolError: 401 Unauthorized)"]
     assert chart.read_bytes().startswith(b"\x89PNG")
     page = chart.with_suffix(".html")
-    again = [
-        "stress",
-        str(project),
-        "--iterations",
-        "40",
-        "--levels",
-        "0,1",
-        "--no-logs",
-        "--json",
-        "--chart",
-        str(page),
-    ]
-    assert main(again) == 0
+    again = json.loads(typed.out("stress", project, *words, "--json", "--chart", page))
     text = page.read_text(encoding="utf-8")
     assert "It breaks at level 1: less than 100% of its trials pass." in text
     assert text.count("<circle") == 2
     assert "40 of 40" in text
-    first, second = json.loads(capsys.readouterr().out)["steps"]
+    first, second = again["steps"]
     assert (first["passed"], first["breaks"], second["breaks"]) == (40, False, True)
     assert second["interval"][0] < second["passed"] / 40 < second["interval"][1]
 
@@ -303,23 +260,17 @@ def test_stress_writes_its_runs_in_the_form_that_is_asked_for(project: Path, tmp
         (["--chart", "x.gif"], "--chart x.gif should end in .png, .svg or .html"),
     ],
 )
-def test_what_stress_cannot_mean_is_refused(arguments: list[str], said: str, project: Path, capsys: Said) -> None:
-    try:
-        code = main(["stress", str(project), *arguments])
-    except SystemExit as ended:
-        code = int(str(ended.code))
-    assert code == 2
-    assert said in capsys.readouterr().err
+def test_what_stress_cannot_mean_is_refused(arguments: list[str], said: str, project: Path, typed: Typed) -> None:
+    assert said in typed.refused("stress", project, *arguments)
 
 
 def test_a_plug_in_package_is_written_and_each_of_its_parts_is_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said
+    here: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
 ) -> None:
     """Its entry points are put on the path, as an installation does."""
-    monkeypatch.chdir(tmp_path)
-    assert main(["init", "--plugin", "shop_chaos"]) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == "next: pip install -e shop_chaos; pytest shop_chaos"
-    folder = tmp_path / "shop_chaos"
+    out = typed.out("init", "--plugin", "shop_chaos")
+    assert out.splitlines()[-1] == "next: pip install -e shop_chaos; pytest shop_chaos"
+    folder = here / "shop_chaos"
     points = tomllib.loads((folder / "pyproject.toml").read_text())["project"]["entry-points"]
     about = folder / "shop_chaos-0.1.0.dist-info"
     about.mkdir()
@@ -335,5 +286,5 @@ def test_a_plug_in_package_is_written_and_each_of_its_parts_is_found(
         registry.load.cache_clear()
         for name in [name for name in sys.modules if name.startswith(("shop_chaos", "test_shop_chaos"))]:
             del sys.modules[name]
-    assert main(["init", "--plugin", "Shop-Chaos"]) == 2
-    assert "should be a module's name in small letters, as in shop_chaos\n" in capsys.readouterr().err
+    error = typed.refused("init", "--plugin", "Shop-Chaos")
+    assert "should be a module's name in small letters, as in shop_chaos\n" in error

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from chaoslab.cli import main
+from tests.cli_parts import Typed
 
 Said = pytest.CaptureFixture[str]
 FILE = """
@@ -63,29 +64,25 @@ def test_the_scenarios_of_a_file_run_each_once(file: Path, monkeypatch: pytest.M
     assert "again: chaoslab test prices_chaos.py --trial 1 --set trials=3 -k wrong" in said
 
 
-def test_one_is_named_and_what_cannot_be_found_is_one_line(file: Path, capsys: Said) -> None:
-    assert main(["test", "prices_chaos:both", "--dry-run"]) == 0
-    assert "wrong" in capsys.readouterr().out
+def test_one_is_named_and_what_cannot_be_found_is_one_line(file: Path, typed: Typed) -> None:
+    assert "wrong" in typed.out("test", "prices_chaos:both", "--dry-run")
     for given, said in (
         ("prices_chaos:wrnog", "prices_chaos has no 'wrnog': did you mean 'wrong'?"),
         ("prices_chaos:number", "there is no scenario: number is none; bind one, as in refund = lab.scenario(…)"),
         ("nowhere:refund", "it cannot be imported: ModuleNotFoundError: No module named 'nowhere'"),
         ("nowhere.py", "there is no such file"),
     ):
-        assert main(["test", given]) == 2
-        assert capsys.readouterr().err == f"{given}: {said}\n"
-    assert main(["check", file.name]) == 2
-    assert "`chaoslab test prices_chaos.py` runs scenarios in Python" in capsys.readouterr().err
+        assert typed.refused("test", given) == f"{given}: {said}\n"
+    assert "`chaoslab test prices_chaos.py` runs scenarios in Python" in typed.refused("check", file.name)
 
 
-def test_the_words_of_other_tools_are_answered(tmp_path: Path, capsys: Said) -> None:
+def test_the_words_of_other_tools_are_answered(tmp_path: Path, typed: Typed) -> None:
     path = tmp_path / "a.chaos.yaml"
     path.write_text(
         "name: a\nreads: ['json:loads']\nchaos_config: {}\noperations:\n  - {tool: loads, args: [17]}\n"
         "  - {tool: loads, kwargs: {}}\nfaults:\n  - {fault: lost_reply, target: loads, on_turn: [0]}\n"
     )
-    assert main(["check", str(path)]) == 2
-    said = [line.partition(": ")[2] for line in capsys.readouterr().err.splitlines()]
+    said = [line.partition(": ")[2] for line in typed("check", path).err.splitlines()]
     assert said == [
         "'chaos_config' is not known here: say faults, or chaos_level for some of all kinds",
         "args is [17]: it should be a mapping of names, as in {order: 17}",
@@ -93,9 +90,7 @@ def test_the_words_of_other_tools_are_answered(tmp_path: Path, capsys: Said) -> 
         "on_turn of lost_reply on loads is [0]: it should be turns' numbers, as in [2]: the first is 1",
     ]
     for option, instead in (("--workers=4", "say --jobs"), ("--recursive", "a folder is searched to its end")):
-        with pytest.raises(SystemExit, match="2"):
-            main(["test", str(path), option])
-        assert instead in capsys.readouterr().err
+        assert instead in typed.refused("test", path, option)
     with pytest.raises(ImportError, match=r"lab\.run.*docs/how-to/coming-from\.md"):
         from chaoslab import AgentWrapper  # type: ignore[attr-defined]  # noqa: F401
 

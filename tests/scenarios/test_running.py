@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 import chaoslab as lab
-from chaoslab.cli import main
 from chaoslab.record.rulings import Rulings
 from chaoslab.scenarios.load import ScenarioErrors, load
 from chaoslab.scenarios.running import run
+from tests.cli_parts import Ended, Typed
+from tests.sure import sure
 
 FILE = """\
 name: refund
@@ -26,7 +27,6 @@ faults:
 expect:
   - max_calls: 3
 """
-Said = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
@@ -41,15 +41,13 @@ def put(folder: Path, agent: str = "naive", more: str = "", name: str = "refund.
     return name
 
 
-def tried(capsys: Said, *arguments: str, logs: bool = False) -> tuple[int, str, str]:
-    code = main(["test", *arguments, *([] if logs else ["--no-logs"])])
-    said = capsys.readouterr()
-    return code, said.out, said.err
+def tried(typed: Typed, *arguments: str, logs: bool = False) -> Ended:
+    return typed("test", *arguments, *([] if logs else ["--no-logs"]))
 
 
-def test_a_naive_agent_fails_and_a_careful_one_passes(here: Path, capsys: Said) -> None:
+def test_a_naive_agent_fails_and_a_careful_one_passes(here: Path, typed: Typed) -> None:
     put(here)
-    code, said, err = tried(capsys, logs=True)
+    code, said, err = tried(typed, logs=True)
     assert code == 1
     lines = said.splitlines()
     assert lines[0] == "FAILED   refund: 2 of 8 trials passed, 95 % interval 7%–59%; 6 met a fault"
@@ -59,109 +57,108 @@ def test_a_naive_agent_fails_and_a_careful_one_passes(here: Path, capsys: Said) 
     again = next(line for line in lines if line.startswith("    again: "))
     put(here, "careful")
     told = (0, "PASSED   refund: 8 of 8 trials passed, 95 % interval 68%–100%; 6 met a fault\n", "")
-    assert tried(capsys) == told
+    assert tried(typed) == told
     put(here)
     words = again.removeprefix("    again: chaoslab test ").split()
-    code, said, _ = tried(capsys, *words)
+    code, said, _ = tried(typed, *words)
     assert code == 1
     assert "0 of 1 trials passed" in said
     assert "verdict  harm: refund twice" in said
 
 
-def test_one_trial_is_the_same_alone_and_among_others(here: Path, capsys: Said) -> None:
+def test_one_trial_is_the_same_alone_and_among_others(here: Path, typed: Typed) -> None:
     put(here)
-    found = json.loads(tried(capsys, "--json")[1])["scenarios"][0]["not_passed"]
+    found = json.loads(tried(typed, "--json")[1])["scenarios"][0]["not_passed"]
     for each in found:
-        (alone,) = json.loads(tried(capsys, "--json", "--trial", str(each["trial"]))[1])["scenarios"]
+        (alone,) = json.loads(tried(typed, "--json", "--trial", str(each["trial"]))[1])["scenarios"]
         assert alone["not_passed"] == [each]
 
 
-def test_an_assertion_that_does_not_hold_fails_a_trial_that_is_correct(here: Path, capsys: Said) -> None:
+def test_an_assertion_that_does_not_hold_fails_a_trial_that_is_correct(here: Path, typed: Typed) -> None:
     put(here, "careful", "  - max_calls: 0\n")
-    code, said, _ = tried(capsys, "--set", "faults=[]")
+    code, said, _ = tried(typed, "--set", "faults=[]")
     assert code == 1
     assert "max_calls(calls=0): 1 call, at most 0 were allowed (event 2 of the trial)" in said
 
 
-def test_a_scenario_whose_faults_nobody_meets_proves_nothing(here: Path, capsys: Said) -> None:
+def test_a_scenario_whose_faults_nobody_meets_proves_nothing(here: Path, typed: Typed) -> None:
     put(here, "careful")
-    code, said, _ = tried(capsys, "--set", "faults=[{fault: lost_reply, target: refund, chance: 0.0001}]")
+    code, said, _ = tried(typed, "--set", "faults=[{fault: lost_reply, target: refund, chance: 0.0001}]")
     assert code == 4
     assert said.splitlines()[1] == "  it proves nothing: no trial met a fault (lost_reply on refund)"
 
 
-def test_a_numbered_fault_that_never_comes_is_invalid(here: Path, capsys: Said) -> None:
+def test_a_numbered_fault_that_never_comes_is_invalid(here: Path, typed: Typed) -> None:
     put(here, "careful")
-    code, said, _ = tried(capsys, "--set", "faults=[{fault: lost_reply, target: refund, calls: [5]}]")
+    code, said, _ = tried(typed, "--set", "faults=[{fault: lost_reply, target: refund, calls: [5]}]")
     assert code == 4
     assert "'lost_reply on refund' is for request 5 of refund, and there were 1" in said
 
 
-def test_a_share_of_trials_may_fail(here: Path, capsys: Said) -> None:
+def test_a_share_of_trials_may_fail(here: Path, typed: Typed) -> None:
     put(here, more="pass_rate: 0.25\n")
-    assert tried(capsys)[0] == 0
-    assert tried(capsys, "--set", "pass_rate=0.9")[0] == 1
+    assert tried(typed)[0] == 0
+    assert tried(typed, "--set", "pass_rate=0.9")[0] == 1
 
 
-def test_fail_fast_stops_at_the_first_failure(here: Path, capsys: Said) -> None:
+def test_fail_fast_stops_at_the_first_failure(here: Path, typed: Typed) -> None:
     put(here)
     put(here, name="second.chaos.yaml")
-    (first,) = json.loads(tried(capsys, "--fail-fast", "--json")[1])["scenarios"]
+    (first,) = json.loads(tried(typed, "--fail-fast", "--json")[1])["scenarios"]
     assert (first["failed"], first["not_passed"][0]["trial"]) == (1, first["trials"])
     assert first["trials"] < 8
 
 
-def test_a_dry_run_runs_nothing_and_foretells_the_hits(here: Path, capsys: Said) -> None:
+def test_a_dry_run_runs_nothing_and_foretells_the_hits(here: Path, typed: Typed) -> None:
     put(here)
-    code, said, _ = tried(capsys, "--dry-run")
+    code, said, _ = tried(typed, "--dry-run")
     assert code == 0
     foretold = {n for n, line in enumerate(said.splitlines()) if "at request 1 of refund" in line}
-    whole = json.loads(tried(capsys, "--json")[1])["scenarios"][0]
+    whole = json.loads(tried(typed, "--json")[1])["scenarios"][0]
     assert {each["trial"] for each in whole["not_passed"]} == foretold
     (here / "missing.chaos.yaml").write_text(FILE.format(agent="naive").replace("shop_parts", "no_such_module"))
-    assert tried(capsys, "missing.chaos.yaml", "--dry-run")[0] == 0
+    assert tried(typed, "missing.chaos.yaml", "--dry-run")[0] == 0
 
 
-def test_seeds_and_numbers_of_trials_may_be_given(here: Path, capsys: Said) -> None:
+def test_seeds_and_numbers_of_trials_may_be_given(here: Path, typed: Typed) -> None:
     put(here)
-    of_seed = {seed: tried(capsys, "--json", "-n", "12", "--seed", str(seed))[1] for seed in (1, 2)}
+    of_seed = {seed: tried(typed, "--json", "-n", "12", "--seed", str(seed))[1] for seed in (1, 2)}
     assert of_seed[1] != of_seed[2]
     assert json.loads(of_seed[1])["scenarios"][0]["trials"] == 12
-    assert tried(capsys, "--json", "-n", "12", "--seed", "1", "--jobs", "2")[1] == of_seed[1]
+    assert tried(typed, "--json", "-n", "12", "--seed", "1", "--jobs", "2")[1] == of_seed[1]
 
 
-def test_scenarios_are_chosen_by_name(here: Path, capsys: Said) -> None:
+def test_scenarios_are_chosen_by_name(here: Path, typed: Typed) -> None:
     put(here, "careful", "variants: [{name: one}, {name: two, faults: []}]\n")
-    code, said, _ = tried(capsys, "-k", "two", "-q")
+    code, said, _ = tried(typed, "-k", "two", "-q")
     assert (code, said) == (0, "")
-    assert tried(capsys)[1].splitlines()[-1] == "2 scenarios: 2 passed"
-    assert tried(capsys, "-k", "three") == (
+    assert tried(typed)[1].splitlines()[-1] == "2 scenarios: 2 passed"
+    assert tried(typed, "-k", "three") == (
         2, "", "no scenario has 'three' in its name: there are refund, one, refund, two\n"
     )  # fmt: skip
 
 
-def test_logs_are_written_and_can_be_shown(here: Path, capsys: Said) -> None:
+def test_logs_are_written_and_can_be_shown(here: Path, typed: Typed) -> None:
     put(here)
-    _, _, said = tried(capsys, logs=True)
+    _, _, said = tried(typed, logs=True)
     (page,) = (here / "logs").glob("2*/report.html")
     assert said.splitlines()[-1] == f"report {page.relative_to(here)}"
     assert (here / "logs" / ".gitignore").read_text() == "*\n"
     assert "8</b> of 8 trials could be judged" in page.read_text()
-    assert main(["summary", "latest"]) == 0
-    assert "8 of 8 trials could be judged" in capsys.readouterr().out
+    assert "8 of 8 trials could be judged" in typed.out("summary", "latest")
 
 
-def test_no_logs_are_written_where_none_are_wanted(here: Path, capsys: Said) -> None:
+def test_no_logs_are_written_where_none_are_wanted(here: Path, typed: Typed) -> None:
     put(here)
-    assert tried(capsys)[2] == ""
-    assert main(["stress", "refund.chaos.yaml", "--iterations=2", "--levels=0,2", "--no-logs", "-q"]) == 0
+    assert tried(typed)[2] == ""
+    assert typed("stress", "refund.chaos.yaml", "--iterations=2", "--levels=0,2", "--no-logs", "-q").code == 0
     assert not (here / "logs").exists()
 
 
-def test_a_folder_of_logs_that_was_there_is_left_to_its_owner(here: Path, capsys: Said) -> None:
+def test_a_folder_of_logs_that_was_there_is_left_to_its_owner(here: Path, typed: Typed) -> None:
     (here / "kept").mkdir()
     put(here)
-    tried(capsys, "--logs", "kept", logs=True)
+    tried(typed, "--logs", "kept", logs=True)
     assert (here / "kept" / "latest" / "report.html").is_file()
     assert not (here / "kept" / ".gitignore").exists()
 
@@ -176,18 +173,16 @@ def test_rulings_go_to_the_own_run_though_another_program_has_begun_one(here: Pa
     (here / "logs" / "latest").unlink()
     (here / "logs" / "latest").symlink_to(other)
     assert [ruling.trial.folder for ruling in trials] == [folder]
-    assert folder is not None
-    found = Rulings.read(folder)
-    assert found is not None
-    assert [*found.by_trial] == ["p1.r1", "p1.r2"]
+    assert [*sure(Rulings.read(sure(folder))).by_trial] == ["p1.r1", "p1.r2"]
     assert [*other.iterdir()] == []
 
 
-def test_each_level_leaves_a_run_with_its_report(here: Path, capsys: Said) -> None:
+def test_each_level_leaves_a_run_with_its_report(here: Path, typed: Typed) -> None:
     put(here)
-    assert main(["stress", "refund.chaos.yaml", "--iterations=2", "--levels=0,2"]) == 0
+    ended = typed("stress", "refund.chaos.yaml", "--iterations=2", "--levels=0,2")
+    assert ended.code == 0
     pages = [f"report {page.relative_to(here)}" for page in sorted((here / "logs").glob("2*/report.html"))]
-    said = capsys.readouterr().err.splitlines()
+    said = ended.err.splitlines()
     assert [line for line in said if not line.startswith(("change first: Send the same Idempotency-Key", "  "))] == [
         "refund at level 0: 1 of 2 trials passed; 1 met a fault", pages[0],
         "refund at level 2: 0 of 2 trials passed; 2 met a fault", pages[1],
@@ -197,12 +192,12 @@ def test_each_level_leaves_a_run_with_its_report(here: Path, capsys: Said) -> No
     )
 
 
-def test_who_wants_quiet_hears_of_the_reports_of_failures_alone(here: Path, capsys: Said) -> None:
+def test_who_wants_quiet_hears_of_the_reports_of_failures_alone(here: Path, typed: Typed) -> None:
     put(here, "careful")
-    assert tried(capsys, "-q", logs=True) == (0, "", "")
+    assert tried(typed, "-q", logs=True) == (0, "", "")
     assert (here / "logs" / "latest" / "report.html").is_file()
     put(here)
-    remedy, *_, report = tried(capsys, "-q", logs=True)[2].splitlines()
+    remedy, *_, report = tried(typed, "-q", logs=True)[2].splitlines()
     assert (remedy[:13], report[:11]) == ("change first:", "report logs")
 
 
@@ -219,13 +214,12 @@ def test_who_wants_quiet_hears_of_the_reports_of_failures_alone(here: Path, caps
         ("faults=[{fault: lost_reply, target: refnd}]", "did you mean 'refund'?"),
     ],
 )
-def test_what_does_not_fit_is_one_line(change: str, said: str, here: Path, capsys: Said) -> None:
+def test_what_does_not_fit_is_one_line(change: str, said: str, here: Path, typed: Typed) -> None:
     (here / "shop.py").write_text("def refund(order): ...\n")
     (here / "broken.py").write_text("1 / 0\ndef make(): ...\n")
     (here / "leaves.py").write_text("raise SystemExit(3)\ndef make(): ...\n")
     put(here)
-    code, out, err = tried(capsys, "--set", change)
-    assert (code, out, err.count("\n")) == (2, "", 1), err
+    err = typed.refused("test", "--set", change, "--no-logs")
     assert err.startswith(("refund.chaos.yaml: ", f"refund.chaos.yaml, --set {change}: "))
     assert said in err
 
@@ -249,7 +243,7 @@ def test_what_does_not_fit_is_one_line(change: str, said: str, here: Path, capsy
     ],
     ids=str,
 )
-def test_what_keeps_a_run_from_its_end_is_one_line(arguments: list[str], said: str, here: Path, capsys: Said) -> None:
+def test_what_keeps_a_run_from_its_end_is_one_line(arguments: list[str], said: str, here: Path, typed: Typed) -> None:
     lines = [
         "import socket",
         "def make():",
@@ -258,33 +252,31 @@ def test_what_keeps_a_run_from_its_end_is_one_line(arguments: list[str], said: s
     ]
     (here / "opens.py").write_text("\n".join([*lines, "    return agent"]))
     put(here)
-    code, out, err = tried(capsys, *arguments, logs=True)
-    assert (code, out, err.count("\n")) == (2, "", 1), err
-    assert err.startswith(said)
+    assert typed.refused("test", *arguments).startswith(said)
     assert not (here / "none").exists()
 
 
 @pytest.mark.parametrize(("given", "noted"), [(("--trial", "8"), False), (("--trial", "9"), True),
                                               (("--trial", "9", "-n", "9"), False)])  # fmt: skip
 def test_a_trial_beyond_the_scenarios_number_is_noted(
-    given: tuple[str, ...], noted: bool, here: Path, capsys: Said
+    given: tuple[str, ...], noted: bool, here: Path, typed: Typed
 ) -> None:
     put(here, "careful")
-    _, _, err = tried(capsys, *given)
+    _, _, err = tried(typed, *given)
     assert err == ("note: refund has 8 trials; 9 is none of them\n" if noted else "")
 
 
-def test_the_line_that_runs_a_trial_again_has_all_that_it_depends_on(here: Path, capsys: Said) -> None:
+def test_the_line_that_runs_a_trial_again_has_all_that_it_depends_on(here: Path, typed: Typed) -> None:
     put(here, "careful")
     given = ("--set", "fresh=tests.scenarios.shop_parts:naive", "--seed", "3", "--chaos-level", "2")
-    code, said, _ = tried(capsys, *given)
+    code, said, _ = tried(typed, *given)
     assert code == 1
     again = next(line for line in said.splitlines() if "again: " in line).partition("again: ")[2]
     words = shlex.split(again)
     assert words[:2] == ["chaoslab", "test"]
     assert words[-6:] == ["--seed", "3", "--set", given[1], "--set", "chaos_level=2"]
     number = words[words.index("--trial") + 1]
-    code, alone, _ = tried(capsys, *words[2:])
+    code, alone, _ = tried(typed, *words[2:])
     assert code == 1
     told = said.splitlines()
     at = next(n for n, line in enumerate(told) if f"again: {again}" in line)
@@ -294,40 +286,35 @@ def test_the_line_that_runs_a_trial_again_has_all_that_it_depends_on(here: Path,
 @pytest.mark.parametrize(
     "arguments", [("-n", "0"), ("-n", "-3"), ("-n", "x"), ("--seed", "-1"), ("--trial", "0"), ("--jobs", "0")], ids=str
 )
-def test_a_number_that_is_none_is_refused(arguments: tuple[str, ...], here: Path, capsys: Said) -> None:
+def test_a_number_that_is_none_is_refused(arguments: tuple[str, ...], here: Path, typed: Typed) -> None:
     put(here)
-    with pytest.raises(SystemExit) as ended:
-        tried(capsys, *arguments)
-    assert ended.value.code == 2
-    assert "should be a whole number from" in capsys.readouterr().err
+    assert "should be a whole number from" in typed.refused("test", *arguments)
 
 
 @pytest.mark.usefixtures("here")
-def test_without_scenarios_there_is_nothing_to_test(capsys: Said) -> None:
-    assert tried(capsys) == (2, "", "no scenario is here: its file is called something.chaos.yaml\n")
-    code, out, err = tried(capsys, "none.chaos.yaml")
-    assert (code, out, err) == (2, "", "none.chaos.yaml: it cannot be read: No such file or directory\n")
+def test_without_scenarios_there_is_nothing_to_test(typed: Typed) -> None:
+    assert tried(typed) == (2, "", "no scenario is here: its file is called something.chaos.yaml\n")
+    gone = "none.chaos.yaml: it cannot be read: No such file or directory\n"
+    assert tried(typed, "none.chaos.yaml") == (2, "", gone)
 
 
-def test_check_runs_nothing(here: Path, capsys: Said) -> None:
+def test_check_runs_nothing(here: Path, typed: Typed) -> None:
     (here / "loud.py").write_text("raise SystemExit('it was imported')\ndef naive(): ...\n")
     (here / "refund.chaos.yaml").write_text(
         FILE.format(agent="naive").replace("tests.scenarios.shop_parts:naive", "loud:naive")
     )
-    assert main(["check"]) == 0
-    assert capsys.readouterr().out == "refund.chaos.yaml: 'refund': nothing is wrong with it\n"
+    assert typed.out("check") == "refund.chaos.yaml: 'refund': nothing is wrong with it\n"
     put(here, more="trails: 3\n", name="bad.chaos.yaml")
-    assert main(["check", "."]) == 2
-    assert capsys.readouterr().err == "bad.chaos.yaml:12:1: 'trails' is not known here: did you mean 'trials'?\n"
+    code, _, error = typed("check", ".")
+    assert (code, error) == (2, "bad.chaos.yaml:12:1: 'trails' is not known here: did you mean 'trials'?\n")
 
 
 @pytest.mark.usefixtures("here")
-def test_the_schema_knows_faults_and_assertions_and_takes_what_is_right(capsys: Said) -> None:
+def test_the_schema_knows_faults_and_assertions_and_takes_what_is_right(typed: Typed) -> None:
     import jsonschema
     import yaml
 
-    assert main(["check", "--schema"]) == 0
-    schema = json.loads(capsys.readouterr().out)
+    schema = json.loads(typed.out("check", "--schema"))
     jsonschema.Draft7Validator.check_schema(schema)
     valid = jsonschema.Draft7Validator(schema)
     assert schema["title"] == "A scenario of the chaos lab"
@@ -369,32 +356,30 @@ def test_the_schema_knows_faults_and_assertions_and_takes_what_is_right(capsys: 
     ],
 )
 def test_a_parameter_of_a_fault_is_set_from_the_command_line(
-    here: Path, capsys: Said, given: str, code: int, said: str
+    here: Path, typed: Typed, given: str, code: int, said: str
 ) -> None:
     """Also over the value of a variant."""
     put(here, more="variants: [{name: rare, lost_reply.chance: 0.000001}]\n", name="set.chaos.yaml")
-    ended, out, err = tried(capsys, "set.chaos.yaml", "-n", "2", "--set", given)
+    ended, out, err = tried(typed, "set.chaos.yaml", "-n", "2", "--set", given)
     assert ended == code
     assert said in out + err
     assert err.count("set.chaos.yaml") <= 1
 
 
 @pytest.mark.parametrize("name", ["no_such_module_of_anyone:x", "tests.scenarios.no_such_part:x"])
-def test_check_names_a_module_that_is_not_there(here: Path, capsys: Said, name: str) -> None:
+def test_check_names_a_module_that_is_not_there(here: Path, typed: Typed, name: str) -> None:
     (here / "x.chaos.yaml").write_text(f"name: x\nagent: {name}\nprompt: Go.\n")
-    assert main(["check", "x.chaos.yaml"]) == 2
-    assert f"there is no module '{name.partition(':')[0]}'" in capsys.readouterr().err
+    assert f"there is no module '{name.partition(':')[0]}'" in typed.refused("check", "x.chaos.yaml")
     (here / "tests" / "scenarios").mkdir(parents=True)
-    assert main(["check", "x.chaos.yaml"]) == 2
+    assert typed("check", "x.chaos.yaml").code == 2
 
 
-def test_a_dry_run_tells_a_fault_of_a_later_turn(here: Path, capsys: Said) -> None:
+def test_a_dry_run_tells_a_fault_of_a_later_turn(here: Path, typed: Typed) -> None:
     (here / "x.chaos.yaml").write_text(
         "name: x\nfresh: tests.scenarios.shop_parts:naive\ntools: [tests.scenarios.shop_parts:refund]\n"
         "turns: [Refund order 17., Again.]\ntrials: 1\nfaults: [{fault: latency, target: refund, on_turn: [2]}]\n"
     )
-    assert main(["test", "x.chaos.yaml", "--dry-run"]) == 0
-    said = capsys.readouterr().out
+    said = typed.out("test", "x.chaos.yaml", "--dry-run")
     assert said.splitlines()[-1] == "  trial 1: latency on refund at the calls that fit on_turn=[2]"
 
 
@@ -423,10 +408,10 @@ def test_a_mapping_names_the_tools_as_in_python(tmp_path: Path) -> None:
     assert f"{file}:5:38: no tool is called 'refnd': did you mean 'refund'?" in said
 
 
-def test_failures_that_differ_in_the_kind_of_5xx_alone_are_told_together(here: Path, capsys: Said) -> None:
+def test_failures_that_differ_in_the_kind_of_5xx_alone_are_told_together(here: Path, typed: Typed) -> None:
     put(here, "careful")
     down = "faults=[{fault: server_error, target: refund, persistence: for_good}]"
-    _, said, _ = tried(capsys, "--set", down, "--set", "trials=12", "--set", "accept=[correct]")
+    _, said, _ = tried(typed, "--set", down, "--set", "trials=12", "--set", "accept=[correct]")
     told = [line for line in said.splitlines() if line.endswith(":")]
     assert len(told) == 1, said
     assert told[0].startswith("  12 trials (1, 2, 3, 4, 5")

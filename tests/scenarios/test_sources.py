@@ -121,11 +121,10 @@ TOOLS = "def refund(order): ...\n\ndef look(order): ...\n\ndef answer(prompt): .
     ],
 )  # fmt: skip
 def test_a_fault_at_a_tool_that_there_is_not_is_told_without_running_it(
-    target: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    target: str, said: str, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "shop.py").write_text(TOOLS)
-    (tmp_path / "a.chaos.yaml").write_text(FILE.replace("TARGET", target))
+    (here / "shop.py").write_text(TOOLS)
+    (here / "a.chaos.yaml").write_text(FILE.replace("TARGET", target))
     assert main(["check", "a.chaos.yaml"]) == (2 if said else 0)
     assert capsys.readouterr().err == (said and f"{said}\n")
     assert "shop" not in sys.modules

@@ -46,14 +46,11 @@ def test_a_matrix_is_the_product_of_its_lists() -> None:
     ]  # fmt: skip
 
 
-def test_each_variant_is_a_case_of_junit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)  # where its runs are written
+def test_each_variant_is_a_case_of_junit(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = refunding().variant("careful", fresh="tests.scenarios.shop_parts:careful").variant("as it is")
-    path = made.variant("never", **{"lost_reply.chance": 1e-9}).to_file(tmp_path / "a.chaos.yaml")
-    assert main(["test", str(path), "--junit", str(tmp_path / "out.xml")]) == 1
-    (suite,) = ElementTree.parse(tmp_path / "out.xml").getroot()
+    path = made.variant("never", **{"lost_reply.chance": 1e-9}).to_file(here / "a.chaos.yaml")
+    assert main(["test", str(path), "--junit", str(here / "out.xml")]) == 1
+    (suite,) = ElementTree.parse(here / "out.xml").getroot()
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")
     found = {case.get("name"): [each.tag for each in case if each.tag != "properties"] for case in suite}
     assert found == {"careful": [], "as it is": ["failure"], "never": ["error"]}
@@ -61,7 +58,7 @@ def test_each_variant_is_a_case_of_junit(
     assert sum(virtual) > 60
     assert 0 < float(suite.get("time", "")) < 60, "real seconds"
     capsys.readouterr()
-    assert main(["test", str(path), "--junit", str(tmp_path / "no" / "out.xml")]) == 2
+    assert main(["test", str(path), "--junit", str(here / "no" / "out.xml")]) == 2
     said = capsys.readouterr()
     assert (said.out, "there is no folder" in said.err) == ("", True)
 

@@ -6,8 +6,9 @@ from chaoslab.core.events import AttemptRef, CallFinished, CallsOrdered, CallSta
 from chaoslab.core.inject import inject
 from chaoslab.execution.exploring import Shown
 from chaoslab.search.variation import Made, Probe, Site, Tried, Variation
+from tests.event_parts import story as history
 from tests.search.search_parts import ERROR, RESET, A, B, at
-from tests.verdict.trials import history, message
+from tests.verdict.trials import message
 
 
 def test_the_key_is_that_of_the_faults_whatever_their_order() -> None:

@@ -22,7 +22,9 @@ from chaoslab.surfaces import levers
 from chaoslab.surfaces.ui._acts import Children
 from chaoslab.surfaces.ui.reader import Reader
 from chaoslab.surfaces.ui.server import HEADER, Pages
+from tests.cli_parts import Typed
 from tests.gateway.parts import history, shop, standing
+from tests.sure import sure
 from tests.ui.parts import pay, price, read, seen
 
 FAULT, OTHER = "server_error on price", "lost_reply on pay"
@@ -67,9 +69,7 @@ def test_a_fault_is_switched_off_and_on_while_trials_go_on(jobs: int, tmp_path: 
         assert FAULT not in str(rest[0].warnings), "a fault that is off need not hit"
 
 
-def test_the_report_and_the_story_tell_what_was_switched_off(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_report_and_the_story_tell_what_was_switched_off(tmp_path: Path, typed: Typed) -> None:
     run = going(tmp_path)
     folder = next(run).folder
     levers.steer(folder, [f"{FAULT}=off"])
@@ -80,15 +80,13 @@ def test_the_report_and_the_story_tell_what_was_switched_off(
     contents = Contents.of(History.read(folder), where=str(folder))
     said = f"'{FAULT}' was switched off while the run went on, in 3 trials, from p1.r2 to p1.r4"
     assert ("info", said) in contents.report.warnings.value
-    assert main(["show", str(folder), "--trial", "3"]) == 0
-    assert f"  off      switched off while the run went on: {FAULT}\n" in capsys.readouterr().out
+    assert f"  off      switched off while the run went on: {FAULT}\n" in typed.out("show", folder, "--trial", "3")
 
 
 def test_the_labs_own_agent_runs_without_it_and_a_replay_says_so(tmp_path: Path) -> None:
     faults = [lab.inject("server_error", "weather")]
     run = lab_trials("What is the weather in Berlin?", range(3), faults=faults, seed=1, logs=tmp_path)
-    folder = next(run).folder
-    assert folder is not None
+    folder = sure(next(run).folder)
     levers.steer(folder, ["server_error on weather=off"])
     second = next(run)
     levers.steer(folder, ["server_error on weather=on"])
@@ -111,13 +109,10 @@ def test_the_labs_own_agent_runs_without_it_and_a_replay_says_so(tmp_path: Path)
         ("manager=pause", "has no proxy manager: only a lab of real time has one"),
     ],
 )
-def test_what_no_run_can_do_is_refused(word: str, why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_no_run_can_do_is_refused(word: str, why: str, tmp_path: Path, typed: Typed) -> None:
     run = going(tmp_path)
     next(run)
-    assert main(["steer", "latest", word, "--logs", str(tmp_path)]) == 2
-    said = capsys.readouterr().err
-    assert why in said
-    assert said.count("\n") == 1
+    assert why in typed.refused("steer", "latest", word, "--logs", tmp_path)
     run.close()  # type: ignore[attr-defined]
 
 
@@ -141,10 +136,7 @@ def status(running: Any) -> int:
 
 def test_a_gateway_is_steered_from_its_page_and_by_command(client: TestClient, tmp_path: Path) -> None:
     stopped: list[bool] = []
-    with (
-        shop() as server,
-        standing(tmp_path, [f"crm={server.url}"], ONE, stop=lambda: stopped.append(True)) as running,
-    ):
+    with shop() as server, standing(tmp_path, [f"crm={server.url}"], ONE, stop=lambda: stopped.append(True)) as running:
         folder = running.book.run.folder
         place = folder / levers.FILE
         assert stat.S_IMODE(place.stat().st_mode) == 0o600
@@ -174,8 +166,7 @@ def test_a_gateway_is_steered_from_its_page_and_by_command(client: TestClient, t
         assert "should be pause, resume, stop" in answer.text
         assert do("stop") == "it ends"
         assert stopped == [True]
-        assert running.shared.controls is not None
-        token = running.shared.controls.token
+        token = sure(running.shared.controls).token
     assert not place.exists()
     assert token not in "".join(path.read_text() for path in folder.rglob("*") if path.is_file())
     told = [event.message for _, event in history(tmp_path).of(LabWarning)]
@@ -185,8 +176,7 @@ def test_a_gateway_is_steered_from_its_page_and_by_command(client: TestClient, t
 def test_a_gateway_that_is_gone_or_whose_token_is_wrong_is_one_line(client: TestClient, tmp_path: Path) -> None:
     with shop() as server, standing(tmp_path, [f"crm={server.url}"], ONE, stop=lambda: None) as running:
         folder = running.book.run.folder
-        at, place = f"/run/{folder.name}", levers.LeverPlace.read(folder)
-        assert place is not None
+        at, place = f"/run/{folder.name}", sure(levers.LeverPlace.read(folder))
         assert place.token not in repr(place)
         for told, said in (
             (f'{{"port": {place.port}, "token": "x"}}', "the token is wrong"),

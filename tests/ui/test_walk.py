@@ -17,9 +17,11 @@ from chaoslab.memory.store import FILE, Memory
 from chaoslab.record.runs import Run
 from chaoslab.record.steering import PAUSED, RunSteering
 from tests import warm
+from tests.cli_parts import Typed
 from tests.event_parts import run_started
 from tests.gateway.parts import shop, standing
 from tests.reports import hostile_run
+from tests.sure import sure
 from tests.ui.parts import LOOK, a_campaign, trials
 from tests.ui.walking import Browser, browser
 
@@ -56,8 +58,7 @@ def ui(place: Path) -> Iterator[str]:
     """The address that `chaoslab ui` prints first. It ends with Ctrl-C."""
     command = [warm.python(), "-m", "chaoslab", "ui", "logs", "--port", "0", "--no-open"]
     child = subprocess.Popen(command, cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert child.stdout is not None
-    yield child.stdout.readline().strip()
+    yield sure(child.stdout).readline().strip()
     child.send_signal(signal.SIGINT)
     _, complaints = child.communicate(timeout=30)
     assert (child.returncode, complaints) == (130, "")
@@ -115,8 +116,7 @@ def click_on_switch(page: Browser, fault: str) -> None:
 
 def test_a_fault_of_a_run_that_goes_on_is_switched_off_and_on(page: Browser, base: str, place: Path) -> None:
     going = trials(place / "logs", trials=40, seed=5)
-    folder = next(going).folder
-    assert folder is not None
+    folder = sure(next(going).folder)
     page.open(f"{base}/run/{folder.name}", ready="document.querySelectorAll('#faults input:checked').length === 2")
     assert re.search(r"\d faults met", page.do("document.getElementById('figures').textContent"))
     for way, left in (("off", 1), ("on", 2)):
@@ -261,14 +261,9 @@ def test_axe_finds_nothing_serious(width: int, dark: bool, page: Browser, base: 
             page.picture(Path(folder) / f"{address.rpartition('/')[2] or 'runs'}-{width}.png")
 
 
-def test_a_port_in_use_is_one_line(ui: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from chaoslab.cli import main
+def test_a_port_in_use_is_one_line(ui: str, place: Path, typed: Typed) -> None:
 
     port = ui.split(":")[2].partition("/")[0]
-    assert main(["ui", str(place / "logs"), "--port", port, "--no-open"]) == 2
-    assert (
-        capsys.readouterr().err
-        == f"127.0.0.1:{port} cannot be listened at (Address already in use): give another --port\n"
-    )
-    assert main(["ui", str(place / "shop.py"), "--no-open"]) == 2
-    assert "this is a file" in capsys.readouterr().err
+    error = typed.refused("ui", place / "logs", "--port", port, "--no-open")
+    assert error == f"127.0.0.1:{port} cannot be listened at (Address already in use): give another --port\n"
+    assert "this is a file" in typed.refused("ui", place / "shop.py", "--no-open")

@@ -25,11 +25,10 @@ from chaoslab.core.events import (
     FaultHealed,
     FaultInjected,
     FaultWitnessed,
-    PromptFinished,
-    PromptStarted,
 )
 from chaoslab.record.history import History
 from chaoslab.record.spoken import Spoken
+from tests.event_parts import story as history
 from tests.verdict.trials import (
     ANA,
     REVIEW,
@@ -37,7 +36,6 @@ from tests.verdict.trials import (
     compared,
     effect,
     finished,
-    history,
     judged,
     meeting,
     message,
@@ -52,16 +50,11 @@ def place(attempt: int, request: int = 1) -> AttemptRef:
     return AttemptRef(target="search", request=request, attempt=attempt, request_id="x")
 
 
-HUNG = PromptFinished(
-    prompt_index=1, prompt="a prompt", status="failed", answer="", attempts=1, duration_s=1.0, error_type="hung"
-)
-ARMED = FaultArmed(
-    fault="latency", injection="wire", at=AttemptRef(target="weather", request=1, attempt=1, request_id="id1")
-)
-IDLE = FaultHealed(fault="latency", injection="wire", at=ARMED.at, witnessed=False, idle="nothing to cut")
-CUT = CallDisturbed(
-    at=AttemptRef(target="weather", request=1, attempt=2, request_id="id1"), tool="current_weather", why="cut"
-)
+HANGS = finished("", "failed", "hung")
+AT_WEATHER = AttemptRef(target="weather", request=1, attempt=1, request_id="id1")
+ARMED = FaultArmed(fault="latency", injection="wire", at=AT_WEATHER)
+IDLE = FaultHealed(fault="latency", injection="wire", at=AT_WEATHER, witnessed=False, idle="nothing to cut")
+CUT = CallDisturbed(at=replace(AT_WEATHER, attempt=2), tool="current_weather", why="cut")
 
 
 def armed_in_an_outage(*, ok: bool) -> list[Event]:
@@ -76,383 +69,279 @@ def armed_in_an_outage(*, ok: bool) -> list[Event]:
     ]
 
 
-def met_by_messaging() -> list[Event]:
-    """A message that was sent, and whose reply was lost."""
-    at = AttemptRef(target="messaging", request=1, attempt=1, request_id="a")
-    lost = FaultWitnessed(fault="lost_reply", injection="errors", at=at)
-    return [
-        message("ana", "21.4", "a"),
-        lost,
-        CallFinished(at=at, tool="send_message", ok=False, duration_s=2.0, via="lane"),
-    ]
+CORRECT, DEGRADED, WRONG, FALSE_SUCCESS, HARM, FAILED, HUNG, UNKNOWN, INVALID, UNFINISHED = Outcome
+QUESTION, WISH, BOOKING, BOTH = started(FACT), started([], [ANA]), started([], [REVIEW]), started([], [ANA, REVIEW])
+SENT, SENT_A, SENT_B = (message("ana", "21.4", request_id) for request_id in ("", "a", "b"))
+SENT_BOB, WRONG_TEXT = message("bob", "hello"), message("ana", "42.8")
+AT_ANA = AttemptRef(target="messaging", request=1, attempt=1, request_id="a")
+LOST_REPLY = [
+    SENT_A,
+    FaultWitnessed(fault="lost_reply", injection="errors", at=AT_ANA),
+    CallFinished(at=AT_ANA, tool="send_message", ok=False, duration_s=2.0, via="lane"),
+]
+"""A message that was sent, and whose reply was lost."""
+ARMED_AT_SEARCH = FaultArmed(fault="latency", injection="wire", at=place(1, 2))
+MET_AT_SEARCH = FaultWitnessed(fault="latency", injection="wire", at=place(1, 2))
 
-
-STORIES: list[tuple[str, list[Event], Outcome, str]] = [
-    ("a fact shows", [started(FACT), finished("21.4 °C")], Outcome.CORRECT, "all that was stated"),
-    ("its other spelling", [started(FACT), finished("21,4 °C")], Outcome.CORRECT, "all that was stated"),
-    ("a fact is wrong", [started(FACT), finished("42.8 °C")], Outcome.WRONG, "missing fact '21.4'"),
-    ("one of two", [started([["21"], ["rain"]]), finished("21, sun")], Outcome.WRONG, "missing fact 'rain'"),
-    (
-        "admitted",
-        [started(FACT), finished("I could not find it.")],
-        Outcome.DEGRADED,
-        "the answer says that something could not be done",
-    ),
-    ("a failure", [started(FACT), finished("", "failed")], Outcome.FAILED, "model error"),
-    ("an end that is not told", [started(FACT), finished("", UNTOLD)], Outcome.UNKNOWN, "does not tell how it ended"),
-    (
-        "twice, and an end that is not told",
-        [started([], [ANA]), message("ana", "21.4", "a"), message("ana", "21.4", "b"), finished("", UNTOLD)],
-        Outcome.HARM,
-        "twice",
-    ),
-    ("silence", [started(FACT), finished("  ")], Outcome.FAILED, "empty"),
-    ("a killed run", [started(FACT)], Outcome.UNFINISHED, "the run ended before it did"),
-    ("cut off on an armed lane", [started(FACT), ARMED], Outcome.UNFINISHED, "the run ended before it did"),
-    ("armed in vain", [started(FACT), ARMED, finished("21.4 °C")], Outcome.INVALID, "latency was armed on weather 1.1"),
-    ("armed, with nothing to do", [started(FACT), ARMED, IDLE, finished("21.4 °C")], Outcome.CORRECT, "all that was"),
-    (
-        "the lab in the way",
-        [started(FACT), CUT, finished("21.4 °C")],
-        Outcome.INVALID,
-        "weather 1.2 was hit by what nobody injected: cut",
-    ),
-    ("cut and no more", [started(FACT), CUT], Outcome.UNFINISHED, "the run ended before it did"),
-    ("nothing stated", [started(), finished("21.4")], Outcome.UNKNOWN, "nothing was stated"),
-    ("nothing stated, no answer", [started(), finished("", "failed")], Outcome.FAILED, "no answer"),
-    ("the effect", [started([], [ANA]), message("Ana", "21.4 °C"), finished("Sent.")], Outcome.CORRECT, "all"),
-    (
-        "no effect",
-        [started([], [ANA]), finished("Sent.")],
-        Outcome.FALSE_SUCCESS,
-        "missing: message to ana sent; the answer does not",
-    ),
-    (
-        "no effect, admitted",
-        [started([], [ANA]), finished("I could not send it.")],
-        Outcome.DEGRADED,
-        "missing: message to ana sent; the answer says",
-    ),
-    (
-        "twice",
-        [started([], [ANA]), message("ana", "21.4", "a"), message("ana", "21.4", "b"), finished("Sent.")],
-        Outcome.HARM,
-        "message to ana sent twice",
-    ),
+UNASKED = "message to bob sent, which was not asked for"
+DENIED = "the answer says that it was not done, and the ledger shows it"
+UNCLEAR = "its effects are as they should be, but it is not clear what it denies"
+NOT_MET = "latency was armed on search 2.1 and not witnessed"
+NOT_BOOKED = "missing: event created 'Review'"
+STORIES: list[tuple[str, list[Event | str], Outcome, str]] = [
+    ("a fact shows", [QUESTION, "21.4 °C"], CORRECT, "all that was stated"),
+    ("its other spelling", [QUESTION, "21,4 °C"], CORRECT, "all that was stated"),
+    ("a fact is wrong", [QUESTION, "42.8 °C"], WRONG, "missing fact '21.4'"),
+    ("one of two", [started([["21"], ["rain"]]), "21, sun"], WRONG, "missing fact 'rain'"),
+    ("admitted", [QUESTION, "I could not find it."], DEGRADED, "the answer says that something could not be done"),
+    ("a failure", [QUESTION, finished("", "failed")], FAILED, "model error"),
+    ("an end that is not told", [QUESTION, finished("", UNTOLD)], UNKNOWN, "does not tell how it ended"),
+    ("twice, and an end that is not told", [WISH, SENT_A, SENT_B, finished("", UNTOLD)], HARM, "twice"),
+    ("silence", [QUESTION, "  "], FAILED, "empty"),
+    ("a killed run", [QUESTION], UNFINISHED, "the run ended before it did"),
+    ("cut off on an armed lane", [QUESTION, ARMED], UNFINISHED, "the run ended before it did"),
+    ("armed in vain", [QUESTION, ARMED, "21.4 °C"], INVALID, "latency was armed on weather 1.1"),
+    ("armed, with nothing to do", [QUESTION, ARMED, IDLE, "21.4 °C"], CORRECT, "all that was"),
+    ("the lab in the way", [QUESTION, CUT, "21.4 °C"], INVALID, "weather 1.2 was hit by what nobody injected: cut"),
+    ("cut and no more", [QUESTION, CUT], UNFINISHED, "the run ended before it did"),
+    ("nothing stated", [started(), "21.4"], UNKNOWN, "nothing was stated"),
+    ("nothing stated, no answer", [started(), finished("", "failed")], FAILED, "no answer"),
+    ("the effect", [WISH, message("Ana", "21.4 °C"), "Sent."], CORRECT, "all"),
+    ("no effect", [WISH, "Sent."], FALSE_SUCCESS, "missing: message to ana sent; the answer does not"),
+    ("no effect, admitted", [WISH, "I could not send it."], DEGRADED, "missing: message to ana sent; the answer says"),
+    ("twice", [WISH, SENT_A, SENT_B, "Sent."], HARM, "message to ana sent twice"),
     (
         "twice, and a confession does not mend it",
-        [started([], [ANA]), message("ana", "21.4", "a"), message("ana", "21.4", "b"), finished("It failed.")],
-        Outcome.HARM,
+        [WISH, SENT_A, SENT_B, "It failed."],
+        HARM,
         "message to ana sent twice",
     ),
-    (
-        "one request id is one effect",
-        [started([], [ANA]), message("ana", "21.4", "a"), message("ana", "21.4", "a"), finished("Sent.")],
-        Outcome.CORRECT,
-        "all",
-    ),
-    (
-        "calls without an id are effects each",
-        [started([], [ANA]), message("ana", "21.4"), message("ana", "21.4"), finished("Sent.")],
-        Outcome.HARM,
-        "twice",
-    ),
+    ("one request id is one effect", [WISH, SENT_A, SENT_A, "Sent."], CORRECT, "all"),
+    ("calls without an id are effects each", [WISH, SENT, SENT, "Sent."], HARM, "twice"),
     (
         "to another",
-        [started([], [ANA]), message("bob", "21.4"), finished("Sent.")],
-        Outcome.HARM,
+        [WISH, message("bob", "21.4"), "Sent."],
+        HARM,
         "message to bob sent, which was not asked for; missing: message to ana sent",
     ),
     (
         "a longer name is another person",
-        [started([], [ANA]), message("ana maria", "21.4"), finished("Sent.")],
-        Outcome.HARM,
+        [WISH, message("ana maria", "21.4"), "Sent."],
+        HARM,
         "message to ana maria sent, which was not asked for",
     ),
-    (
-        "another text",
-        [started([], [ANA]), message("ana", "42.8"), finished("Sent.")],
-        Outcome.HARM,
-        "its text is '42.8' instead of '21.4'",
-    ),
+    ("another text", [WISH, WRONG_TEXT, "Sent."], HARM, "its text is '42.8' instead of '21.4'"),
     (
         "another text beside the right one",
-        [started([], [ANA]), message("ana", "21.4"), message("ana", "42.8"), finished("Sent.")],
-        Outcome.HARM,
+        [WISH, SENT, WRONG_TEXT, "Sent."],
+        HARM,
         "message to ana sent with the text '42.8', which was not asked for",
     ),
-    (
-        "unstated in a question",
-        [started(FACT), message("bob", "hello"), finished("21.4")],
-        Outcome.HARM,
-        "message to bob sent, which was not asked for",
-    ),
-    (
-        "unstated and admitted is harm all the same",
-        [started(FACT), message("bob", "hello"), finished("I could not find it.")],
-        Outcome.HARM,
-        "message to bob sent, which was not asked for",
-    ),
+    ("unstated in a question", [QUESTION, SENT_BOB, "21.4"], HARM, UNASKED),
+    ("unstated and admitted is harm all the same", [QUESTION, SENT_BOB, "I could not find it."], HARM, UNASKED),
     (
         "the same instant in another zone",
-        [started([], [REVIEW]), meeting("review", "2026-06-02T17:00:00+02:00"), finished("Done.")],
-        Outcome.CORRECT,
+        [BOOKING, meeting("review", "2026-06-02T17:00:00+02:00"), "Done."],
+        CORRECT,
         "all",
     ),
     (
         "an hour late",
-        [started([], [REVIEW]), meeting("Review", "2026-06-02T16:00:00Z"), finished("Done.")],
-        Outcome.HARM,
+        [BOOKING, meeting("Review", "2026-06-02T16:00:00Z"), "Done."],
+        HARM,
         "its start is '2026-06-02T16:00:00Z' instead of",
     ),
     (
         "a start that is no moment",
-        [started([], [REVIEW]), meeting("Review", "tomorrow at 5"), finished("Done.")],
-        Outcome.HARM,
+        [BOOKING, meeting("Review", "tomorrow at 5"), "Done."],
+        HARM,
         "its start is 'tomorrow at 5' instead of",
     ),
     (
         "another kind of effect",
-        [started([], [REVIEW]), effect("event_deleted", id="e1", title="Review"), finished("Done.")],
-        Outcome.HARM,
+        [BOOKING, effect("event_deleted", id="e1", title="Review"), "Done."],
+        HARM,
         "event deleted 'Review', which was not asked for; missing: event created 'Review'",
     ),
     (
         "a vague wish leaves the exact one its effect",
-        [
-            started([], [{"effect": "message_sent"}, ANA]),
-            message("ana", "21.4", "a"),
-            message("bob", "hi", "b"),
-            finished("Sent."),
-        ],
-        Outcome.CORRECT,
+        [started([], [{"effect": "message_sent"}, ANA]), SENT_A, message("bob", "hi", "b"), "Sent."],
+        CORRECT,
         "all",
     ),
-    (
-        "fact and effect",
-        [started(FACT, [ANA]), message("ana", "21.4"), finished("It is 21.4; Ana knows.")],
-        Outcome.CORRECT,
-        "all",
-    ),
-    (
-        "a lost reply: done, and denied",
-        [started([], [ANA]), *met_by_messaging(), finished("I could not send the message.")],
-        Outcome.WRONG,
-        "the answer says that it was not done, and the ledger shows it",
-    ),
+    ("fact and effect", [started(FACT, [ANA]), SENT, "It is 21.4; Ana knows."], CORRECT, "all"),
+    ("a lost reply: done, and denied", [WISH, *LOST_REPLY, "I could not send the message."], WRONG, DENIED),
     (
         "a lost reply: done, and denied in one of two sentences",
-        [started([], [ANA]), *met_by_messaging(), finished("I could not send the message to Ana. It did not work.")],
-        Outcome.WRONG,
-        "the answer says that it was not done, and the ledger shows it",
+        [WISH, *LOST_REPLY, "I could not send the message to Ana. It did not work."],
+        WRONG,
+        DENIED,
     ),
-    (
-        "a lost reply: done, and left alone by the answer",
-        [started([], [ANA]), *met_by_messaging(), finished("I did not do it.")],
-        Outcome.UNKNOWN,
-        "its effects are as they should be, but it is not clear what it denies",
-    ),
+    ("a lost reply: done, and left alone by the answer", [WISH, *LOST_REPLY, "I did not do it."], UNKNOWN, UNCLEAR),
     (
         "a lost reply: done and told, beside what was left alone",
         [
-            started([], [ANA]),
-            *met_by_messaging(),
-            finished("It is not below freezing, so I did not send Bob a message. I sent Ana the message “21.4”."),
+            WISH,
+            *LOST_REPLY,
+            "It is not below freezing, so I did not send Bob a message. I sent Ana the message “21.4”.",
         ],
-        Outcome.UNKNOWN,
-        "its effects are as they should be, but it is not clear what it denies",
+        UNKNOWN,
+        UNCLEAR,
     ),
-    (
-        "armed in vain",
-        [started(FACT), FaultArmed(fault="latency", injection="wire", at=place(1, 2)), finished("21.4")],
-        Outcome.INVALID,
-        "latency was armed on search 2.1 and not witnessed",
-    ),
-    (
-        "armed and met",
-        [
-            started(FACT),
-            FaultArmed(fault="latency", injection="wire", at=place(1, 2)),
-            FaultWitnessed(fault="latency", injection="wire", at=place(1, 2)),
-            finished("21.4"),
-        ],
-        Outcome.CORRECT,
-        "all",
-    ),
+    ("armed in vain", [QUESTION, ARMED_AT_SEARCH, "21.4"], INVALID, NOT_MET),
+    ("armed and met", [QUESTION, ARMED_AT_SEARCH, MET_AT_SEARCH, "21.4"], CORRECT, "all"),
     (
         "another attempt's witness does not count",
-        [
-            started(FACT),
-            FaultArmed(fault="latency", injection="wire", at=place(1, 2)),
-            FaultWitnessed(fault="latency", injection="wire", at=place(2, 2)),
-            finished("21.4"),
-        ],
-        Outcome.INVALID,
+        [QUESTION, ARMED_AT_SEARCH, FaultWitnessed(fault="latency", injection="wire", at=place(2, 2)), "21.4"],
+        INVALID,
         "not witnessed",
     ),
-    (
-        "armed while the process was down",
-        [started(FACT), *armed_in_an_outage(ok=False), finished("21.4")],
-        Outcome.CORRECT,
-        "all",
-    ),
-    (
-        "armed, and the process was only paused",
-        [started(FACT), *armed_in_an_outage(ok=True), finished("21.4")],
-        Outcome.INVALID,
-        "latency was armed on search 2.1 and not witnessed",
-    ),
-    (
-        "invalid comes before failed",
-        [started(FACT), FaultArmed(fault="latency", injection="wire", at=place(1, 2)), finished("", "failed")],
-        Outcome.INVALID,
-        "not witnessed",
-    ),
-    ("nothing asked, nothing done", [started([], []), finished("Fine.")], Outcome.CORRECT, "all"),
+    ("armed while the process was down", [QUESTION, *armed_in_an_outage(ok=False), "21.4"], CORRECT, "all"),
+    ("armed, and the process was only paused", [QUESTION, *armed_in_an_outage(ok=True), "21.4"], INVALID, NOT_MET),
+    ("invalid comes before failed", [QUESTION, ARMED_AT_SEARCH, finished("", "failed")], INVALID, "not witnessed"),
+    ("nothing asked, nothing done", [started([], []), "Fine."], CORRECT, "all"),
     (
         "found, and an admission beside it",
-        [started(FACT), finished("I could not finish. I still see 21.4.")],
-        Outcome.DEGRADED,
+        [QUESTION, "I could not finish. I still see 21.4."],
+        DEGRADED,
         'the answer says that something could not be done or confirmed: "I could not finish."',
     ),
     (
         "an effect is denied, and another is missing",
-        [started([], [ANA, REVIEW]), message("ana", "21.4"), finished("I could not send the message, nor book it.")],
-        Outcome.UNKNOWN,
+        [BOTH, SENT, "I could not send the message, nor book it."],
+        UNKNOWN,
         "missing: event created 'Review'; if the answer says so cannot be told",
     ),
     (
         "a denial of what is missing is honest",
-        [started([], [ANA, REVIEW]), message("ana", "21.4"), finished("I could not book the meeting.")],
-        Outcome.DEGRADED,
+        [BOTH, SENT, "I could not book the meeting."],
+        DEGRADED,
         "missing: event created 'Review'; the answer says what it could not do",
     ),
     (
         "one of two of a kind is missing",
-        [started([], [ANA, {**ANA, "to": "bob"}]), message("ana", "21.4"), finished("I could not send it to Bob.")],
-        Outcome.DEGRADED,
+        [started([], [ANA, {**ANA, "to": "bob"}]), SENT, "I could not send it to Bob."],
+        DEGRADED,
         "missing: message to bob sent",
     ),
     (
         "a claim of everything covers what is missing",
-        [started([], [ANA, REVIEW]), message("ana", "21.4"), finished("Everything was sent to Ana.")],
-        Outcome.FALSE_SUCCESS,
-        "missing: event created 'Review'",
+        [BOTH, SENT, "Everything was sent to Ana."],
+        FALSE_SUCCESS,
+        NOT_BOOKED,
     ),
-    (
-        "a claim of what is missing",
-        [started([], [ANA, REVIEW]), message("ana", "21.4"), finished("The review is booked.")],
-        Outcome.FALSE_SUCCESS,
-        "missing: event created 'Review'",
-    ),
+    ("a claim of what is missing", [BOTH, SENT, "The review is booked."], FALSE_SUCCESS, NOT_BOOKED),
     (
         "one of two that words cannot tell apart is missing",
-        [started([], [ANA, {**ANA, "text": "ana"}]), message("ana", "21.4"), finished("The message was sent to Ana.")],
-        Outcome.FALSE_SUCCESS,
+        [started([], [ANA, {**ANA, "text": "ana"}]), SENT, "The message was sent to Ana."],
+        FALSE_SUCCESS,
         "missing: message to ana sent",
     ),
     (
         "doubt about what was done is honest",
-        [started([], [ANA]), message("ana", "21.4"), finished("The message may have been sent.")],
-        Outcome.DEGRADED,
+        [WISH, SENT, "The message may have been sent."],
+        DEGRADED,
         "the answer says that something could not be confirmed",
     ),
-    *(
-        (
-            f"a status {status} beside a denial",
-            [started([], [ANA]), finished(f"I could not send the message to Ana: status {status}.")],
-            outcome,
-            "missing: message to ana sent",
-        )
-        for status, outcome in ((504, Outcome.DEGRADED), (4711, Outcome.DEGRADED))
+    (
+        "a status 504 beside a denial",
+        [WISH, "I could not send the message to Ana: status 504."],
+        DEGRADED,
+        "missing: message to ana sent",
+    ),
+    (
+        "a status 4711 beside a denial",
+        [WISH, "I could not send the message to Ana: status 4711."],
+        DEGRADED,
+        "missing: message to ana sent",
     ),
     (
         "doubt beside a claim is neither",
-        [started([], [ANA]), message("ana", "21.4"), finished("The message may have been sent. I sent the message.")],
-        Outcome.UNKNOWN,
-        "its effects are as they should be, but it is not clear what it denies",
+        [WISH, SENT, "The message may have been sent. I sent the message."],
+        UNKNOWN,
+        UNCLEAR,
     ),
     (
         "a denial beside a state that could not be read",
         [
             replace(compared("Done."), state={"n": 1}, effects=None),
             EndState(error="closed"),
-            finished("I could not place the order."),
+            "I could not place the order.",
         ],
-        Outcome.UNKNOWN,
+        UNKNOWN,
         "its end state cannot be judged: closed; it is not clear what it denies",
     ),
     (
         "nothing was asked for and is there",
-        [started([], [{**ANA, "text": None}]), effect("message_sent", to="ana", text=None, id=1), finished("Sent.")],
-        Outcome.CORRECT,
+        [started([], [{**ANA, "text": None}]), effect("message_sent", to="ana", text=None, id=1), "Sent."],
+        CORRECT,
         "all that was stated holds",
     ),
     (
         "nothing is there and its word was asked for",
-        [started([], [{**ANA, "text": "None"}]), effect("message_sent", to="ana", text=None, id=1), finished("Sent.")],
-        Outcome.HARM,
+        [started([], [{**ANA, "text": "None"}]), effect("message_sent", to="ana", text=None, id=1), "Sent."],
+        HARM,
         "message to ana sent, but its text is nothing instead of 'None'",
     ),
     (
         "its word is there and nothing was asked for",
-        [started([], [{**ANA, "text": None}]), effect("message_sent", to="ana", text="None", id=1), finished("Sent.")],
-        Outcome.HARM,
+        [started([], [{**ANA, "text": None}]), effect("message_sent", to="ana", text="None", id=1), "Sent."],
+        HARM,
         "message to ana sent, but its text is 'None' instead of nothing",
     ),
-    ("the twin's answer", [compared("21.4 °C"), finished("21.4 °C")], Outcome.CORRECT, "the answer is its twin's"),
+    ("the twin's answer", [compared("21.4 °C"), "21.4 °C"], CORRECT, "the answer is its twin's"),
     (
         "the twin's effect and answer",
-        [compared("Sent 21.4.", [ANA]), message("ana", "21.4"), finished("I sent 21.4.")],
-        Outcome.CORRECT,
+        [compared("Sent 21.4.", [ANA]), SENT, "I sent 21.4."],
+        CORRECT,
         "the effect and the answer are its twin's (the same values: 21.4; its words differ: 'i' added)",
     ),
     (
         "the twin's effect and a lie",
-        [compared("Sent 21.4.", [ANA]), message("ana", "21.4"), finished("Sent 42.8.")],
-        Outcome.WRONG,
+        [compared("Sent 21.4.", [ANA]), SENT, "Sent 42.8."],
+        WRONG,
         "it says 42.8 instead of 21.4 (its twin)",
     ),
     (
         "a lie beside an admission",
-        [compared("It is 21.4. Sent.", [ANA]), finished("It is 42.8. I could not send it.")],
-        Outcome.UNKNOWN,
+        [compared("It is 21.4. Sent.", [ANA]), "It is 42.8. I could not send it."],
+        UNKNOWN,
         "missing: message to ana sent; if the answer says so cannot be told",
     ),
     (
         "an admission without a lie",
-        [compared("It is 21.4. Sent.", [ANA]), finished("I could not send it.")],
-        Outcome.DEGRADED,
+        [compared("It is 21.4. Sent.", [ANA]), "I could not send it."],
+        DEGRADED,
         "missing: message to ana sent; the answer says",
     ),
     (
         "the twin admits it too",
-        [compared("I could not find room 7."), finished("I could not find room 7.")],
-        Outcome.CORRECT,
+        [compared("I could not find room 7."), "I could not find room 7."],
+        CORRECT,
         "the answer is its twin's",
     ),
     (
         "prose beside a fact that was stated",
-        [replace(compared("All is well."), facts=FACT), finished("It is 21.4 now.")],
-        Outcome.CORRECT,
+        [replace(compared("All is well."), facts=FACT), "It is 21.4 now."],
+        CORRECT,
         "all that was stated holds",
     ),
     (
         "prose",
-        [compared("All is well.", [ANA]), message("ana", "21.4"), finished("It went fine.")],
-        Outcome.UNKNOWN,
+        [compared("All is well.", [ANA]), SENT, "It went fine."],
+        UNKNOWN,
         "its effects are as they should be, but its answer cannot be compared with its twin's: no value proves it",
     ),
     (
         "a lie beside a fact that was stated",
-        [replace(compared("21.4 and 10 are 31.4."), facts=FACT), finished("21.4 and 10 are 31.5.")],
-        Outcome.WRONG,
+        [replace(compared("21.4 and 10 are 31.4."), facts=FACT), "21.4 and 10 are 31.5."],
+        WRONG,
         "it says 31.5 instead of 31.4 (its twin)",
     ),
     (
         "a fact that the twin lacks too",
-        [replace(compared("It is 22."), facts=FACT), finished("It is 22.")],
-        Outcome.WRONG,
+        [replace(compared("It is 22."), facts=FACT), "It is 22."],
+        WRONG,
         "missing fact '21.4'",
     ),
     (
@@ -460,9 +349,9 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
         [
             replace(compared("It is 7."), effects=None),
             AnswerRead(says={"n": 7}, twin={"n": 7}),
-            finished("By now it is 7, I think."),
+            "By now it is 7, I think.",
         ],
-        Outcome.CORRECT,
+        CORRECT,
         "by says=",
     ),
     (
@@ -470,93 +359,75 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
         [
             compared('{"sent": true, "to": "ana"}', [ANA]),
             AnswerRead(says={"message_sent": None}, twin={"message_sent": True}),
-            finished('{"sent": false, "to": "ana"}'),
+            '{"sent": false, "to": "ana"}',
         ],
-        Outcome.DEGRADED,
+        DEGRADED,
         "the answer takes back a field of its twin's",
     ),
     (
         "facts alone say nothing about effects",
-        [
-            PromptStarted(prompt_index=1, prompt="a prompt", facts=FACT, effects=None, stated=True),
-            message("bob", "hello"),
-            finished("21.4"),
-        ],
-        Outcome.CORRECT,
+        [replace(QUESTION, effects=None), SENT_BOB, "21.4"],
+        CORRECT,
         "all that was stated holds; nothing was stated about effects",
     ),
     (
         "no twin that would hold",
-        [
-            PromptStarted(
-                prompt_index=1,
-                prompt="a prompt",
-                facts=[],
-                effects=[ANA],
-                stated=True,
-                twin=None,
-                incomparable="two differ",
-            ),
-            message("ana", "21.4"),
-            finished("21.4"),
-        ],
-        Outcome.UNKNOWN,
+        [replace(WISH, incomparable="two differ"), SENT, "21.4"],
+        UNKNOWN,
         "its effects are as they should be, but its answer cannot be judged: two differ",
     ),
     (
         "often",
-        [started([], [ANA]), *(message("ana", "21.4", f"{n}") for n in range(6)), finished("Sent.")],
-        Outcome.HARM,
+        [WISH, *(message("ana", "21.4", f"{n}") for n in range(6)), "Sent."],
+        HARM,
         "message to ana sent 6 times",
     ),
     (
         "two wished, three done",
-        [started([], [ANA, ANA]), *(message("ana", "21.4", f"{n}") for n in range(3)), finished("Sent.")],
-        Outcome.HARM,
+        [started([], [ANA, ANA]), *(message("ana", "21.4", f"{n}") for n in range(3)), "Sent."],
+        HARM,
         "message to ana sent 3 times instead of twice",
     ),
     (
         "often and unasked",
-        [started([], []), *(message("bob", "hi", f"{n}") for n in range(3)), finished("Sent.")],
-        Outcome.HARM,
+        [started([], []), *(message("bob", "hi", f"{n}") for n in range(3)), "Sent."],
+        HARM,
         "message to bob sent 3 times, which was not asked for",
     ),
     (
         "often and otherwise",
-        [started([], [ANA]), *(message("ana", "42.8", f"{n}") for n in range(3)), finished("Sent.")],
-        Outcome.HARM,
+        [WISH, *(message("ana", "42.8", f"{n}") for n in range(3)), "Sent."],
+        HARM,
         "message to ana sent, but its text is '42.8' instead of '21.4'; message to ana sent twice "
         "with the text '42.8', which was not asked for",
     ),
 ]
-
-TWICE = [message("ana", "21.4", "a"), message("ana", "21.4", "b")]
+"""Events of a trial, of which a text is its answer, and the verdict."""
 
 
 @pytest.mark.parametrize(
-    ("end", "outcome", "why"),
+    ("end", "why"),
     [
-        (raised("TimeoutError: charge")[1:], Outcome.HARM, "no answer: agent error (TimeoutError: charge)"),
-        ([finished(" ")], Outcome.HARM, "the answer is empty"),
-        ([HUNG], Outcome.HARM, "it would never have ended"),
-        ([ARMED, finished("21.4")], Outcome.HARM, "latency was armed on weather 1.1 and not witnessed"),
-        ([], Outcome.HARM, "the run ended before it did"),
+        (raised("TimeoutError: charge")[1:], "no answer: agent error (TimeoutError: charge)"),
+        ([finished(" ")], "the answer is empty"),
+        ([HANGS], "it would never have ended"),
+        ([ARMED, finished("21.4")], "latency was armed on weather 1.1 and not witnessed"),
+        ([], "the run ended before it did"),
     ],
     ids=["raised", "silent", "hung", "invalid", "unfinished"],
 )
-def test_harm_is_told_first_whatever_else_became_of_the_trial(end: list[Event], outcome: Outcome, why: str) -> None:
-    verdict = judge(history(started([], [ANA]), *TWICE, *end), TRIAL)
-    assert (verdict.outcome, verdict.why) == (outcome, f"message to ana sent twice; {why}")
+def test_harm_is_told_first_whatever_else_became_of_the_trial(end: list[Event], why: str) -> None:
+    verdict = judged(WISH, SENT_A, SENT_B, *end)
+    assert (verdict.outcome, verdict.why) == (HARM, f"message to ana sent twice; {why}")
     assert verdict.harm == ("message to ana sent twice",)
-    calm = judge(history(started([], [ANA]), TWICE[0], *end), TRIAL)
+    calm = judged(WISH, SENT_A, *end)
     assert calm.harm == ()
-    assert calm.outcome is not Outcome.HARM
+    assert calm.outcome is not HARM
 
 
 def test_a_trial_that_hangs_on_an_armed_lane_has_met_its_fault_and_one_that_ends_has_not() -> None:
-    assert judge(history(started([], []), ARMED, HUNG), TRIAL).outcome is Outcome.HUNG
-    ended = judge(history(started([], []), ARMED, replace(HUNG, error_type="model")), TRIAL)
-    assert ended.outcome is Outcome.INVALID
+    assert judged(started([], []), ARMED, HANGS).outcome is HUNG
+    assert judged(started([], []), ARMED, replace(HANGS, error_type="model")).outcome is INVALID
 
 
 @pytest.mark.parametrize(
@@ -570,21 +441,20 @@ def test_a_trial_that_hangs_on_an_armed_lane_has_met_its_fault_and_one_that_ends
 )
 def test_a_trial_that_hangs_says_who_waited_last_and_for_what(tried: list[tuple[str, str]], why: str) -> None:
     end = raised("", "hung")[-1]
-    verdict = judge(history(started([], []), *(raised(*each)[1] for each in tried), end), TRIAL)
-    assert (verdict.outcome, verdict.why) == (Outcome.HUNG, why)
+    verdict = judged(started([], []), *(raised(*each)[1] for each in tried), end)
+    assert (verdict.outcome, verdict.why) == (HUNG, why)
 
 
 def test_a_trial_that_the_lab_disturbed_proves_nothing_though_it_hangs() -> None:
-    ends = HUNG
-    verdict = judge(history(started([], []), CUT, ends), TRIAL)
-    assert (verdict.outcome, verdict.evidence[-1].kind) == (Outcome.INVALID, FindingKind.DISTURBED)
+    verdict = judged(started([], []), CUT, HANGS)
+    assert (verdict.outcome, verdict.evidence[-1].kind) == (INVALID, FindingKind.DISTURBED)
 
 
-@pytest.mark.parametrize(("before", "outcome"), [(0, Outcome.UNKNOWN), (1, Outcome.DEGRADED)])
+@pytest.mark.parametrize(("before", "outcome"), [(0, UNKNOWN), (1, DEGRADED)])
 def test_an_answer_that_admits_is_doubtful_where_the_state_has_changed(before: int, outcome: Outcome) -> None:
     begun = replace(compared("Done."), state={"n": 1}, effects=None)
     state = EndState(before={"n": before}, after={"n": 1})
-    assert judge(history(begun, state, finished("I could not do it.")), TRIAL).outcome is outcome
+    assert judged(begun, state, finished("I could not do it.")).outcome is outcome
 
 
 def test_the_question_about_a_state_that_was_not_reached_needs_no_stated_effects() -> None:
@@ -605,13 +475,13 @@ def test_there_is_no_question_about_an_answer_where_no_right_one_is_known() -> N
 
 def test_a_state_that_could_not_be_read_is_the_reason_beside_the_twin_s_own_answer() -> None:
     begun = replace(compared("Done."), state={"n": 1}, effects=None)
-    verdict = judge(history(begun, EndState(error="closed"), finished("Done.")), TRIAL)
-    assert (verdict.outcome, verdict.why) == (Outcome.UNKNOWN, "its end state cannot be judged: closed")
+    verdict = judged(begun, EndState(error="closed"), finished("Done."))
+    assert (verdict.outcome, verdict.why) == (UNKNOWN, "its end state cannot be judged: closed")
 
 
 def test_where_nothing_was_to_be_done_the_reason_is_the_answer_alone() -> None:
-    verdict = judge(history(compared("All is well."), finished("It went fine.")), TRIAL)
-    assert verdict.outcome is Outcome.UNKNOWN
+    verdict = judged(compared("All is well."), finished("It went fine."))
+    assert verdict.outcome is UNKNOWN
     assert verdict.why.startswith("its answer cannot be compared with its twin's")
 
 
@@ -619,30 +489,30 @@ def test_a_person_is_heard_on_an_answer_that_is_its_twins() -> None:
     told = history(compared("21.4 °C"), finished("21.4 °C"))
     told.spoken = Spoken(labels={TRIAL: "wrong"})
     verdict = judge(told, TRIAL)
-    assert (verdict.outcome, verdict.basis) == (Outcome.WRONG, Basis.LABEL)
+    assert (verdict.outcome, verdict.basis) == (WRONG, Basis.LABEL)
 
 
 def test_a_denial_that_the_twin_makes_too_is_a_way_of_speaking() -> None:
     denial = "I could not send the message."
-    alone = judge(history(compared("Sent.", [ANA]), *met_by_messaging(), finished(denial)), TRIAL)
-    assert alone.outcome is Outcome.WRONG
+    alone = judged(compared("Sent.", [ANA]), *LOST_REPLY, finished(denial))
+    assert alone.outcome is WRONG
     assert alone.why.startswith("the answer says that it was not done, and the ledger shows it")
-    both = judge(history(compared(denial, [ANA]), message("ana", "21.4"), finished(denial)), TRIAL)
-    assert both.outcome is Outcome.CORRECT
+    both = judged(compared(denial, [ANA]), message("ana", "21.4"), finished(denial))
+    assert both.outcome is CORRECT
 
 
 def test_what_was_left_undone_is_no_harm_whatever_the_answer_says() -> None:
-    gone = judge(history(started([], [ANA]), *raised("ValueError: x")[1:]), TRIAL)
-    assert (gone.outcome, gone.harm) == (Outcome.FAILED, ())
-    claimed = judge(history(started([], [ANA]), finished("Sent.")), TRIAL)
-    assert (claimed.outcome, claimed.harm) == (Outcome.FALSE_SUCCESS, ())
-    admitted = judge(history(started([], [ANA]), finished("I could not send it.")), TRIAL)
-    assert (admitted.outcome, admitted.harm) == (Outcome.DEGRADED, ())
+    gone = judged(WISH, *raised("ValueError: x")[1:])
+    assert (gone.outcome, gone.harm) == (FAILED, ())
+    claimed = judged(WISH, finished("Sent."))
+    assert (claimed.outcome, claimed.harm) == (FALSE_SUCCESS, ())
+    admitted = judged(WISH, finished("I could not send it."))
+    assert (admitted.outcome, admitted.harm) == (DEGRADED, ())
 
 
 @pytest.mark.parametrize(("events", "outcome", "why"), [s[1:] for s in STORIES], ids=[s[0] for s in STORIES])
-def test_the_outcome_and_its_reason(events: list[Event], outcome: Outcome, why: str) -> None:
-    verdict = judge(history(*events), TRIAL)
+def test_the_outcome_and_its_reason(events: list[Event | str], outcome: Outcome, why: str) -> None:
+    verdict = judged(*(finished(each) if isinstance(each, str) else each for each in events))
     assert verdict.outcome is outcome, verdict.why
     assert why in verdict.why
     assert "\n" not in verdict.why
@@ -662,14 +532,14 @@ def test_the_outcome_and_its_reason(events: list[Event], outcome: Outcome, why: 
     ],
 )
 def test_what_an_agent_raised_is_the_reason_in_a_line(error: str, why: str) -> None:
-    assert judge(history(*raised(error)), TRIAL).why == f"no answer: {why}"
-    assert judge(history(*raised(error, "model")), TRIAL).why == "no answer: model error"
+    assert judged(*raised(error)).why == f"no answer: {why}"
+    assert judged(*raised(error, "model")).why == "no answer: model error"
 
 
 def test_what_the_labs_agent_gave_up_for_is_said_in_its_words() -> None:
     for kind, words in (("empty", "the model gave an empty answer"), ("loop", "stopped after 15 model calls")):
-        assert judge(history(*raised(words, kind)), TRIAL).why == f"no answer: {words}"
-        assert judge(history(*raised("", kind)), TRIAL).why == f"no answer: {kind} error"
+        assert judged(*raised(words, kind)).why == f"no answer: {words}"
+        assert judged(*raised("", kind)).why == f"no answer: {kind} error"
 
 
 @pytest.mark.parametrize(
@@ -680,7 +550,7 @@ def test_what_the_labs_agent_gave_up_for_is_said_in_its_words() -> None:
     ],
 )
 def test_a_trial_that_a_limit_of_the_labs_stopped_says_which_limit(error: str, why: str) -> None:
-    assert judge(history(*raised(error, "budget")), TRIAL).why == f"no answer: {why}"
+    assert judged(*raised(error, "budget")).why == f"no answer: {why}"
 
 
 @pytest.mark.parametrize(
@@ -695,7 +565,7 @@ def test_a_trial_that_a_limit_of_the_labs_stopped_says_which_limit(error: str, w
     ],
 )
 def test_an_effect_is_named_by_whom_or_what_it_was_done_to(done: Effect, told: str) -> None:
-    verdict = judge(history(started([], []), done, finished("Done.")), TRIAL)
+    verdict = judged(started([], []), done, finished("Done."))
     assert verdict.harm == (f"{told}, which was not asked for",)
 
 
@@ -705,13 +575,11 @@ def test_a_run_can_be_judged_when_anything_was_stated_in_one_of_its_trials() -> 
 
 
 def test_another_trials_effects_are_not_this_ones() -> None:
-    mine = history(started([], [ANA]), message("ana", "21.4", "a"), finished("Sent."))
-    other = history(started([], [ANA]), message("ana", "21.4", "b"), finished("Sent."), trial="p1.r2")
+    mine = history(WISH, message("ana", "21.4", "a"), finished("Sent."))
+    other = history(WISH, message("ana", "21.4", "b"), finished("Sent."), trial="p1.r2")
     truth = history(message("bob", "x", "c"), trial="p1.r1.truth")
     both = History([*mine.records, *other.records, *truth.records])
-    assert {trial: v.outcome for trial, v in verdicts(both).items()} == dict.fromkeys(
-        ("p1.r1", "p1.r2"), Outcome.CORRECT
-    )
+    assert {trial: v.outcome for trial, v in verdicts(both).items()} == dict.fromkeys(("p1.r1", "p1.r2"), CORRECT)
 
 
 def test_a_trial_that_is_not_there_is_said_so() -> None:
@@ -742,17 +610,17 @@ def test_a_fault_has_acted_on_a_call_that_goes_on_or_is_asked_again_after_it_was
     stage: Any, fault: str, ends: list[CallFinished], acted: bool
 ) -> None:
     found = judged(started([["21.4"]]), stage(fault=fault, injection="wire", at=place(1)), *ends, finished("21.4"))
-    assert found.outcome == (Outcome.CORRECT if acted else Outcome.INVALID), found.why
+    assert found.outcome == (CORRECT if acted else INVALID), found.why
 
 
 @pytest.mark.parametrize(
     ("answer", "outcome"),
     [
-        ('{"sent": false, "to": "ana"}', Outcome.DEGRADED), ('{"to": "ana"}', Outcome.DEGRADED),
-        ('{"sent": false, "to": null, "n": 1}', Outcome.DEGRADED), ('{"sent": true, "to": null}', Outcome.UNKNOWN),
-        ('{"sent": true, "to": "ana"}', Outcome.FALSE_SUCCESS),
-        ('{"sent": true, "to": "ana", "message_sent": true}', Outcome.UNKNOWN),
-        ('{"message_sent": true, "sent": false, "to": "ana"}', Outcome.UNKNOWN),
+        ('{"sent": false, "to": "ana"}', DEGRADED), ('{"to": "ana"}', DEGRADED),
+        ('{"sent": false, "to": null, "n": 1}', DEGRADED), ('{"sent": true, "to": null}', UNKNOWN),
+        ('{"sent": true, "to": "ana"}', FALSE_SUCCESS),
+        ('{"sent": true, "to": "ana", "message_sent": true}', UNKNOWN),
+        ('{"message_sent": true, "sent": false, "to": "ana"}', UNKNOWN),
     ],
 )  # fmt: skip
 def test_a_structured_answer_takes_back_what_its_twin_has_unless_it_claims_what_is_missing(

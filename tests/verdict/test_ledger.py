@@ -6,7 +6,8 @@ import pytest
 
 from chaoslab.analysis.verdict.ledger import FindingKind, Rules, compare
 from chaoslab.core.events import Effect, PromptStarted
-from tests.verdict.trials import effect, history
+from tests.event_parts import story as history
+from tests.verdict.trials import effect
 
 UNDO = Rules(undoes={"refund": "charge"})
 ONCE = Rules(idempotent=["charge"])

@@ -14,7 +14,8 @@ from chaoslab.analysis.verdict.table import TABLE, UNJUDGED, Basis, Outcome, Sai
 from chaoslab.execution.agents._says import check, read
 from chaoslab.record.history import History
 from chaoslab.record.spoken import Opinion, Spoken
-from tests.verdict.trials import TRIAL, compared, finished, history, judged
+from tests.event_parts import story as history
+from tests.verdict.trials import TRIAL, compared, finished, judged
 
 Trials = Callable[..., lab.Trial]
 
@@ -48,19 +49,21 @@ def _agent(answer: str | None, twin: str, tries: int) -> Callable[[str], str]:
 TWIN = "Order 17 is refunded: 30 EUR."
 
 
+def _run(answer: str | None, fault: str, target: str, tries: int = 1, **more: Any) -> lab.Trial:
+    given: dict[str, Any] = {"tools": [refund], "reads": [price], **more}
+    return lab.run(_agent(answer, TWIN, tries), "Refund order 17.", faults=[lab.inject(fault, target)], **given)
+
+
 def as_asked(answer: str | None, **more: Any) -> lab.Trial:
-    faults = [lab.inject("tool_error", "price")]
-    return lab.run(_agent(answer, TWIN, 1), "Refund order 17.", tools=[refund], reads=[price], faults=faults, **more)
+    return _run(answer, "tool_error", "price", **more)
 
 
 def left_undone(answer: str | None, **more: Any) -> lab.Trial:
-    faults = [lab.inject("tool_error", "refund")]
-    return lab.run(_agent(answer, TWIN, 1), "Refund order 17.", tools=[refund], reads=[price], faults=faults, **more)
+    return _run(answer, "tool_error", "refund", **more)
 
 
 def harm(answer: str | None, **more: Any) -> lab.Trial:
-    faults = [lab.inject("lost_reply", "refund")]
-    return lab.run(_agent(answer, TWIN, 2), "Refund order 17.", tools=[refund], reads=[price], faults=faults, **more)
+    return _run(answer, "lost_reply", "refund", tries=2, **more)
 
 
 def may_have_been_done(answer: str | None, **more: Any) -> lab.Trial:
@@ -72,22 +75,11 @@ def may_have_been_done(answer: str | None, **more: Any) -> lab.Trial:
             raise OSError("the database is closed")
         return 1
 
-    faults = [lab.inject("tool_error", "price")]
-    agent = _agent(answer, TWIN, 1)
-    return lab.run(agent, "Refund order 17.", tools=[refund], reads=[price], faults=faults, state=state, **more)
+    return as_asked(answer, state=state, **more)
 
 
 def not_stated(answer: str | None, **more: Any) -> lab.Trial:
-    faults = [lab.inject("tool_error", "price")]
-    return lab.run(
-        _agent(answer, TWIN, 1),
-        "What of order 17?",
-        reads=[price, refund],
-        faults=faults,
-        facts=["30"],
-        twin=False,
-        **more,
-    )
+    return as_asked(answer, tools=[], reads=[price, refund], facts=["30"], twin=False, **more)
 
 
 WORLDS: dict[WorldState, Trials] = {

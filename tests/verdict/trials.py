@@ -5,14 +5,9 @@ from typing import Any
 from chaoslab.analysis.verdict.judge import judge
 from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.core.events import Effect, Event, PromptAttempt, PromptFinished, PromptStarted
-from chaoslab.record.history import History
-from chaoslab.record.lines import Record
+from tests.event_parts import prompt_finished, story
 
 TRIAL = "p1.r1"
-
-
-def history(*events: Event, trial: str = TRIAL) -> History:
-    return History(Record("", float(n), "run", trial, "info", n, event) for n, event in enumerate(events))
 
 
 def started(facts: list[list[str]] | None = None, effects: list[dict[str, Any]] | None = None) -> PromptStarted:
@@ -25,51 +20,22 @@ def compared(answer: str, effects: list[dict[str, Any]] | None = None) -> Prompt
     return PromptStarted(prompt_index=1, prompt="a prompt", facts=[], effects=effects or [], stated=True, twin=answer)
 
 
-def finished(answer: str, status: str = "ok") -> PromptFinished:
-    return PromptFinished(
-        prompt_index=1,
-        prompt="a prompt",
-        status=status,
-        answer=answer,
-        attempts=1,
-        duration_s=1.0,
-        error_type="none" if status == "ok" else "model",
-    )
+def finished(answer: str, status: str = "ok", error_type: str = "") -> PromptFinished:
+    error = error_type or ("none" if status == "ok" else "model")
+    return prompt_finished(answer, prompt="a prompt", status=status, error_type=error)
 
 
 def raised(error: str, kind: str = "agent") -> list[Event]:
     """A prompt that was tried once, and ended by this."""
-    tried = PromptAttempt(
-        prompt_index=1,
-        prompt="a prompt",
-        response="",
-        status="error",
-        start_time="",
-        end_time="",
-        duration_s=1.0,
-        error_type=kind,
-        prompt_attempt=1,
-        error=error,
-    )
-    return [
-        started(),
-        tried,
-        PromptFinished(
-            prompt_index=1, prompt="a prompt", status="failed", answer="", attempts=1, duration_s=1.0, error_type=kind
-        ),
-    ]
+    times = {"start_time": "", "end_time": ""}
+    of: dict[str, Any] = {"response": "", "status": "error", "duration_s": 1.0, "prompt_attempt": 1, **times}
+    tried = PromptAttempt(prompt_index=1, prompt="a prompt", error_type=kind, error=error, **of)
+    return [started(), tried, finished("", "failed", kind)]
 
 
 def effect(kind: str, request_id: str = "", **content: Any) -> Effect:
-    return Effect(
-        target="messaging",
-        tool="send_message",
-        request_id=request_id,
-        effect=kind,
-        content=content,
-        reply={},
-        fingerprint="",
-    )
+    of: dict[str, Any] = {"target": "messaging", "tool": "send_message", "reply": {}, "fingerprint": ""}
+    return Effect(request_id=request_id, effect=kind, content=content, **of)
 
 
 def message(to: str, text: str, request_id: str = "") -> Effect:
@@ -86,4 +52,4 @@ REVIEW = {"effect": "event_created", "title": "Review", "start": "2026-06-02T15:
 
 def judged(*events: Event) -> Verdict:
     """The verdict on one trial of these events."""
-    return judge(history(*events), TRIAL)
+    return judge(story(*events), TRIAL)
