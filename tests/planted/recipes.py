@@ -68,7 +68,7 @@ def recipes() -> list[Recipe]:
     made: list[Recipe] = []
 
     def of(category: str) -> tuple[Add, Add]:
-        """What adds recipes of acting, and of reading, to this category."""
+        """Returns two functions that add recipes to this category: of acting, and of reading."""
 
         def add(agent: a.Behaviour, faults: list[Faults], label: str, **options: Any) -> None:
             made.extend(Recipe(category, agent, each, label, **options) for each in faults)

@@ -177,9 +177,7 @@ def test_what_fails_at_a_service_though_nobody_injected_it_stands_in_the_first_s
 
     well = "All of 1 judged trial ended well"
     dead = head("dead")
-    assert (
-        dead.said == f"{well}; services failed 2 times (5xx or no answer) with no fault there before, in 1 of 1 trial"
-    )
+    assert dead.said == f"{well}; services failed 2 times (5xx or no answer), no fault there before, in 1 of 1 trial"
     assert dead.tone is Tone.OPEN
     overdue = [
         replace(r, event=replace(r.event, error="timed_out", status=None, duration_s=2.001))

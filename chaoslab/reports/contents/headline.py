@@ -123,7 +123,7 @@ def damage(report: RunReport) -> str:
         if late := found.overdue.total():
             waited = f"no answer from {', '.join(sorted(found.overdue))} after {duration(found.waited_s, 1)}"
             why = f" ({waited} in {late} of them: a standstill, or a slow machine)"
-        told = f"services failed {failed} (5xx or no answer) with no fault there before"
+        told = f"services failed {failed} (5xx or no answer), no fault there before"
         parts.append(f"{told}, in {len(found.trials)} of {of}{why}")
     if not report.disturbance.unknown and (hit := report.disturbance.value) is not None and hit.attempts:
         calls = f"{count(hit.attempts, 'call')} in {len(hit.hit)} of {of} hit by a disturbance of the lab"
