@@ -125,8 +125,9 @@ def _over(kept: Mapping[str, ModuleType], codes: Sequence[int]) -> None:
     gc.collect()
     try:
         for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
-            if stream is not None and not stream.closed:
-                stream.flush()
+            if stream is not None:
+                with contextlib.suppress(ValueError):  # it is closed, or its buffer is another stream's
+                    stream.flush()
     except Exception:  # noqa: BLE001 - Python says it, and has a code for it
         return
     os._exit(codes[0])
