@@ -15,6 +15,7 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.base.clock import SystemClock
 from chaoslab.core.events import RunStarted
 from chaoslab.core.plan import Plan
 from chaoslab.record import runs
@@ -86,6 +87,22 @@ def test_what_is_there_and_not_read_yet_is_counted(logs: Path, tmp_path: Path, m
         log.write_bytes(whole)
         read(run)
         assert (run.state()["done"], run.state()["calls"]) == (40, whole.count(b'"call_finished"'))
+
+
+def test_a_version_is_never_ahead_of_the_state_that_has_it(logs: Path) -> None:
+    """A page that is sent an old state under a new number would not be sent the new state."""
+
+    class Looking(SystemClock):
+        def monotonic(self) -> float:
+            ahead.extend(each.version - each.state()["version"] for each in there)
+            return super().monotonic()
+
+    there, ahead = list[module.WatchedRun](), list[int]()
+    with closing(module.WatchedRun((logs / "latest").resolve(), clock=Looking())) as watched:
+        there.append(watched)
+        read(watched)
+        assert watched.state()["done"] == 40
+    assert set(ahead) == {0}
 
 
 def test_a_log_that_is_cut_replaced_or_deleted_is_told_and_read_anew(logs: Path, tmp_path: Path) -> None:

@@ -119,11 +119,11 @@ class _Pulled(NamedTuple):
 
 
 class WatchedRun:
-    """A run's state. `version` counts its changes. `look` is for one thread, and all else for any."""
+    """A run's state. `look` is for one thread, and all else for any."""
 
     def __init__(self, folder: Path, name: str = "", *, clock: Clock = system) -> None:
         self.folder, self.name, self._clock = folder, name or folder.name, clock
-        self.version = 0
+        self._version = 0
         self.notes: deque[str] = deque(maxlen=NOTES)
         self.asked_s = clock.monotonic()
         """The moment at which somebody last asked for it."""
@@ -162,15 +162,21 @@ class WatchedRun:
 
     def look(self) -> bool:
         """Reads the next part of the logs. Returns True if there may be more at once."""
-        before = self.version
+        before = self._version
         more = self._look()
-        if self.version != before:
+        if self._version != before:
             self._state = self._told()
         return more
 
     def state(self) -> dict[str, Any]:
         """All but the rows after the last look, as plain data."""
         return self._state
+
+    @property
+    def version(self) -> int:
+        """That of the state: it counts the changes. The number that a look goes on counting would be ahead of it, and
+        a page that had that one would never get the state that belongs to it."""
+        return int(self._state["version"])
 
     def _look(self) -> bool:
         if self._gone:
@@ -195,22 +201,22 @@ class WatchedRun:
         self._read_words()
         fresh = self._take(records)
         if self.whole == self._follower.more:
-            self.whole, self.version = not self.whole, self.version + 1
+            self.whole, self._version = not self.whole, self._version + 1
         if running != self.running:
-            self.running, self.version = running, self.version + 1
+            self.running, self._version = running, self._version + 1
         if self._pulled != (pulled := _Pulled.of(self.folder) if running else _Pulled()):
-            self._pulled, self.version = pulled, self.version + 1
+            self._pulled, self._version = pulled, self._version + 1
         self._settle(fresh)
         while self._again:
             self._judge_again(self._again.popleft())
-        self.version += bool(records)
+        self._version += bool(records)
         self._rate()
         return self._follower.more
 
     def note(self, text: str) -> None:
         """A line for the reader of the page."""
         self.notes.append(one_line(text, 2 * TEXT))
-        self.version += 1
+        self._version += 1
 
     def close(self) -> None:
         self._follower.close()
@@ -374,7 +380,7 @@ class WatchedRun:
             return
         self.scenario, self.ruling = rulings.scenario, str(rulings.state or "")
         self._stand(Standings(self._standing.judgeable, rulings.by_trial))
-        self.version += 1
+        self._version += 1
 
     def _stand(self, standing: Standings) -> None:
         """Takes other rules for what ended well."""
@@ -417,7 +423,7 @@ class WatchedRun:
             self._open[trial] = _Open([r for r in records if r.trial == trial], ended=True)
             self._judge([trial])
             self._open[trial].judged = True
-            self.version += 1
+            self._version += 1
 
     def _told(self) -> dict[str, Any]:
         run, end, asked = self.started, self.finished, self._pulled.asked
@@ -434,7 +440,7 @@ class WatchedRun:
         names = sorted({fault for fault, _ in self._cells})
         targets = sorted({target for _, target in self._cells})
         return {
-            "run": self.name, "version": self.version,
+            "run": self.name, "version": self._version,
             "name": self.scenario or one_line((run.model if run else "") or "", NAME), "ruling": self.ruling,
             "world": run.world if run else "", "seed": run.seed if run else None,
             "done": done, "of": of, "judged": sum(self._outcomes.values()), "kept": len(self.rows),
