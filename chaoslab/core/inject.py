@@ -173,13 +173,13 @@ def inject(
 inject.__doc__ = WithFaults(inject.__doc__ or "")
 
 
-@cache
 def _none(key: str) -> str:
     """The hint for a fault without parameters, with the trigger that may have been meant."""
     near = get_close_matches(key, TRIGGERS, n=1)
     return f"it has none; did you mean the trigger '{near[0]}'?" if near else "it has none"
 
 
+@cache
 def _hints(kind: type) -> dict[str, Any]:
     """The types of a fault's parameters, which take a millisecond to find."""
     return get_type_hints(kind)
