@@ -33,10 +33,16 @@ class Cube(Square):
     """No square."""
 
 
+@fixed(frozen=True)
+class Nothing:
+    """A value without fields."""
+
+
 def test_equal_values_are_equal_and_have_one_hash() -> None:
     assert Square(2) == Square(2) != Square(3)
     assert {Square(2): "two"}[Square(2)] == "two"
     assert repr(Square(2)) == "Square(side=2)"
+    assert {Nothing(): "none"}[Nothing()] == "none"
     assert Square(2) != Cube(2)
 
 

@@ -23,13 +23,14 @@ else:
         def made(cls: type) -> type:
             plain = dataclasses.dataclass(eq=False, repr=False, kw_only=kw_only)(cls)
             fields = dataclasses.fields(plain)
-            held = attrgetter("__class__", *[each.name for each in fields if each.compare])
+            # The class stands twice, so that it gives a tuple also of a class without fields.
+            held = attrgetter("__class__", "__class__", *[each.name for each in fields if each.compare])
             shown = [each.name for each in fields if each.repr]
 
             def equal(self: Any, other: Any) -> Any:
                 return held(self) == held(other) if other.__class__ is self.__class__ else NotImplemented
 
-            plain.__eq__, plain.__hash__ = equal, lambda self: hash(held(self)[1:])
+            plain.__eq__, plain.__hash__ = equal, lambda self: hash(held(self)[2:])
             plain.__repr__ = lambda self: (
                 f"{self.__class__.__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
             )
