@@ -1,4 +1,4 @@
-"""The question to `chaoslab agent`, checked without anything that an agent is made of, which takes seconds to load."""
+"""The input of `chaoslab agent`, checked without loading what an agent is made of, which takes seconds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from chaoslab.config.settings import SettingError, Settings
 
 @dataclass(frozen=True)
 class AskedAgent:
-    """Its settings, its configuration, and the prompts of `file`."""
+    """The settings and the configuration of a start of the agent, and the prompts of `file`."""
 
     chosen: Settings
     config: Config
@@ -27,7 +27,7 @@ class AskedAgent:
 
     @classmethod
     def of(cls, options: argparse.Namespace, hosts: Mapping[str, str | None]) -> AskedAgent | None:
-        """That of a command line. None, after a line that says why, if it is invalid."""
+        """Reads the input that a command line names. Returns None, after a line that says why, if it is invalid."""
         try:
             chosen = settings.load(options.settings)
             from_settings(chosen)

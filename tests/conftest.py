@@ -27,13 +27,16 @@ import threading
 from collections.abc import Generator
 from pathlib import Path
 from types import FunctionType, ModuleType
+from typing import TYPE_CHECKING
 
 import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis import settings
 
 from chaoslab.base import levers
-from tests.cli_parts import Typed
+
+if TYPE_CHECKING:
+    from tests.cli_parts import Typed
 
 settings.register_profile("untimed", deadline=None, max_examples=60)
 settings.register_profile("thorough", deadline=None, max_examples=1000)
@@ -146,8 +149,10 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def typed(capsys: pytest.CaptureFixture[str]) -> Typed:
+def typed(capsys: pytest.CaptureFixture[str]) -> "Typed":
     """A call of the command `chaoslab`."""
+    from tests.cli_parts import Typed  # and with it much of the lab
+
     return Typed(capsys)
 
 

@@ -11,8 +11,6 @@ from chaoslab.scenarios.located import Located
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-NAMED = "of letters, digits, spaces and . , ( ) ' + - alone"
-"""The signs of a name."""
 _SHOULD = {
     "string_type": "a text", "string_unicode": "a text of whole characters",
     "int_type": "a whole number", "float_type": "a number", "bool_type": "true or false",
@@ -54,7 +52,9 @@ def _right(kind: str, context: Mapping[str, Any], error: "ErrorDetails") -> str:
             pattern = str(context.get("pattern"))
             own = ", or lab for the lab's own" if pattern.startswith("^lab") else ""
             own = ", or model" if pattern.startswith("^model") else own
-            return f"module:name, as in shop.agent:answer{own}" if ":" in pattern else f"a short name, {NAMED}"
+            if ":" in pattern:
+                return f"module:name, as in shop.agent:answer{own}"
+            return "a short name, of letters, digits, spaces and . , ( ) ' + - alone"
         case "greater_than_equal":
             return f"{context['ge']:.15g} or more"
         case "greater_than":
