@@ -114,8 +114,9 @@ def test_processes_go_on_with_the_next_trials_of_the_same_work(squares: Make, ho
     with keeping(*KEEPING[how]) as (does, alone):
         for one in (does, alone, does):
             assert list(one.map(work, [5])) == [25]
-        there = {pid for pid in work.processes() if alive(pid)}
-        assert len(work.processes()) == len(there) <= KEEPING[how][0]
+        there = work.processes()  # once: one that was started may open the work later
+        assert all(map(alive, there))
+        assert len(there) <= KEEPING[how][0]
         assert list(does.map(other, [6])) == [36]
         assert not any(map(alive, there))
     assert os.getpid() not in work.processes()
@@ -132,7 +133,9 @@ def test_what_is_broken_off_is_neither_waited_for_nor_a_result_of_what_comes_nex
             assert [next(done), next(done)] == [1, 4]
         before = {pid for pid in work.processes() if alive(pid)}
         assert list(does.map(work, [3])) == [9]  # all were taken, so the same go on
-        assert {pid for pid in work.processes() if alive(pid)} == before
+        after = {pid for pid in work.processes() if alive(pid)}
+        assert before <= after  # one of them may only now have opened the work
+        assert len(after) <= KEEPING[how][0]
 
 
 @pytest.mark.parametrize("how", KEEPING)
