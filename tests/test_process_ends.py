@@ -7,12 +7,15 @@ import re
 import signal
 import subprocess
 import time
+from collections.abc import Generator
 from pathlib import Path
+from types import coroutine
 from typing import Any
 
 import pytest
 
 import chaoslab as lab
+from chaoslab.base.boundary import is_foreign
 from chaoslab.core.fault import BrokenFault
 from chaoslab.execution.options import RunArguments
 from chaoslab.execution.trial import numbered
@@ -216,6 +219,7 @@ class Odd(BaseException): ...
 RAISES = [
     "raise SystemExit(0)",
     "raise KeyboardInterrupt",
+    "raise GeneratorExit",
     "raise type('Odd', (BaseException,), {})",
     "import os; os._exit(0)",
 ]
@@ -239,14 +243,32 @@ def raising(error: BaseException) -> Any:
 
 @pytest.mark.parametrize("error", [SystemExit(0), KeyboardInterrupt(), Odd("x"), GeneratorExit()])
 def test_an_agent_a_tool_and_a_service_fail_with_whatever_they_raise(error: BaseException) -> None:
-    if not isinstance(error, GeneratorExit):
-        trial = lab.run(raising(error), "go", effects=[])
-        assert trial.outcome is lab.Outcome.FAILED
-        assert trial.error is error
-        trial = lab.run(lambda _: "done", "go", state=raising(error))
-        assert "state raised" in str(trial.history)
-        made = lab.run(lab.fresh(raising(error)), "go", effects=[])
-        assert made.error is error
+    trial = lab.run(raising(error), "go", effects=[])
+    assert trial.outcome is lab.Outcome.FAILED
+    assert trial.error is error
+    trial = lab.run(lambda _: "done", "go", state=raising(error))
+    assert "state raised" in str(trial.history)
+    made = lab.run(lab.fresh(raising(error)), "go", effects=[])
+    assert made.error is error
+
+
+def test_the_end_of_a_generator_or_a_coroutine_that_is_closed_is_nobodys_error() -> None:
+    ends = list[bool]()
+
+    def yields() -> Generator[None]:
+        try:
+            yield
+        except GeneratorExit as error:
+            ends.append(is_foreign(error))
+            raise
+
+    async def waits() -> None:
+        await coroutine(yields)()
+
+    for begun in (yields(), waits()):
+        begun.send(None)
+        begun.close()
+    assert ends == [False, False]
 
 
 def test_ctrl_c_is_the_users() -> None:

@@ -30,8 +30,18 @@ def is_foreign(error: BaseException) -> bool:
         return True
     if isinstance(error, KeyboardInterrupt):
         return not _of_a_signal(error)
+    if isinstance(error, GeneratorExit):
+        return _is_raised(error)
     ends = (getattr(sys.modules.get(module), name, None) for module, name in _ENDS)
-    return not isinstance(error, (Through, GeneratorExit, *filter(None, ends)))
+    return not isinstance(error, (Through, *filter(None, ends)))
+
+
+def _is_raised(error: BaseException) -> bool:
+    """Tells if a statement raised the error first. A generator that is closed gets it where it waits."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_code.co_code[trace.tb_lasti] == _RAISE
 
 
 def _of_a_signal(error: BaseException | None) -> bool:
