@@ -234,6 +234,16 @@ class OfRefusingType(metaclass=RefusingType):
     tool = staticmethod(real)
 
 
+class KindWithoutHash(type):
+    def __eq__(cls, other: object) -> bool:
+        raise TypeError("not to be compared")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class OfKindWithoutHash(Slotted, metaclass=KindWithoutHash): ...
+
+
 @dataclass(frozen=True, slots=True)
 class Frozen:
     tool: Callable[[], str]
@@ -252,7 +262,7 @@ class Hidden:
 HOLDERS: list[tuple[Any, Callable[[Any], str]]] = [
     (Refusing(tool=real), lambda held: held["tool"]()), (OrderedDict(tool=real), lambda held: held["tool"]()),
     (RefusingList([real]), lambda held: held[0]()), (OfRefusingType, lambda held: held.tool()),
-    (Frozen(real), lambda held: held.tool()),
+    (Frozen(real), lambda held: held.tool()), (OfKindWithoutHash(), OfKindWithoutHash.__call__),
     (Hidden(), Hidden.call),
 ]  # fmt: skip
 

@@ -265,3 +265,26 @@ def test_what_made_a_run_is_named_where_it_cannot_be_replayed(tmp_path: Path) ->
     made.accept("failed").run(trials=1, logs=tmp_path / "bad")
     with pytest.raises(Unrepeatable, match=r"run a trial again as in \.test\(trial=1\)"):
         remember("latest", logs=tmp_path / "bad")
+
+
+class KindWithoutHash(type):
+    """Says when its classes are equal, and no more, so they have no hash."""
+
+    def __eq__(cls, other: object) -> bool:
+        return cls is other
+
+
+class Odd(metaclass=KindWithoutHash):
+    held: Any = None
+
+
+ODD = Odd.held = Odd()
+"""Found by each search of this module and of its classes."""
+
+
+@pytest.mark.parametrize("world", ["virtual", "local"])
+def test_a_value_whose_class_has_no_hash_is_passed_by(world: Any) -> None:
+    with pytest.raises(TypeError):
+        hash(Odd)
+    trial = lab.run(lambda _: f"{type(ODD).__name__} {refund('17')}", "go", tools=[refund], world=world, twin=False)
+    assert (trial.answer, trial.error) == (f"Odd {refund('17')}", None)

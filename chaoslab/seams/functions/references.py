@@ -26,10 +26,10 @@ Place = tuple[Any, Put | None, Any, Any]
 Follows = Callable[[str | None], bool]
 Reader = Callable[[Any, Follows], list[Place]]
 _ATOMS = (str, bytes, int, float, complex, bool, type(None), BuiltinFunctionType, CodeType, type(...))
-_PLAIN = frozenset({str, bytes, int, float, complex, bool, type(None)})
-"""Kinds of most values, which hold nothing and have no stand-ins."""
-_REMADE = (tuple, staticmethod)
-"""Kinds that hold others and cannot be changed, so that another one takes their place."""
+_PLAIN = frozenset(map(id, (str, bytes, int, float, complex, bool, type(None))))
+"""Ids of the kinds of most values, which hold nothing and have no stand-ins. A kind itself need not have a hash."""
+_REMADE = frozenset(map(id, (tuple, staticmethod)))
+"""Ids of kinds that hold others and cannot be changed, so that another one takes their place."""
 _CACHED = type(cache(len))
 
 
@@ -49,7 +49,8 @@ class References:
         modules = {root.__module__ for root in roots if isinstance(root, FunctionType | MethodType)}
         self._own = {_top(module) for module in modules if _top(module) != _LAB}
         self._programs = modules
-        self._readers: dict[type, Reader] = {}
+        self._readers: dict[int, tuple[type, Reader]] = {}
+        """By the kind's id, with the kind, so that no other gets this id."""
         self._before: dict[int, tuple[Any, Any]] = {}
         """Object id → (object put in, object it replaced). Holding the object keeps its id from being used again."""
         self._undo = ExitStack()  # goes on if one of its callbacks raises
@@ -97,7 +98,7 @@ class References:
             seen.add(id(thing))
             kept.append(thing)
             for holder, put, key, value in read(thing, self._follows):
-                if (kind := type(value)) in _PLAIN:
+                if (kind := id(type(value))) in _PLAIN:
                     continue
                 if id(value) not in seen:
                     queue.append(value)
@@ -117,10 +118,10 @@ class References:
                 put(holder, key, self._before[id(value)][1])
 
     def _reader(self, kind: type) -> Reader:
-        read = self._readers.get(kind)
-        if read is None:
-            read = self._readers[kind] = _reader(kind)
-        return read
+        found = self._readers.get(id(kind))
+        if found is None:
+            found = self._readers[id(kind)] = kind, _reader(kind)
+        return found[1]
 
 
 def _reader(kind: type) -> Reader:
@@ -131,7 +132,7 @@ def _reader(kind: type) -> Reader:
     for above, read in _READERS:
         if issubclass(kind, above):
             return read
-    return _EXACTLY.get(kind) or partial(_of_instance, _slots(kind), kind is _CACHED)
+    return _EXACTLY.get(id(kind)) or partial(_of_instance, _slots(kind), kind is _CACHED)
 
 
 def _nothing(_: Any, __: Follows) -> list[Place]:
@@ -140,16 +141,16 @@ def _nothing(_: Any, __: Follows) -> list[Place]:
 
 def _of_dict(thing: Any, _: Follows) -> list[Place]:
     put = dict.__setitem__
-    return [(thing, put, key, value) for key, value in list(dict.items(thing)) if type(value) not in _PLAIN]
+    return [(thing, put, key, value) for key, value in list(dict.items(thing)) if id(type(value)) not in _PLAIN]
 
 
 def _of_ordered(plain: Any, thing: Any, _: Follows) -> list[Place]:
     values = list(plain.__iter__(thing))
-    return [(thing, plain.__setitem__, at, value) for at, value in enumerate(values) if type(value) not in _PLAIN]
+    return [(thing, plain.__setitem__, at, value) for at, value in enumerate(values) if id(type(value)) not in _PLAIN]
 
 
 def _of_closed(plain: Any, thing: Any, _: Follows) -> list[Place]:
-    return [(None, None, None, value) for value in plain.__iter__(thing) if type(value) not in _PLAIN]
+    return [(None, None, None, value) for value in plain.__iter__(thing) if id(type(value)) not in _PLAIN]
 
 
 def _of_cell(cell: CellType, _: Follows) -> list[Place]:
@@ -235,7 +236,7 @@ def _of_instance(slots: list[MemberDescriptorType], cached: bool, thing: Any, _:
             value = slot.__get__(thing, kind)
         except AttributeError:  # never set
             continue
-        if type(value) not in _PLAIN:
+        if id(type(value)) not in _PLAIN:
             places.append((thing, _set_slot, slot, value))
     places.append(_fixed(kind))
     return places
@@ -261,13 +262,13 @@ _READERS: tuple[tuple[type, Reader], ...] = (
     (partial, _of_partial),
     (type, _of_class),
 )
-_EXACTLY: dict[type, Reader] = {
-    CellType: _of_cell,
-    FunctionType: _of_function,
-    MethodType: lambda bound, _: [_fixed(bound.__self__), _fixed(bound.__func__)],
-    staticmethod: lambda held, _: [_fixed(held.__func__)],
-    classmethod: lambda held, _: [_fixed(held.__func__)],
-    property: lambda held, _: [_fixed(held.fget)],
+_EXACTLY: dict[int, Reader] = {
+    id(CellType): _of_cell,
+    id(FunctionType): _of_function,
+    id(MethodType): lambda bound, _: [_fixed(bound.__self__), _fixed(bound.__func__)],
+    id(staticmethod): lambda held, _: [_fixed(held.__func__)],
+    id(classmethod): lambda held, _: [_fixed(held.__func__)],
+    id(property): lambda held, _: [_fixed(held.fget)],
 }
 
 

@@ -19,7 +19,9 @@ from chaoslab.worlds.virtual.patches import Patch
 from chaoslab.worlds.virtual.patches.swap import Quiet, classes_in, is_loading
 
 _TAKEN_OVER: dict[type, Callable[[Any], Any]] = {RealLock: Lock.over, RealQueue: SimpleQueue.over}
-_MAY_HOLD = frozenset({NoneType, Lock, SimpleQueue, *_TAKEN_OVER})
+_HOLDS = frozenset(map(id, (Lock, SimpleQueue, *_TAKEN_OVER)))
+_MAY_HOLD = _HOLDS | {id(NoneType)}
+"""Ids of kinds, since a value of a program may have a kind without a hash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +42,11 @@ class _Searched:
         places: list[tuple[Any, str]] = []
         for holder in (module, *classes):
             held = vars(holder)
-            if not _MAY_HOLD.isdisjoint(map(type, held.values())):
+            if not _MAY_HOLD.isdisjoint(map(id, map(type, held.values()))):
                 places += [
                     (holder, key)
                     for key, value in list(held.items())
-                    if type(value) in _MAY_HOLD and not (value is None and key.startswith("__"))
+                    if id(type(value)) in _MAY_HOLD and not (value is None and key.startswith("__"))
                 ]
         return cls(names, len(names), members, sum(map(len, members)), places)
 
@@ -88,7 +90,7 @@ def _held() -> Iterator[tuple[Any, str, Any]]:
         if _searched.get(name) is searched:
             quiet[name] = (searched.names, *searched.members)
         for holder, key in searched.places:
-            if type(value := vars(holder).get(key)) in _HOLDS:
+            if id(type(value := vars(holder).get(key))) in _HOLDS:
                 yield holder, key, value
     _quiet.note(modules, quiet)
 
@@ -111,11 +113,10 @@ class _Known:
             self._changes = _quiet.changes
             self._take([place for name in _quiet if name in _searched for place in _searched[name].places])
         values = list(map(call, self._read, self._names))
-        found = compress(zip(self._places, values, strict=True), map(_HOLDS.__contains__, map(type, values)))
+        found = compress(zip(self._places, values, strict=True), map(_HOLDS.__contains__, map(id, map(type, values))))
         return ((holder, key, value) for (holder, key), value in found)
 
 
-_HOLDS = _MAY_HOLD - {NoneType}
 _searched: dict[str, _Searched] = {}
 _quiet = Quiet()
 _known = _Known()

@@ -165,11 +165,16 @@ _kinds = _Kinds()
 
 def classes_in(values: Iterable[Any]) -> list[type]:
     """The classes among these values."""
-    there = list(values)
-    kinds = _kinds
-    return [
-        value for value in compress(there, map(kinds.__getitem__, map(type, there))) if kinds[type(value)] == _CLASS
-    ]
+    return [value for value in _looked_in(list(values)) if _kinds[type(value)] == _CLASS]
+
+
+def _looked_in(values: Sequence[Any]) -> list[Any]:
+    """Those of these values in which something is looked for; they are told apart in C."""
+    try:
+        return list(compress(values, map(_kinds.__getitem__, map(type, values))))
+    except TypeError:  # a kind has no hash, by its own metaclass: nothing is looked for in its values
+        plain: Any = type.__hash__
+        return _looked_in([value for value in values if type(type(value)).__hash__ is plain])
 
 
 def _replace(pairs: Pairs, searched: _Known, *, learn: bool) -> None:
@@ -212,9 +217,9 @@ def is_loading(module: ModuleType) -> bool:
 
 def _in_module(name: str, names: dict[str, Any], pairs: Pairs, looked_in: set[int]) -> tuple[bool, list[Any]]:
     """True if a name of its own was replaced, and the values in which something was."""
-    values, direct = list(names.values()), False
+    direct = False
     holders: list[Any] = []
-    for value in compress(values, map(_kinds.__getitem__, map(type, values))):
+    for value in _looked_in(list(names.values())):
         if id(value) in pairs:
             direct = True
         elif _in_holder(name, value, pairs, looked_in):
@@ -245,8 +250,8 @@ def _in_holder(name: str, value: Any, pairs: Pairs, looked_in: set[int]) -> bool
 
 def _in_class(cls: type, pairs: Pairs) -> bool:
     """True if something was replaced."""
-    members, changed = list(vars(cls).values()), False
-    for member in compress(members, map(_kinds.__getitem__, map(type, members))):
+    changed = False
+    for member in _looked_in(list(vars(cls).values())):
         kind = type(member)
         if id(member) in pairs:
             found, new = pairs[id(member)]
