@@ -31,13 +31,14 @@ LISTED, SOME = 120, 10
 """The most names that a hint lists, and the number that it lists of more."""
 
 
-def did_you_mean(wrong: str, known: Iterable[str]) -> str:
+def did_you_mean(wrong: str, known: Iterable[str], *, other: Iterable[str] = ()) -> str:
     """The hint behind an unknown name: the nearest known one, or all of them; of more than `LISTED`, the last ones,
-    which are the newest where names are moments."""
+    which are the newest where names are moments. `other`: further names of the same things, which may be the nearest
+    and are not listed."""
     import difflib
 
     names = sorted(known)
-    near = difflib.get_close_matches(wrong, names, n=1)
+    near = difflib.get_close_matches(wrong, [*names, *sorted(other)], n=1)
     if near:
         return f"did you mean '{near[0]}'?"
     if not names:

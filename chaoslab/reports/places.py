@@ -143,7 +143,7 @@ def find(name: str, *, logs: Path = LOGS) -> Path:
             return found
     known = {path.name for path in logs.glob("*") if _has_logs(path)}
     if known and not Path(name).exists():
-        hint = did_you_mean(Path(name).name, known | set(runs.names(logs)))
+        hint = did_you_mean(Path(name).name, known, other=runs.names(logs))
         raise LookupError(f"no run with logs is called '{name}': {hint}")
     if name == LATEST and _has_logs(logs):  # the first lab has no folder per run
         return logs

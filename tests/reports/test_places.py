@@ -50,6 +50,14 @@ def test_without_its_link_the_latest_run_is_the_newest(tmp_path: Path, capsys: p
         find("latest", logs=tmp_path)
 
 
+def test_a_run_that_is_not_there_is_told_the_others_each_once_by_its_folder(tmp_path: Path) -> None:
+    run(tmp_path, "20261120-090000", name="py-1f2e0011aabbccdd")
+    run(tmp_path, "20261122-090000", name=NAME)
+    with pytest.raises(LookupError) as error:
+        find("nothing", logs=tmp_path)
+    assert str(error.value).endswith(": known are 20261120-090000, 20261122-090000")
+
+
 def test_of_several_runs_of_one_name_the_newest_is_taken_and_that_is_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
