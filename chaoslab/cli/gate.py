@@ -89,10 +89,9 @@ def run(options: argparse.Namespace) -> int:
 def _wanted(options: argparse.Namespace) -> list[Scenario]:
     """The scenarios. Raises LookupError: there is none, or two are called alike."""
     from chaoslab.scenarios.files import found
-    from chaoslab.scenarios.load import load
+    from chaoslab.scenarios.load import load_all
 
-    all_ = [each for file in found(options.files) for each in load(file, changed=options.set)]
-    wanted = matching(all_, options.only)
+    wanted = matching(load_all(found(options.files), changed=options.set), options.only)
     names = [each.name for each in wanted]
     if twice := next((name for name in names if names.count(name) > 1), ""):
         raise LookupError(f"two scenarios are called {twice!r}, and a baseline has one of a name: rename one")

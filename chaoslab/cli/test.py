@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     from chaoslab.scenarios.files import found, is_python
-    from chaoslab.scenarios.load import load
+    from chaoslab.scenarios.load import load_all
     from chaoslab.scenarios.python_files import scenarios_of
     from chaoslab.scenarios.running import Result
     from chaoslab.scenarios.tell import broken_off
@@ -84,7 +84,7 @@ def _run(options: argparse.Namespace) -> int:
         paths = found(others) if others or not in_python else []
     except LookupError as error:
         return refuse(error)
-    scenarios = [each for path in paths for each in load(path, changed=options.set)]
+    scenarios = load_all(paths, changed=options.set)
     scenarios += [each for name in in_python for each in scenarios_of(name, changed=options.set)]
     wanted = matching(scenarios, options.only)
     if options.dry_run:

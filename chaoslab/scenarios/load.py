@@ -2,7 +2,7 @@
 told with those of the types."""
 
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -107,6 +107,21 @@ def _place(line: str) -> tuple[int, ...]:
     """The line and column of a mistake; those without one come first."""
     found = _PLACE.match(line)
     return tuple(map(int, found.groups())) if found else (0, 0)
+
+
+def load_all(paths: Iterable[Path], *, changed: Sequence[str] = ()) -> list[Scenario]:
+    """The scenarios of all these files, as `load` reads each. Raises ScenarioError: the mistakes of all files, each
+    once, in the order of the files."""
+    found: list[Scenario] = []
+    wrong: dict[str, None] = {}
+    for path in paths:
+        try:
+            found += load(path, changed=changed)
+        except ScenarioErrors as error:
+            wrong |= dict.fromkeys(error.lines)
+    if wrong:
+        raise ScenarioError("\n".join(wrong))
+    return found
 
 
 def load(path: Path, *, changed: Sequence[str] = ()) -> tuple[Scenario, ...]:

@@ -256,6 +256,20 @@ def test_what_keeps_a_run_from_its_end_is_one_line(arguments: list[str], said: s
     assert not (here / "none").exists()
 
 
+def test_all_files_of_a_folder_that_are_broken_are_told(here: Path, typed: Typed) -> None:
+    put(here, more="trails: 3\n")
+    put(here, more="nope: 1\nseed: x\n", name="second.chaos.yaml")
+    put(here, name="sound.chaos.yaml")
+    for words in (["test"], ["gate", ".", "--baseline", "none.json"]):
+        code, out, err = typed(*words)
+        assert (code, out) == (2, "")
+        assert err == typed("check", ".").err
+        assert [line.partition(": ")[0] for line in err.splitlines()] == [
+            "refund.chaos.yaml:12:1", "second.chaos.yaml:12:1", "second.chaos.yaml:13:7",
+        ]  # fmt: skip
+    assert typed.refused("test", "--set", "trials") == "--set trials should be a key and a value, as in trials=50\n"
+
+
 @pytest.mark.parametrize(("given", "noted"), [(("--trial", "8"), False), (("--trial", "9"), True),
                                               (("--trial", "9", "-n", "9"), False)])  # fmt: skip
 def test_a_trial_beyond_the_scenarios_number_is_noted(
