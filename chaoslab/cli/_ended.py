@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,16 @@ def code_of(work: Callable[[], int], *refused: type[Exception]) -> int:
         if error.filename is None:  # what is printed cannot be written
             raise
         return refuse(error)
+
+
+@contextmanager
+def telling(so_far: Callable[[], str]) -> Iterator[None]:
+    """A context in which Ctrl-C is told in one line, with what there is so far."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(f"interrupted: {so_far()}", file=sys.stderr)
+        raise
 
 
 def with_code(run: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:

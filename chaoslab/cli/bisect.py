@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import PROVES_NOTHING, as_json, filled, path, print_json, seed, whole
-from chaoslab.cli._ended import with_code
+from chaoslab.cli._ended import telling, with_code
 from chaoslab.cli.compare import alpha
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ def run(options: argparse.Namespace) -> int:
         print(step, file=sys.stderr if options.json else sys.stdout, flush=True)
 
     what = SideWork(options.file, options.set, options.only, options.seed, options.jobs)
-    found = bisect(what, options.good, options.bad, trials=options.trials, alpha=options.alpha, tell=tell)
+    with telling(lambda: "the first worse commit is not found yet, and nothing is kept"):
+        found = bisect(what, options.good, options.bad, trials=options.trials, alpha=options.alpha, tell=tell)
     first = [each.commit for each in found.first]
     if options.json:
         print_json(first=first, steps=[vars(each) for each in found.steps])

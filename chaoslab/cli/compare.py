@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from chaoslab.base.commandline import as_json, filled, print_json, refuse, seed, typed, whole
 from chaoslab.base.parsers import bounded
-from chaoslab.cli._ended import matching, with_code
+from chaoslab.cli._ended import matching, telling, with_code
 
 if TYPE_CHECKING:
     from chaoslab.scenarios.scenario import Scenario
@@ -113,11 +113,8 @@ def _compared(options: argparse.Namespace, base: Any, new: Any, name: str) -> Co
             print(f"{len(found.pairs)} of {options.trials} pairs: {found.verdict}", file=sys.stderr, flush=True)
 
     how = {"trials": options.trials, "alpha": options.alpha, "shrink": options.shrink}
-    try:
+    with telling(lambda: so_far[0].in_words()[0] if so_far else "no pair was tried"):
         found = paired(base, new, tell=tell, name=name, **how)
-    except KeyboardInterrupt:
-        print(f"interrupted: {so_far[0].in_words()[0] if so_far else 'no pair was tried'}", file=sys.stderr)
-        raise
     if options.model and not any(options.model in each.new.models for each in found.pairs):
         found.notes.append(f"no request of the new side asked for {options.model}: its agent has to read MODEL")
     return found
@@ -134,9 +131,10 @@ def _against_itself(options: argparse.Namespace) -> int:
 
     bases = _chosen(options, options.base)
     own = bases[0].spec.seed if options.seed is None else options.seed
-    said, differ = against_itself(
-        bases, options.a_a, seed=own, trials=options.trials, jobs=options.jobs, alpha=options.alpha
-    )
+    with telling(lambda: f"not all {options.a_a} comparisons with itself are done, and none is kept"):
+        said, differ = against_itself(
+            bases, options.a_a, seed=own, trials=options.trials, jobs=options.jobs, alpha=options.alpha
+        )
     if options.json:
         print_json(times=options.a_a, worse=said, differ=differ)
     else:

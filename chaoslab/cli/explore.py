@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import Steering, as_json, filled, path, print_json, refuse, seed, whole
-from chaoslab.cli._ended import check_place, given_in, matching, with_code
+from chaoslab.cli._ended import check_place, given_in, matching, telling, with_code
 from chaoslab.cli._runs_written import add_cluster, add_logs, clustered, start_logs
 
 if TYPE_CHECKING:
@@ -97,15 +97,12 @@ def _explored(wanted: Sequence[Scenario], options: argparse.Namespace) -> int:
     out = Steering(sys.stdout) if colour else sys.stdout
     for scenario in wanted:
         teller = Teller(quiet=options.quiet)
-        try:
+        with telling(teller.so_far):
             found = explore(
                 scenario, seed=options.seed, jobs=options.jobs, trials=options.trials, seconds=options.seconds,
                 tries=options.tries, by=options.by, logs=options.logs, resume=options.resume, changed=options.set,
                 tell=teller,
             )  # fmt: skip
-        except KeyboardInterrupt:
-            print(f"interrupted: {teller.so_far()}", file=sys.stderr)
-            raise
         failed = failed or bool(found.failures)
         if found.folder is not None and scenario.file:
             note_command(found.folder, _again(options, scenario.name))

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import as_json, path, print_json, refuse, seed, whole
-from chaoslab.cli._ended import check_place, given_in, matching, with_code
+from chaoslab.cli._ended import check_place, given_in, matching, telling, with_code
 from chaoslab.cli.compare import alpha
 
 if TYPE_CHECKING:
@@ -78,11 +78,8 @@ def run(options: argparse.Namespace) -> int:
     scenarios = under(suites, options.alpha, jobs=options.jobs, given=given_in(options))
     made = ScenarioGate(options.harm_budget, scenarios, [*baseline.notes, *_short(suites, baseline.in_words)])
     trials = TRIALS_MAX * len(wanted) if of_time else int(budget)
-    try:
+    with telling(lambda: made.line):
         gate(made, trials=trials, seconds=budget if of_time else None, tell=tell)
-    except KeyboardInterrupt:
-        print(f"interrupted: {made.line}", file=sys.stderr)
-        raise
     return _said(made, options)
 
 
@@ -123,10 +120,12 @@ def _write(wanted: list[Scenario], options: argparse.Namespace) -> int:
     each_has = TRIALS if options.budget is None else options.budget // len(wanted)
     if not each_has:
         return refuse(ValueError(f"{options.budget} trials are too few for {len(wanted)} scenarios"))
-    suites = []
+    suites: list[Suite] = []
     for scenario in wanted:
         own = _seed(scenario, options)
-        suites.append(Suite.of(scenario, own, OfScenario(scenario, own, options.jobs).take(range(1, each_has + 1))))
+        with telling(lambda: f"{len(suites)} of {len(wanted)} scenarios are done, and no baseline was written"):
+            rows = OfScenario(scenario, own, options.jobs).take(range(1, each_has + 1))
+            suites.append(Suite.of(scenario, own, rows))
         well, open_ = (sum(row.well is state for row in suites[-1].rows.values()) for state in (True, None))
         if not options.json:
             print(f"{scenario.name}: {well} of {each_has} trials well, {suites[-1].harm} with harm, {open_} open")

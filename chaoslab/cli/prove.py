@@ -1,11 +1,16 @@
 """`chaoslab prove`: does a change close the failures that an exploration finds, and open none?"""
 
+from __future__ import annotations
+
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chaoslab.base.commandline import as_json, filled, path, print_json, refuse, seed, whole
-from chaoslab.cli._ended import with_code
+from chaoslab.cli._ended import telling, with_code
+
+if TYPE_CHECKING:
+    from chaoslab.search.proof import Proof
 
 HELP = "run the map of an agent again on another one, or with a mitigation around its functions"
 EXAMPLE = "chaoslab prove refund.chaos.yml --agent shop.agent:careful"
@@ -48,18 +53,19 @@ def run(options: argparse.Namespace) -> int:
     for each in tries:
         if each not in MITIGATIONS:
             return refuse(LookupError(f"--try has '{each:.40}': {did_you_mean(each, MITIGATIONS)}"))
-    proofs = []
+    proofs: list[Proof] = []
     others = load(file, changed=[*options.set, *given])
     for scenario, other in zip(load(file, changed=options.set), others, strict=True):
         if options.only not in scenario.name:
             continue
         tell = None if options.quiet else Teller()
-        found = explore(scenario, seed=options.seed, jobs=options.jobs, resume=options.resume, tell=tell, **budget)
-        made = [
-            prove(scenario, other, found, mitigation=each, seed=options.seed, jobs=options.jobs)
-            for each in (tries or [""])
-        ]
-        proofs += made
+        with telling(lambda: f"{len(proofs)} proofs are done, and none is kept"):
+            found = explore(scenario, seed=options.seed, jobs=options.jobs, resume=options.resume, tell=tell, **budget)
+            made = [
+                prove(scenario, other, found, mitigation=each, seed=options.seed, jobs=options.jobs)
+                for each in (tries or [""])
+            ]
+        proofs.extend(made)
         if not options.json:
             print(scenario.name)
             print("\n".join(line for each in made for line in each.in_words()))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import as_json, filled, path, print_json, seed
-from chaoslab.cli._ended import the_one, with_code
+from chaoslab.cli._ended import telling, the_one, with_code
 
 if TYPE_CHECKING:
     from chaoslab.execution.explore import FoundFailure
@@ -36,7 +36,8 @@ def run(options: argparse.Namespace) -> int:
     from chaoslab.scenarios.exploring import command, plain_failure, pytest_of, shrink
 
     scenario, number = _chosen(options)
-    failure = shrink(scenario, number, seed=options.seed)
+    with telling(lambda: f"the smallest cause of trial {number} is not found yet, and nothing was written"):
+        failure = shrink(scenario, number, seed=options.seed)
     test = pytest_of(scenario, failure, changed=options.set)
     if options.json:
         print_json(**plain_failure(failure, command(scenario, failure, changed=options.set)), test=test)

@@ -7,7 +7,7 @@ import sys
 from chaoslab.base.commandline import as_json, path, refuse, seed, whole
 from chaoslab.base.parsers import chaos_level
 from chaoslab.cli import otlp
-from chaoslab.cli._ended import check_place, code_of
+from chaoslab.cli._ended import check_place, code_of, telling
 from chaoslab.cli._runs_written import (
     add_cluster,
     add_form,
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     from chaoslab.scenarios.load import load
-    from chaoslab.scenarios.stress import chart, levels_text, plain, stress
+    from chaoslab.scenarios.stress import StressLevel, chart, levels_text, plain, stress
 
     check_place("--chart", options.chart)
     load(options.file)
@@ -71,26 +71,21 @@ def _run(options: argparse.Namespace) -> int:
         given = {"seed": options.seed, "jobs": options.jobs, "logs": options.logs}
         return say_estimates(of_levels(options.file, options.levels, options.iterations, **given), options)
     start_logs(options.logs)
-    found = []
-    try:
-        with clustered(options, [options.file.parent]):
-            for step in stress(
-                options.file,
-                options.levels,
-                options.iterations,
-                seed=options.seed,
-                jobs=options.jobs,
-                logs=options.logs,
-                **form_of(options),
-            ):
-                found.append(step)
-                if not options.quiet:
-                    print(step, file=sys.stderr, flush=True)
-                say_report(step.folder, quiet=options.quiet, failed=step.breaks)
-    except KeyboardInterrupt:
-        done = [str(step) for step in found] or ["no level is done"]
-        print(f"interrupted: {'; '.join(done)}", file=sys.stderr)
-        raise
+    found: list[StressLevel] = []
+    with telling(lambda: "; ".join(map(str, found)) or "no level is done"), clustered(options, [options.file.parent]):
+        for step in stress(
+            options.file,
+            options.levels,
+            options.iterations,
+            seed=options.seed,
+            jobs=options.jobs,
+            logs=options.logs,
+            **form_of(options),
+        ):
+            found.append(step)
+            if not options.quiet:
+                print(step, file=sys.stderr, flush=True)
+            say_report(step.folder, quiet=options.quiet, failed=step.breaks)
     print(json.dumps(plain(found), indent=2) if options.json else levels_text(found))
     if options.chart:
         try:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from chaoslab.analysis.verdict.table import UNJUDGED
+from chaoslab.base import interrupts
 from chaoslab.base.identity import digest
 from chaoslab.config.settings import name_secrets
 from chaoslab.core import events
@@ -105,6 +106,7 @@ class SearchSession:
         asked = [VariedTrial(each, limits=limits) for each in variations]
         with closing(self._executor(len(asked)).map(self._run, asked)) as done:
             for one, result in zip(asked, done, strict=True):
+                interrupts.check()
                 self.trials += 1
                 yield one.variation, self.subject.trial_of(result, self._run.drawn(one).within(Plan(self._seed)))
 

@@ -1,13 +1,16 @@
-"""Ctrl-C ends `chaoslab test` and `chaoslab stress` between two trials, with one line on what is done."""
+"""Ctrl-C ends a command that runs scenarios between two trials, with one line on what is done."""
 
 import re
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from chaoslab.base import interrupts
 from tests import warm
+from tests.cli_parts import Typed
 from tests.seams.lab_parts import eventually
 
 SCENARIO = """
@@ -57,3 +60,43 @@ def test_it_ends_in_one_line_although_an_agent_swallows_the_interrupt(
     assert program.returncode == 130
     assert re.fullmatch(said, stderr.strip().splitlines()[-1])
     assert "Traceback" not in stderr
+
+
+EARLY = {
+    "compare --set accept=[harm]": "no pair was tried",
+    "compare --a-a 3": "not all 3 comparisons with itself are done, and none is kept",
+    "gate --baseline base.json --write --budget 40": "0 of 1 scenarios are done, and no baseline was written",
+    "shrink --trial 1": "the smallest cause of trial 1 is not found yet, and nothing was written",
+    "prove --try backoff -q": "0 proofs are done, and none is kept",
+}
+
+
+@pytest.mark.parametrize("words", EARLY)
+def test_a_command_that_has_found_nothing_yet_says_so(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "shop", raising=False)
+    look = interrupts.check
+
+    def check() -> None:
+        signal.raise_signal(signal.SIGINT)
+        look()
+
+    monkeypatch.setattr(interrupts, "check", check)
+    (tmp_path / "shop.py").write_text(AGENT)
+    (tmp_path / "price.chaos.yaml").write_text(SCENARIO)
+    command, _, options = words.partition(" ")
+    code, out, err = typed(command, "price.chaos.yaml", *options.split())
+    assert (code, out, err) == (130, "", f"interrupted: {EARLY[words]}\n")
+    assert not (tmp_path / "base.json").exists()
+
+
+def test_a_search_for_a_commit_says_that_it_has_not_ended(monkeypatch: pytest.MonkeyPatch, typed: Typed) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("chaoslab.scenarios.bisecting.bisect", interrupted)
+    said = "interrupted: the first worse commit is not found yet, and nothing is kept\n"
+    assert typed("bisect", "v1", "HEAD", "price.chaos.yaml") == (130, "", said)
