@@ -8,11 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chaoslab.core import changed_answer
-from chaoslab.core.answers import AnswerContent, FunctionCall
+from chaoslab.core.answers import CHAT_ANSWERS, AnswerContent, FunctionCall
+from chaoslab.core.changed_answer import ChangedAnswer
 from chaoslab.core.fault import Fault
 from chaoslab.core.stream import EMPTY, Events, data_of, is_done, json_of, spelt_event
 from chaoslab.faults.model.confabulation import Confabulation
+from chaoslab.faults.model.duplicate_calls import DuplicateCalls
 from chaoslab.faults.model.empty_answer import EmptyAnswer
+from chaoslab.faults.model.malformed_arguments import MalformedArguments
+from chaoslab.faults.model.missing_arguments import MissingArguments
 from chaoslab.faults.model.refusal import Refusal
 from chaoslab.faults.model.unknown_tool import UnknownTool
 from chaoslab.faults.stream.corrupt_chunk import CorruptChunk
@@ -193,3 +197,43 @@ def test_an_answer_that_a_fault_of_the_stream_cut_is_told_as_it_is() -> None:
     pipes = *pipes_over(Disconnect(3), "chat"), *pipes_over(Refusal(), "chat")
     notes = read(Timetable(streamed("chat", TEXT)), *pipes)
     assert (notes.body, notes.error) == (b"".join(streamed("chat", TEXT)[:3]), "reset")
+
+
+def test_a_call_of_a_custom_tool_has_a_text_that_is_no_json() -> None:
+    """Its `input` takes the place of a function's `arguments`."""
+    native = {"id": "call_1", "type": "custom", "custom": {"name": "run_sql", "input": "select * from orders"}}
+    message = {"role": "assistant", "content": None, "tool_calls": [native]}
+    value = {"id": "x", "model": "gpt-5", "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}
+
+    def told(fault: ChangedAnswer) -> Any:
+        said = CHAT_ANSWERS.said(value)
+        assert said is not None
+        now = fault.changed(said)
+        return value if now is said else CHAT_ANSWERS.with_said(value, now)
+
+    def calls(value: Any) -> Any:
+        return value["choices"][0]["message"]["tool_calls"]
+
+    assert calls(told(MalformedArguments(part=0.5))) == [
+        {**native, "custom": {"name": "run_sql", "input": "select * f"}}
+    ]
+    assert [call["custom"]["name"] for call in calls(told(UnknownTool("run")))] == ["run"]
+    assert [call["id"] for call in calls(told(DuplicateCalls()))] == ["call_1", "call_1_1"]
+    assert told(MissingArguments()) is value
+
+
+def test_a_streamed_call_of_a_custom_tool_is_told_as_one() -> None:
+    deltas: list[dict[str, Any]] = [
+        {"index": 0, "id": "call_1", "type": "custom", "custom": {"name": "run_sql", "input": ""}},
+        {"index": 0, "custom": {"input": "select * "}}, {"index": 0, "custom": {"input": "from orders"}},
+    ]  # fmt: skip
+    made: list[Any] = [{"index": 0, "delta": {"tool_calls": [each]}, "finish_reason": None} for each in deltas]
+    events = [{"choices": [each]} for each in [*made, {"index": 0, "delta": {}, "finish_reason": "tool_calls"}]]
+    said = CHAT_ANSWERS.content_of(events)
+    assert said is not None
+    assert [(call.name, call.arguments) for call in said.calls] == [("run_sql", "select * from orders")]
+    *parts, end = CHAT_ANSWERS.retold(events, MalformedArguments(part=0.5).changed(said))
+    (begun, *rest) = [call for event in parts for call in event["choices"][0]["delta"]["tool_calls"]]
+    assert begun == deltas[0]
+    assert "".join(call["custom"]["input"] for call in rest) == "select * f"
+    assert end == events[-1]

@@ -187,8 +187,9 @@ class ChatAnswers(Answers):
             delta = choice.get("delta") or {}
             one.text += delta.get("content") or ""
             for call in delta.get("tool_calls") or ():
-                made, own = call.get("function") or {}, {key: call[key] for key in ("id", "type") if call.get(key)}
-                one.called(call.get("index"), made.get("name"), made.get("arguments"), own)
+                kind, said = _block(call)
+                made, own = call.get(kind) or {}, {key: call[key] for key in ("id", "type") if call.get(key)}
+                one.called(call.get("index"), made.get("name"), made.get(said), own)
 
     @staticmethod
     def _heard(heard: ReadAnswer, choice: Mapping[str, Any]) -> None:
@@ -196,7 +197,8 @@ class ChatAnswers(Answers):
         message = choice["message"]
         heard.text = text_of(message.get("content"))
         for number, call in enumerate(message.get("tool_calls") or ()):
-            heard.called(number, call["function"]["name"], call["function"].get("arguments"), call)
+            kind, said = _block(call)
+            heard.called(number, call[kind]["name"], call[kind].get(said), call)
 
     @staticmethod
     def _counted(heard: ReadAnswer, value: Mapping[str, Any], usage: Mapping[str, Any] | None) -> None:
@@ -215,15 +217,17 @@ class ChatAnswers(Answers):
             return {**base, "choices": [{**first, "delta": delta, "finish_reason": None}]}
 
         parts = [part for _, choice in choices for part in (choice.get("delta") or {}).get("tool_calls") or ()]
-        whole = bool(parts) and all((part.get("function") or {}).get("name") for part in parts)  # as Mistral sends them
+        named_in = [(part.get(_block(part)[0]) or {}).get("name") for part in parts]
+        whole = bool(parts) and all(named_in)  # as Mistral sends them
         for piece in pieces(said.text):
             yield told(content=piece)
         for number, call in enumerate(said.calls):
-            named = {"index": number, "id": new_id(call, said.calls, number), "type": "function"}
-            begun = {"name": call.name, "arguments": call.arguments if whole else ""}
-            yield told(tool_calls=[{**named, "function": begun}])
+            kind, key = _block(call.native or {})
+            named = {"index": number, "id": new_id(call, said.calls, number), "type": kind}
+            begun = {"name": call.name, key: call.arguments if whole else ""}
+            yield told(tool_calls=[{**named, kind: begun}])
             for piece in () if whole else halves(call.arguments):
-                yield told(tool_calls=[{"index": number, "function": {"arguments": piece}}])
+                yield told(tool_calls=[{"index": number, kind: {key: piece}}])
         yield {**last, "choices": [{**ending, "delta": {}, "finish_reason": _finish(said)}]}
         yield from (event for event in events[end:] if not event.get("choices"))  # what it used
 
@@ -237,13 +241,19 @@ class ChatAnswers(Answers):
             message["tool_calls"] = [
                 {
                     **(call.native or {"type": "function"}), "id": new_id(call, said.calls, number),
-                    "function": {"name": call.name, "arguments": call.arguments},
+                    kind: {"name": call.name, key: call.arguments},
                 }
                 for number, call in enumerate(said.calls)
+                for kind, key in [_block(call.native or {})]
             ]  # fmt: skip
         elif not said.text:
             message["content"] = ""
         return {**value, "choices": [{**value["choices"][0], "message": message, "finish_reason": _finish(said)}]}
+
+
+def _block(call: Mapping[str, Any]) -> tuple[str, str]:
+    """The key of a call's own part, which is its type too, and in it that of the text: a custom tool takes any text."""
+    return ("custom", "input") if "custom" in call or call.get("type") == "custom" else ("function", "arguments")
 
 
 def _choices(events: Sequence[Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:

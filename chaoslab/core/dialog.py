@@ -143,6 +143,8 @@ def tool_results(messages: Sequence[Any]) -> list[FoundToolResult]:
                 names[place] = name
             case {"id": str(place), "function": {"name": str(name)}}:  # OpenAI's chat completions
                 names[place] = name
+            case {"id": str(place), "custom": {"name": str(name)}}:  # a tool that takes any text
+                names[place] = name
             case {"type": "function_call_output", "call_id": str(place), "output": _} if place in names:
                 found.append(FoundToolResult(names[place], part, "output"))
             case {"type": "tool_result", "tool_use_id": str(place), "content": _} if place in names:
