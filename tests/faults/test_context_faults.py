@@ -311,6 +311,13 @@ def test_a_result_is_the_one_before_it_and_answers_its_own_call(form: str) -> No
     assert accepted(call, sent)
 
 
+def test_a_result_of_a_custom_tool_has_the_tools_name() -> None:
+    call = {"id": "call_1", "type": "custom", "custom": {"name": "run_sql", "input": "select 1"}}
+    result = {"role": "tool", "tool_call_id": "call_1", "content": "1"}
+    found = tool_results([{"role": "assistant", "content": None, "tool_calls": [call]}, result])
+    assert [(each.tool, each.content) for each in found] == [("run_sql", "1")]
+
+
 @pytest.mark.parametrize("form", sorted(FORMATS))
 def test_another_tools_result_is_never_put_there(form: str) -> None:
     other = json.loads(json.dumps(asked(form, 2, 1)).replace('"add"', '"subtract"'))
