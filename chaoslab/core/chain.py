@@ -3,7 +3,7 @@
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from chaoslab.base.boundary import let_through
 from chaoslab.base.differences import differences
@@ -224,7 +224,6 @@ def at_once(work: Coroutine[Any, Any, T]) -> T:
     try:
         work.send(None)
     except StopIteration as end:
-        found: T = end.value
-        return found
+        return cast(T, end.value)  # no name for it: a failure in it holds this frame by its traceback
     work.close()
     raise RuntimeError("a call that is played at once cannot be suspended")

@@ -297,11 +297,12 @@ class _Attempt(Attempt):
         """Gives the caller the result of `run`. An exception is raised outside of any handler, so that the function's
         own one stays unchanged, and of the coroutine, which would make a RuntimeError of a StopIteration."""
         if failure is not None:
+            native = failure.native
+            error = self.tool.errors.failed(self.tool.name, failure.kind) if native is None else native
             try:
-                native = failure.native
-                raise self.tool.errors.failed(self.tool.name, failure.kind) if native is None else native
+                raise error
             finally:
-                failure = None  # as above
+                del failure, native, error  # as above
         assert reply is not None
         if isinstance(reply, Returned):
             return reply.native

@@ -1,7 +1,9 @@
 """Callbacks of the garbage collector in a virtual world."""
 
 import gc
-from contextlib import nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
+from typing import Any
 
 import pytest
 
@@ -50,16 +52,38 @@ def stubborn(_: str) -> str:
     return "done"
 
 
-def test_trials_leave_no_circles_to_the_collector_whether_a_fault_is_met_or_not() -> None:
+def full(day: str) -> str:
+    raise LookupError(f"nothing is free on {day}")
+
+
+def resigned(_: str) -> str:
+    with suppress(Exception):
+        book("Monday")
+    return "done"
+
+
+def content(_: str) -> str:
+    with suppress(LookupError):
+        full("Monday")
+    return "done"
+
+
+@pytest.mark.parametrize(
+    ("agent", "tool", "fault"),
+    [(stubborn, book, "lost_reply"), (content, full, "latency"), (resigned, book, "tool_error")],
+)
+def test_trials_leave_no_circles_to_the_collector_whether_a_fault_is_met_or_not(
+    agent: Callable[[str], Any], tool: Callable[[str], Any], fault: str
+) -> None:
     """Each would have it go through all that the process has made of late."""
 
     def left(trials: int) -> int:
         gc.collect()
-        for _ in lab.run_many(stubborn, "go", tools=[book], faults=[lost], trials=trials):
+        for _ in lab.run_many(agent, "go", tools=[tool], faults=[half], trials=trials):
             pass
         return gc.collect()
 
-    lost = lab.inject("lost_reply", "book", calls=[1], chance=0.5)
+    half = lab.inject(fault, tool.__name__, calls=[1], chance=0.5)
     left(5)
     gc.disable()
     try:
