@@ -20,7 +20,7 @@ from chaoslab.wire.server.process import loop_factory
 from chaoslab.wire.toxics import Toxic
 from tests import warm
 
-DEADLINE_S = 5.0
+DEADLINE_S = 30.0
 END, RESET = Signal.END, Signal.RESET
 
 
