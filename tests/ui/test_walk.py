@@ -180,7 +180,7 @@ def test_a_gateway_is_paused_a_fault_of_it_switched_off_and_it_is_stopped(
 
 
 def test_a_scenario_is_started_with_other_knobs(page: Browser, base: str, place: Path) -> None:
-    page.open(base, ready="document.getElementById('count').textContent.includes('runs')")
+    page.open(base, ready="!document.getElementById('start').hidden")
     page.do("document.querySelector('#start [name=trials]').value = '2'")
     page.do("document.querySelector('#start button').click()")
     page.until("document.getElementById('children').textContent.includes('ended with exit code')")
