@@ -223,7 +223,7 @@ def test_a_trial_has_its_story_and_is_labelled(page: Browser, base: str, place: 
     page.until("document.getElementById('trial-h').textContent.includes('degraded')")
 
 
-def test_the_keyboard_reaches_everything(page: Browser, base: str) -> None:
+def test_the_keyboard_reaches_everything(page: Browser, base: str, place: Path) -> None:
     page.open(base, ready="document.querySelector('#rows tbody').textContent.includes('20250101-000000')")
     seen = []
     for _ in range(30):
@@ -234,6 +234,14 @@ def test_the_keyboard_reaches_everything(page: Browser, base: str) -> None:
     page.do("document.querySelector('[data-by=harmed] button').focus()")
     page.press("Enter", text="\r")
     page.until("document.querySelector('[aria-sort]')?.dataset.by === 'harmed'")
+    going = trials(place / "logs", trials=3, seed=7)
+    for done in range(1, 4):  # its row is drawn anew, and all others are put beside it
+        run = sure(next(going).folder)
+        page.until(f"document.querySelector('.going')?.textContent.includes('{done} of 3')")
+        if done == 1:
+            page.do("document.querySelector('tr:has(.going) a').focus()")
+        assert page.do("document.activeElement.textContent") == run.name
+    assert list(going) == []
 
 
 @pytest.mark.parametrize(("width", "dark"), [(390, False), (1280, True)])
