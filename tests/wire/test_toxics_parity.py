@@ -5,8 +5,10 @@ import re
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import Any, TypeVar
@@ -189,7 +191,14 @@ def test_a_black_hole_holds_up_the_other_connections_of_the_real_server_only(ser
 @shows("Jitter")
 @both
 def test_jitter_makes_a_stream_of_the_real_server_later_than_its_latency(server: str) -> None:
-    """100 ± 80 ms on bytes that come every 5 ms: the mean should be 100."""
+    """100 ± 80 ms on bytes that come every 5 ms: the mean should be that of 100 ms, on a machine as busy as it is."""
+    with ThreadPoolExecutor(2) as both_at_once:
+        lag_s, plain_s = both_at_once.map(partial(lag_of_a_stream, server), (80, 0))
+    assert (lag_s - plain_s < 0.035) == (server == "embedded"), (lag_s, plain_s)
+
+
+def lag_of_a_stream(server: str, jitter: int) -> float:
+    """The mean seconds for which a latency of 100 ms holds the bytes of ten connections."""
 
     def drip(connection: socket.socket) -> None:
         for _ in range(100):
@@ -203,7 +212,7 @@ def test_jitter_makes_a_stream_of_the_real_server_later_than_its_latency(server:
 
     sent: dict[int, list[float]] = {}
     with upstream(drip) as address, bench(server, address) as it, contextlib.ExitStack() as stack:
-        it.add("latency", latency=100, jitter=80)
+        it.add("latency", latency=100, jitter=jitter)
         connections = [stack.enter_context(dial(it.listen)) for _ in range(10)]
         heard: list[list[float]] = [[] for _ in connections]
         threads = [threading.Thread(target=delays, args=pair) for pair in zip(connections, heard, strict=True)]
@@ -211,8 +220,7 @@ def test_jitter_makes_a_stream_of_the_real_server_later_than_its_latency(server:
             thread.start()
         for thread in threads:
             thread.join(DEADLINE_S)
-        lag_s = mean(mean(one) for one in heard) - mean(mean(one) for one in sent.values())
-    assert (lag_s < 0.135) == (server == "embedded"), lag_s
+        return mean(mean(one) for one in heard) - mean(mean(one) for one in sent.values())
 
 
 @shows("The seed")
