@@ -312,7 +312,7 @@ def test_a_run_that_cannot_be_served_takes_nothing_from_another_and_leaves_nothi
         eventually(lambda: control.run_state(run.name)[0] != "asked")
         state, why = control.run_state(run.name)
         assert state == "failed"
-        eventually(lambda: told[-1:] == [f"run {run.name} cannot be served: {why}"])
+        assert told[-1] == f"run {run.name} cannot be served: {why}"
         assert manager.health() == Health()
         assert set(manager._toxiproxy.proxies()) == ({"weather", "refused"} if others else set())
         control.close()
