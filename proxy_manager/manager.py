@@ -225,8 +225,8 @@ class Manager:
             log = run.log("manager", clock=self._clock)
         except (ToxiproxyError, LookupError, OSError, TypeError, ValueError) as error:
             why = error.args[0] if isinstance(error, LookupError) and error.args else error
-            control.set_run(opened.run, "failed", error=str(why))
             self.tell(f"run {opened.run} cannot be served: {why}")
+            control.set_run(opened.run, "failed", error=str(why))
             if not self._runs:
                 self._drop()
             return
@@ -236,8 +236,8 @@ class Manager:
             made.guard = Guard((*plan.limits, Limits(lever=str(lever))), clock=self._clock)
             made.guard.tell = telling(lambda held: log.write(held, trial=held.at.trial))
             made.guard.others = lambda: sum(len(lane.active) for lane in made.lanes.values())
-        control.set_run(opened.run, "ready")
         self.tell(f"run {opened.run} is open")
+        control.set_run(opened.run, "ready")
 
     # The proxies, and their recovery.
 

@@ -121,7 +121,7 @@ def chaoslab(
     drawn, as they are then anyway.
     """
     typed = command(*arguments, python=sys.executable if really else warm.python())
-    return execute(typed, cwd=folder, env=environment() | (warm.DRAWN if drawn else {}), timeout=120)
+    return execute(typed, cwd=folder, env=environment() | (warm.DRAWN if drawn else {}))
 
 
 @contextlib.contextmanager

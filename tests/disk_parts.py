@@ -20,12 +20,9 @@ from tests import warm
 from tests.cli_parts import command, environment, free_base, warm_parts
 from tests.reports.fake_run import summary
 from tests.seams.lab_parts import NOW, eventually
+from tests.waiting import HUNG_S
 
 __all__ = ["NOW", "Rest", "Working", "eventually", "free_base", "limit", "read_only", "rest_of_the_lab", "small_disk"]
-
-END_S = 40.0
-BEGINS_S = 60.0
-"""An agent imports for seconds before it begins, and for longer where other tests run beside it."""
 
 
 @contextlib.contextmanager
@@ -82,13 +79,13 @@ class Working:
         mark = f'"{PromptFinished.kind}"'.encode()
         eventually(
             lambda: self.agent.poll() is not None or (log.exists() and log.read_bytes().count(mark) >= prompts),
-            within_s=BEGINS_S,
+            within_s=HUNG_S,
         )
         assert self.agent.poll() is None, self.agent.communicate()
 
     def ended(self) -> tuple[int, str]:
         """The agent's exit code and what it said in its one line, if any."""
-        words = self.agent.communicate(timeout=END_S)[1]
+        words = self.agent.communicate(timeout=HUNG_S)[1]
         assert words.count("\n") == (1 if words else 0), words
         return self.agent.returncode, words
 
@@ -136,7 +133,7 @@ class Rest:
         finally:
             process.terminate()
             try:
-                process.wait(END_S)
+                process.wait(HUNG_S)
             finally:
                 process.kill()
                 process.communicate()
@@ -155,5 +152,5 @@ def rest_of_the_lab(folder: Path) -> Iterator[Rest]:
             world.start(now=NOW, toxiproxy=True, model=True)
         (first,) = [part for part in world.parts if part.name == "manager"]
         first.process.terminate()  # each test brings its own
-        first.process.wait(END_S)
+        first.process.wait(HUNG_S)
         yield Rest(world, prompts)

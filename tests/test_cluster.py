@@ -9,10 +9,12 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from contextlib import nullcontext
 from functools import wraps
 from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import pytest
@@ -93,7 +95,7 @@ def test_an_executor_of_ones_own_brings_the_same() -> None:
 @in_a_process_of_its_own
 def test_the_trial_that_takes_too_long_is_found_in_its_chunk() -> None:
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        units = OnPool(pool, 1, limit_s=0.3).map(Stuck(at=40), range(60))
+        units = OnPool(pool, 1, limit_s=1.5).map(Stuck(at=40), range(60))
         assert [next(units) for _ in range(40)] == [*range(40)]
         with pytest.raises(WorkerLost, match=r"^unit 40: "):
             next(units)
@@ -126,6 +128,24 @@ def test_a_worker_that_is_gone_is_told_once() -> None:
     for event in (*(("1", {"action": "remove-worker", "worker": name}) for name in "aab"), *others):
         _lost(event, ended, told.append)
     assert told == [f"a worker is gone ({name}): what it had in hand is done again" for name in "ab"]
+
+
+def test_workers_that_end_with_their_cluster_are_not_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    told, handlers = list[str](), list[Callable[[Any], None]]()
+
+    def gone(worker: str) -> None:
+        handlers[0]((worker, {"action": "remove-worker", "worker": worker}))
+
+    client = SimpleNamespace(
+        nthreads=lambda: {"a": 1, "b": 1}, get_executor=lambda **_: None, unsubscribe_topic=lambda _: gone("b"),
+        subscribe_topic=lambda _, handler: handlers.append(handler),
+    )  # fmt: skip
+    monkeypatch.setattr("chaoslab.execution.cluster._client", lambda *_: nullcontext(client))
+    monkeypatch.setattr("chaoslab.execution.cluster._check_versions", lambda *_: None)
+    with cluster("local", tell=told.append) as width:
+        assert width == 2
+        gone("a")
+    assert told == ["a worker is gone (a): what it had in hand is done again"]
 
 
 def test_a_cluster_without_workers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -241,21 +241,28 @@ def test_a_run_of_such_trials_is_in_time_order_in_its_log(tmp_path: Path) -> Non
 
 
 def test_in_real_time_calls_under_way_are_waited_for() -> None:
-    go_on = threading.Event()
+    begun, go_on = threading.Event(), threading.Event()
 
     def pay(amount: int) -> int:
+        begun.set()
         go_on.wait(20)
         return amount
 
-    def agent(prompt: str) -> str:
+    def leaves(prompt: str) -> str:
+        begun.clear()
+        go_on.clear()
         threading.Thread(target=pay, args=(30,)).start()
+        begun.wait(20)
+        return prompt
+
+    def pays(prompt: str) -> str:
+        leaves(prompt)
         threading.Timer(0.05, go_on.set).start()
         return prompt
 
-    trial = lab.run(agent, "ok", tools=[pay], effects=[{"effect": "pay", "amount": 30}], world="local")
+    trial = lab.run(pays, "ok", tools=[pay], effects=[{"effect": "pay", "amount": 30}], world="local")
     assert (str(trial.outcome), trial.warnings) == ("correct", ()), trial.story()
-    go_on.clear()
-    trial = lab.run(agent, "ok", tools=[pay], effects=[], world="local", settle_s=0)
+    trial = lab.run(leaves, "ok", tools=[pay], effects=[], world="local", settle_s=0)
     assert trial.warnings == ("still under way 0 s after the answer, so its end is not known: pay",)
     go_on.set()
 

@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 from chaoslab.base.clock import system
 
-DEADLINE_S = 10.0
+DEADLINE_S = 60.0
+"""After that, what takes a second at most on an idle machine is taken for hung."""
 HUNG_S = 600.0
 """After that, what takes as long as the machine is busy, such as new processes, is taken for hung."""
 

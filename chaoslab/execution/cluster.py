@@ -298,7 +298,8 @@ def cluster(
         here = on == "local"
         places = {} if here else {str(each.resolve()): _send(client, each, tell) for each in folders}
         ended: list[str] = []
-        client.subscribe_topic("all", lambda event: _lost(event, ended, tell))
+        over: list[bool] = []
+        client.subscribe_topic("all", lambda event: None if over else _lost(event, ended, tell))
         pool = client.get_executor(pure=False, retries=0)
 
         def paths() -> Sequence[str]:  # those of the scenario that runs come first
@@ -311,6 +312,7 @@ def cluster(
             with spread(lambda limit_s, heard: OnPool(pool, width, limit_s, heard, paths, left)):
                 yield width
         finally:
+            over.append(True)  # the next line only asks the scheduler, which tells of the end of all workers first
             client.unsubscribe_topic("all")
 
 

@@ -137,7 +137,9 @@ class Log:
             raise
 
     def close(self) -> None:
-        self._file.close()
+        with self._lock:
+            self._file.close()
+            self._number = -1  # the system gives it to the next file that is opened, which is nobody's log
 
     def __enter__(self) -> Log:
         return self

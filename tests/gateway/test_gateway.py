@@ -25,6 +25,7 @@ from chaoslab.wire.http1 import BODY_MAX
 from tests.gateway.parts import Shop, history, on_loopback, shop, standing
 from tests.measure_parts import calls, uninjected
 from tests.seams.lab_parts import eventually
+from tests.waiting import HUNG_S
 
 
 def met(logs: Path) -> list[str]:
@@ -62,10 +63,14 @@ def test_a_fault_is_met_by_the_client_and_witnessed(
     fault: str, params: dict[str, Any], seen: str, crm: str, tmp_path: Path
 ) -> None:
     given = {"fault": fault, "target": "crm", "calls": [2], **params}
-    with standing(tmp_path, [crm], given) as running, httpx.Client(base_url=running.url("crm"), timeout=0.6) as client:
+    patience_s = 0.6 if seen == "ReadTimeout" else HUNG_S
+    with (
+        standing(tmp_path, [crm], given) as running,
+        httpx.Client(base_url=running.url("crm"), timeout=HUNG_S) as client,
+    ):
         assert client.get("/first").status_code == 200
         try:
-            reply = client.get("/second")
+            reply = client.get("/second", timeout=patience_s)
             found = f"{reply.status_code} {reply.text}"
         except httpx.HTTPError as error:
             found = type(error).__name__

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from chaoslab.core.events import CallFinished, Effect, FaultWitnessed, LabWarning
+from chaoslab.seams.gateway import _connection
 from chaoslab.surfaces import gateway
 from tests.gateway.parts import Shop, history, shop, standing
 from tests.measure_parts import uninjected
 from tests.seams.lab_parts import eventually
+from tests.waiting import HUNG_S
 
 POST = b"POST /crm/refunds HTTP/1.1\r\nHost: localhost\r\nContent-Length: 11\r\n\r\n" + b'{"order":1}'
 GET = b"GET /crm/price HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -157,7 +159,10 @@ def test_the_service_is_told_that_its_client_has_left(faults: list[dict[str, Any
     assert [*history(tmp_path).of(Effect)] == []
 
 
-def test_one_that_ends_its_own_direction_has_its_answer(faults: list[dict[str, Any]], tmp_path: Path) -> None:
+def test_one_that_ends_its_own_direction_has_its_answer(
+    faults: list[dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_connection, "LEFT_S", HUNG_S)
     with shop() as server, standing(tmp_path, [f"crm={server.url}"], *faults) as running:
         with connected(running) as line:
             line.sendall(POST + GET)

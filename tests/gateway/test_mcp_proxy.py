@@ -23,6 +23,7 @@ from tests import warm
 from tests.gateway.parts import history
 from tests.measure_parts import calls, uninjected
 from tests.seams.lab_parts import eventually
+from tests.waiting import HUNG_S
 
 SERVER = """
 from mcp.server.mcpserver import MCPServer
@@ -45,7 +46,7 @@ async def session(
     tools: list[str],
     server: list[str] = LOCAL,
     *,
-    patience_s: float = 3.0,
+    patience_s: float = HUNG_S,
 ) -> list[Any]:
     """The outcomes of these calls of tools, over the proxy in front of this server."""
     from mcp import ClientSession, MCPError, StdioServerParameters

@@ -17,13 +17,12 @@ from chaoslab.worlds.local import free_ports
 from tests import warm
 from tests.cli_parts import command, environment, execute, free_base
 from tests.seams.lab_parts import eventually, fixed_ports
+from tests.waiting import HUNG_S
 from tests.wire.wire_parts import answers_by
 
 __all__ = ["DEADLINE_S", "SERVERS", "Lab", "Mortal", "eventually", "gone", "lab", "mortal", "ports_are_free"]
 
 DEADLINE_S = 20.0
-LONG_S = 60.0
-"""For a lab as a whole, on a machine that has other things to do."""
 
 
 def _embedded() -> Callable[[int], list[str]]:
@@ -110,7 +109,7 @@ class Lab:
                 return word in self.said
             return any(word in path.read_text() for path in (self.folder / "logs").glob(f"2*/{file}"))
 
-        eventually(there, within_s=LONG_S)
+        eventually(there, within_s=HUNG_S)
 
     @property
     def supervisor(self) -> int:
@@ -129,7 +128,7 @@ class Lab:
         os.killpg(self.supervisor, signal.SIGINT)
 
     def ended(self) -> int:
-        return self.process.wait(LONG_S)
+        return self.process.wait(HUNG_S)
 
 
 @contextlib.contextmanager

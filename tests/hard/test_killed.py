@@ -21,7 +21,8 @@ from chaoslab.wire.lanes import FORGOTTEN
 from chaoslab.worlds.local import Local
 from tests import warm
 from tests.cli_parts import chaoslab, command, environment, free_base, prompts, warm_parts
-from tests.hard.dying_parts import DEADLINE_S, LONG_S, eventually, gone, lab, ports_are_free
+from tests.hard.dying_parts import DEADLINE_S, eventually, gone, lab, ports_are_free
+from tests.waiting import HUNG_S
 
 EASY = ("What is 17 times 24?", "What is the weather in Oslo?") * 20
 SLOW = ("TOXIC_PROB=1", "TOXICS=latency", "LATENCY_MS=200", "JITTER_MS=0", "ERROR_PROB=0")
@@ -105,12 +106,12 @@ def test_a_part_that_is_killed_and_started_again(tmp_path: Path, victim: str) ->
         )  # fmt: skip
         try:
             log = run.folder / "info.log"
-            eventually(lambda: log.exists() and log.read_text().count("prompt_finished") > 3, within_s=LONG_S)
+            eventually(lambda: log.exists() and log.read_text().count("prompt_finished") > 3, within_s=HUNG_S)
             part = next(part for part in world.parts if part.name == victim)
             os.kill(warm.child(part.process.pid), signal.SIGKILL)
             part.process.communicate()
             part.process = subprocess.Popen(part.process.args, stdin=subprocess.PIPE, env=variables)
-            said = agent.communicate(timeout=LONG_S)[1]
+            said = agent.communicate(timeout=HUNG_S)[1]
         finally:
             agent.kill()
             agent.wait()

@@ -5,6 +5,7 @@ Nothing that was said to be written is lost, and nobody goes on without a record
 
 import asyncio
 import contextlib
+import os
 import shutil
 import signal
 import subprocess
@@ -199,6 +200,20 @@ def test_a_log_that_was_deleted_is_not_written_into_nothing(tmp_path: Path) -> N
             LogLost, match=r"info\.log cannot be written \(it was deleted\): leave a run's folder alone"
         ):
             written.write(LabWarning(message="two"))
+
+
+def test_a_log_that_was_closed_is_written_into_no_file_that_has_its_number_now(tmp_path: Path) -> None:
+    """As by a request that a gateway still answers when its run has ended."""
+    with log(tmp_path / "run") as written, (tmp_path / "other").open("wb") as other:
+        number = written._file.fileno()
+        written.close()
+        assert os.dup2(other.fileno(), number) == number
+        try:
+            with pytest.raises(LogLost, match=r"info\.log cannot be written \(Bad file descriptor\)"):
+                written.write(LabWarning(message="late"))
+        finally:
+            os.close(number)
+    assert (tmp_path / "other").read_bytes() == b""
 
 
 def test_a_folder_called_like_a_log_disturbs_no_reader(tmp_path: Path) -> None:

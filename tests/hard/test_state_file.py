@@ -24,6 +24,7 @@ from tests.cli_parts import Typed, prompts
 from tests.disk_parts import Rest, eventually, limit, read_only, rest_of_the_lab, small_disk
 from tests.seams.lab_parts import bench, embedded, said, site
 from tests.sure import sure
+from tests.waiting import HUNG_S
 
 CALL = Call("weather", "current_weather", "p1.r1", 1, 1, "id1")
 SLOW = Plan(1, (Injection("wire", (Choice("latency", 1.0, {"delay_s": 0.01, "stream": "downstream"}),), ("weather",)),))
@@ -125,7 +126,7 @@ def test_a_state_that_is_lost_in_mid_run_ends_it_in_one_line(tmp_path: Path, res
         work.after(2)
         state.unlink()
         code, words = work.ended()
-        assert work.manager.wait(10) == 3
+        assert work.manager.wait(HUNG_S) == 3
         managers = sure(work.manager.stderr).read()
     assert code == 3
     assert words.startswith(f"the lab is down: the shared state {state} cannot be used: ")

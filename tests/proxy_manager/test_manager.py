@@ -399,7 +399,7 @@ async def test_who_follows_the_manager_reads_a_line_for_each_thing_that_happens(
     lab.toxiproxy.destroy("weather")
     eventually(lambda: lab.manager.health() == Health(epoch=1))
     second = another(lab)
-    eventually(lambda: told[-1].endswith("is open"))
+    assert told[-1].endswith("is open")
     end(lab, second)
     eventually(lambda: told[-1].endswith("is over"))
     assert told[:2] == [
@@ -569,19 +569,19 @@ async def test_a_plan_that_cannot_be_carried_out_here_is_refused_before_the_firs
     assert lab.manager.health() == Health()
 
 
-def test_a_dead_toxiproxy_is_waited_for_and_then_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clean_proxies, "RECOVER_S", 0.5)
-    seen: list[Health] = []  # no longer than the half second that Toxiproxy is waited for
+def test_a_dead_toxiproxy_is_waited_for_and_then_said(tmp_path: Path) -> None:
+    clock = Ahead()
 
     async def run(address: str) -> None:
         with embedded() as url:
-            at_work = bench(tmp_path, url, always("latency", **SLOW), {"weather": address})
+            plan = always("latency", **SLOW)
+            at_work = bench(tmp_path, url, plan, {"weather": address}, managers_clock=clock)
             lab = await at_work.__aenter__()
         try:
-            while not seen or seen[-1].recovering:
-                seen.append(await asyncio.to_thread(lab.manager.health))
-            assert seen[0] == Health(recovering=True)
-            assert seen[-1].trouble == f"Toxiproxy at {url} is gone: it did not answer for 0.5 s"
+            assert lab.manager.health() == Health(recovering=True)
+            clock.by_s = clean_proxies.RECOVER_S
+            eventually(lambda: not lab.manager.health().recovering)
+            assert lab.manager.health().trouble == f"Toxiproxy at {url} is gone: it did not answer for 10 s"
             with pytest.raises(LabDown, match=f"Toxiproxy at {url} is gone"):
                 await lab.seam.lanes.ask(CALL, deadline_s=2.0)
         finally:
@@ -615,12 +615,12 @@ def test_a_toxiproxy_that_takes_long_to_delete_a_lane_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The real one does while the lane dials an upstream that is no more; nothing of the lab stands still for it."""
-    monkeypatch.setattr(manager_module, "SLOW_S", 0.02)
-    monkeypatch.setattr(manager_module, "STILL_S", 0.1)
 
     async def story(lab: Bench) -> None:
         row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
-        with held_up(monkeypatch, PoolManager, "request") as called:
+        with held_up(monkeypatch, PoolManager, "request") as called, monkeypatch.context() as patch:
+            patch.setattr(manager_module, "SLOW_S", 0.02)
+            patch.setattr(manager_module, "STILL_S", 0.1)
             lab.seam.lanes.done(row, seen(0.06))
             assert await asyncio.to_thread(called.wait, 20.0)
             for _ in range(8):  # longer than STILL_S

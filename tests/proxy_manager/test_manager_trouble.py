@@ -1,5 +1,6 @@
 """The manager when Toxiproxy fails, forgets or refuses, the log is lost, or an agent is gone."""
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,6 +13,7 @@ import pytest
 from chaoslab.core import events
 from chaoslab.core.exchange import Call
 from chaoslab.core.plan import Plan
+from chaoslab.proxy_manager import manager as manager_module
 from chaoslab.record.runs import Run
 from chaoslab.wire.client import ToxicInfo, ToxiproxyDown, ToxiproxyError
 from chaoslab.wire.control import Control
@@ -310,7 +312,7 @@ def test_a_run_that_cannot_be_served_takes_nothing_from_another_and_leaves_nothi
         eventually(lambda: control.run_state(run.name)[0] != "asked")
         state, why = control.run_state(run.name)
         assert state == "failed"
-        eventually(lambda: told[-1] == f"run {run.name} cannot be served: {why}")
+        assert told[-1] == f"run {run.name} cannot be served: {why}"
         assert manager.health() == Health()
         assert set(manager._toxiproxy.proxies()) == ({"weather", "refused"} if others else set())
         control.close()
@@ -353,17 +355,23 @@ async def test_with_the_last_run_goes_its_trouble_and_proxies_that_do_not_go_are
 
 
 @on_lab(Plan(1))
-async def test_what_somebody_else_does_to_a_proxy_is_said_and_marks_the_calls_that_it_may_hit(lab: Bench) -> None:
+async def test_what_somebody_else_does_to_a_proxy_is_said_and_marks_the_calls_that_it_may_hit(
+    lab: Bench, *, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def warnings() -> list[str]:
+        """After a look at the proxies."""
+        assert lab.manager.health() == Health()
         return [event.message for _, event in lab.history().of(events.LabWarning)]
 
+    monkeypatch.setattr(manager_module, "EXPIRE_POLL_S", math.inf)  # no look between a call and what somebody does
+    assert warnings() == []
     await lab.seam.lanes.ask(CALL, deadline_s=2.0)
     lab.toxiproxy.add_toxic("weather", ToxicInfo("mine", "latency", attributes={"latency": 1500}))
-    eventually(lambda: len(warnings()) == 1)
-    assert re.fullmatch(r"not from this lab: latency on weather since \d\d:\d\d:\d\d", warnings()[0])
+    (warning,) = warnings()
+    assert re.fullmatch(r"not from this lab: latency on weather since \d\d:\d\d:\d\d", warning)
     await lab.seam.lanes.ask(replace(CALL, request=2), deadline_s=2.0)
     httpx.delete(f"{lab.toxiproxy.url}/proxies/weather/toxics/mine", trust_env=False).raise_for_status()
-    eventually(lambda: any(lab.history().of(events.LabDisturbed)))
+    assert warnings() == [warning]
     await lab.seam.lanes.ask(replace(CALL, request=3), deadline_s=2.0)
     hit = [(event.request, event.why) for _, event in lab.history().of(events.CallDisturbed)]
     assert [number for number, _ in hit] == [1, 2]
@@ -371,4 +379,4 @@ async def test_what_somebody_else_does_to_a_proxy_is_said_and_marks_the_calls_th
     assert re.fullmatch(r"latency on weather since \d\d:\d\d:\d\d is not from this lab", hit[1][1])
     gone = [event.what for _, event in lab.history().of(events.LabDisturbed)]
     assert gone == ["not from this lab: latency on weather"]
-    assert len(warnings()) == 1
+    assert warnings() == [warning]

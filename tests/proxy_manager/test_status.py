@@ -13,6 +13,7 @@ from chaoslab.core.plan import Plan
 from chaoslab.proxy_manager import clean_proxies
 from chaoslab.proxy_manager.command import server
 from chaoslab.proxy_manager.manager import Manager
+from tests.proxy_manager.manager_parts import Ahead
 from tests.seams.lab_parts import bench, embedded, eventually, said, site
 
 
@@ -70,17 +71,18 @@ def test_another_sites_page_pauses_nothing(tmp_path: Path, header: dict[str, str
         asyncio.run(run(url, weather.address))
 
 
-def test_health_is_503_when_toxiproxy_is_dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clean_proxies, "RECOVER_S", 0.5)
+def test_health_is_503_when_toxiproxy_is_dead(tmp_path: Path) -> None:
+    clock = Ahead()
 
     async def run(address: str) -> None:
         with embedded() as url:
-            at_work = bench(tmp_path, url, Plan(1), {"weather": address})
+            at_work = bench(tmp_path, url, Plan(1), {"weather": address}, managers_clock=clock)
             lab = await at_work.__aenter__()
         try:
             with asked(lab.manager) as client:
                 reply = client.get("/health")
                 assert (reply.status_code, reply.json()["status"]) == (503, "recovering")
+                clock.by_s = clean_proxies.RECOVER_S
                 eventually(lambda: bool(client.get("/health").json()["trouble"]))
                 reply = client.get("/health")
                 assert (reply.status_code, reply.json()["status"]) == (503, "trouble")

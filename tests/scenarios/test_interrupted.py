@@ -11,7 +11,7 @@ import pytest
 from chaoslab.base import interrupts
 from tests import warm
 from tests.cli_parts import Typed
-from tests.seams.lab_parts import eventually
+from tests.waiting import HUNG_S, eventually
 
 SCENARIO = """
 name: the price
@@ -54,9 +54,9 @@ def test_it_ends_in_one_line_although_an_agent_swallows_the_interrupt(
         [warm.python(), "-m", "chaoslab", *command, "--logs", "logs"], cwd=tmp_path, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     ) as program:  # fmt: skip
-        eventually(lambda: rulings.is_file() and rulings.read_bytes().count(b"\n") > 20)
+        eventually(lambda: rulings.is_file() and rulings.read_bytes().count(b"\n") > 20, within_s=HUNG_S)
         program.send_signal(signal.SIGINT)
-        _, stderr = program.communicate(timeout=30)
+        _, stderr = program.communicate(timeout=HUNG_S)
     assert program.returncode == 130
     assert re.fullmatch(said, stderr.strip().splitlines()[-1])
     assert "Traceback" not in stderr

@@ -3,13 +3,13 @@
 import asyncio
 import contextlib
 import json
-import os
 import socket
 import sqlite3
 import ssl
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -167,13 +167,31 @@ def fixed_ports(count: int, *, start: int = 28000) -> list[int]:
     One that refuses must not become a lane.
     """
     found: list[int] = []
-    start += os.getpid() % 40 * 40  # tests that run side by side look in different places
-    for port in range(start, start + 400):
+    start += own_number() * 40
+    for port in range(start, start + 40):
         with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
             found.append(port)
         if len(found) == count:
             return found
     raise OSError(f"{count} ports are not free from {start} on")
+
+
+@cache
+def own_number() -> int:
+    """A number from 0 that no other process has, as tests that run side by side look for ports in places of their own:
+    one that is free may else be taken before it is listened at."""
+    for number in range(30):
+        held = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        with contextlib.suppress(OSError):
+            held.bind(("127.0.0.1", NUMBERS + number))
+            _held.append(held)  # to the process's end
+            return number
+        held.close()
+    raise OSError("30 processes look for ports already")
+
+
+NUMBERS = 27900
+_held: list[socket.socket] = []
 
 
 @dataclass

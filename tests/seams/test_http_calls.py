@@ -21,6 +21,7 @@ from chaoslab.seams.services.model import believed
 from chaoslab.wire.lanes import LabDown
 from tests.seams import virtual_parts
 from tests.seams.lab_parts import Bench, bench, embedded, said, site
+from tests.waiting import HUNG_S
 from tests.wire.wire_parts import upstream
 from tests.worlds.virtual.patch_parts import in_place
 
@@ -37,10 +38,11 @@ FIRST = wanted(1)
 
 
 def through(
-    folder: Path, address: str, story: Callable[[Bench], Awaitable[None]], *, plan: Plan | None = None
+    folder: Path, address: str, story: Callable[[Bench], Awaitable[None]], *, plan: Plan | None = None,
+    deadline_s: float = HUNG_S,
 ) -> None:  # fmt: skip
     async def run(url: str) -> None:
-        async with bench(folder, url, plan or Plan(1), {"weather": address}, deadline_s=DEADLINE_S) as lab:
+        async with bench(folder, url, plan or Plan(1), {"weather": address}, deadline_s=deadline_s) as lab:
             with lab.seam.trial(TrialId(lab.run.name, 1)):
                 await story(lab)
 
@@ -77,7 +79,7 @@ def test_one_byte_now_and_then_does_not_outlive_the_deadline(tmp_path: Path, pla
                 continue
 
     with upstream(drip) as address:
-        through(tmp_path, address, story, plan=plan)
+        through(tmp_path, address, story, plan=plan, deadline_s=DEADLINE_S)
 
 
 def test_a_service_that_hangs_up_is_not_a_dead_lab(tmp_path: Path) -> None:
@@ -137,7 +139,7 @@ def test_a_lost_reply_leaves_its_effect_and_the_callers_own_timeout(tmp_path: Pa
 
     with site(lambda _: said({})) as weather:
         lost = Injection("errors", (Choice("lost_reply"),), ("weather",))
-        through(tmp_path, weather.address, story, plan=Plan(1, (lost,)))
+        through(tmp_path, weather.address, story, plan=Plan(1, (lost,)), deadline_s=DEADLINE_S)
 
 
 def test_calls_side_by_side_do_not_meet_each_others_faults(tmp_path: Path) -> None:

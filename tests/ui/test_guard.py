@@ -9,6 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from chaoslab.proxy_manager.figures import Figures
+from chaoslab.surfaces.ui import _acts
 from chaoslab.surfaces.ui._acts import Children
 from chaoslab.surfaces.ui.reader import Reader
 from chaoslab.surfaces.ui.server import DOOR, HEADER, Pages
@@ -137,6 +138,21 @@ def test_the_words_of_a_start_are_a_command(inside: TestClient, logs: Path) -> N
     asked = {"scenario": "shop.chaos.yml", "trials": "20", "seed": "7", "level": "3", "set": "agent=shop:new"}
     words = ["test", "shop.chaos.yml", "--logs", str(logs), "--trials", "20", "--seed", "7", "--chaos-level", "3"]
     assert Children(logs).words(asked) == [*words, "--set", "agent=shop:new"]
+
+
+def test_a_page_that_asks_during_a_look_has_the_scenarios_of_the_look_before_it(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would put the lab first, and start that in place of a scenario."""
+    children, seen = Children(here / "logs"), list[Any]()
+
+    def found(_: object) -> list[Path]:
+        seen.append(children.scenarios)
+        return [Path("shop.chaos.yml")]
+
+    monkeypatch.setattr(_acts, "scenario_files", found)
+    assert [children.look() for _ in range(2)] == [["shop.chaos.yml", _acts.LAB]] * 2
+    assert seen == [None, ["shop.chaos.yml", _acts.LAB]]
 
 
 def test_a_page_of_trials_is_sorted_filtered_and_cut(inside: TestClient, logs: Path) -> None:

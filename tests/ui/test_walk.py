@@ -43,6 +43,10 @@ faults:
 """
 
 
+OVER = re.compile(r'status of 404 .*/run/[\d-]+/levers"')
+"""A gateway may end between two questions after its levers."""
+
+
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("walk")
@@ -69,7 +73,7 @@ def page(ui: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]
     with browser(tmp_path_factory.mktemp("profile")) as found:
         found.open(ui, ready="document.querySelectorAll('#rows tbody tr').length === 2")
         yield found
-        assert found.console == []
+        assert [said for said in found.console if not OVER.search(said)] == []
 
 
 @pytest.fixture
@@ -180,7 +184,7 @@ def test_a_gateway_is_paused_a_fault_of_it_switched_off_and_it_is_stopped(
 
 
 def test_a_scenario_is_started_with_other_knobs(page: Browser, base: str, place: Path) -> None:
-    page.open(base, ready="document.getElementById('count').textContent.includes('runs')")
+    page.open(base, ready="!document.getElementById('start').hidden")
     page.do("document.querySelector('#start [name=trials]').value = '2'")
     page.do("document.querySelector('#start button').click()")
     page.until("document.getElementById('children').textContent.includes('ended with exit code')")
@@ -223,7 +227,7 @@ def test_a_trial_has_its_story_and_is_labelled(page: Browser, base: str, place: 
     page.until("document.getElementById('trial-h').textContent.includes('degraded')")
 
 
-def test_the_keyboard_reaches_everything(page: Browser, base: str) -> None:
+def test_the_keyboard_reaches_everything(page: Browser, base: str, place: Path) -> None:
     page.open(base, ready="document.querySelector('#rows tbody').textContent.includes('20250101-000000')")
     seen = []
     for _ in range(30):
@@ -234,6 +238,14 @@ def test_the_keyboard_reaches_everything(page: Browser, base: str) -> None:
     page.do("document.querySelector('[data-by=harmed] button').focus()")
     page.press("Enter", text="\r")
     page.until("document.querySelector('[aria-sort]')?.dataset.by === 'harmed'")
+    going = trials(place / "logs", trials=3, seed=7)
+    for done in range(1, 4):  # its row is drawn anew, and all others are put beside it
+        run = sure(next(going).folder)
+        page.until(f"document.querySelector('.going')?.textContent.includes('{done} of 3')")
+        if done == 1:
+            page.do("document.querySelector('tr:has(.going) a').focus()")
+        assert page.do("document.activeElement.textContent") == run.name
+    assert list(going) == []
 
 
 @pytest.mark.parametrize(("width", "dark"), [(390, False), (1280, True)])

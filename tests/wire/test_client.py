@@ -15,7 +15,7 @@ from chaoslab.core.exchange import Reply
 from chaoslab.wire.client import ProxyInfo, ToxicInfo, ToxiproxyClient, ToxiproxyDown, ToxiproxyError, _difference
 from tests.seams.lab_parts import site
 from tests.waiting import together
-from tests.wire.wire_parts import dial, echo, embedded, free_port, read_exactly, real, upstream
+from tests.wire.wire_parts import dial, echo, embedded, read_exactly, real, upstream
 
 NOBODY = "127.0.0.1:9"
 SLOW = ToxicInfo("slow", "latency", "upstream", 0.3, {"latency": 60, "jitter": 0})
@@ -141,7 +141,7 @@ def test_each_client_keeps_its_own_endpoint_and_the_packages_globals_stay_as_the
 
 
 def test_a_proxy_in_the_environment_does_not_come_between(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{free_port()}")
+    monkeypatch.setenv("http_proxy", f"http://{NOBODY}")
     monkeypatch.setenv("no_proxy", "")
     with embedded() as url, ToxiproxyClient(url) as client:
         assert client.version() == "2.12.0"
@@ -165,7 +165,7 @@ def test_a_client_that_asked_nothing_has_nothing_to_close() -> None:
 
 
 def test_nobody_at_the_address_is_down() -> None:
-    with ToxiproxyClient(f"127.0.0.1:{free_port()}") as client, pytest.raises(ToxiproxyDown, match="cannot be reached"):
+    with ToxiproxyClient(NOBODY) as client, pytest.raises(ToxiproxyDown, match="cannot be reached"):
         client.version()
 
 

@@ -14,7 +14,7 @@ import pytest
 from chaoslab.cli import main
 from tests.cli_parts import command
 from tests.seams.lab_parts import eventually
-from tests.wire.wire_parts import dial, embedded, free_port, read_exactly, upstream
+from tests.wire.wire_parts import dial, embedded, read_exactly, upstream
 
 
 def test_flags_with_one_dash_as_toxiproxy_server_has_them(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_the_bytes_of_a_proxy_are_counted_in_both_directions_when_a_connection_e
         httpx.Client(base_url=url) as api,
     ):
         listen = api.post("/proxies", json={"name": "p", "upstream": there}).json()["listen"]
-        api.post("/proxies", json={"name": "down", "upstream": f"127.0.0.1:{free_port()}"})
+        api.post("/proxies", json={"name": "down", "upstream": "127.0.0.1:9"})
         with dial(listen) as line, dial(api.get("/proxies/down").json()["listen"]) as other:
             line.sendall(b"12345")
             assert read_exactly(line, 15) == b"12345" * 3

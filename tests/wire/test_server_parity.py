@@ -20,7 +20,7 @@ from tests.wire import parity_generated
 from tests.wire.parity_differences import DIFFERENCES, Difference
 from tests.wire.parity_parts import Ask, Side, delete, fresh, get, patch, post
 from tests.wire.parity_stories import STORIES
-from tests.wire.wire_parts import dial, echo, embedded, free_port, read_exactly, real_with, upstream
+from tests.wire.wire_parts import dial, echo, embedded, read_exactly, real_with, upstream
 
 DOCS = Path(__file__).parents[2] / "docs" / "toxiproxy.md"
 SEED = 4
@@ -122,7 +122,7 @@ def test_bytes_are_counted_alike_when_a_connection_closes() -> None:
         assert asked_alike(counting, [get("/metrics"), Ask("PUT", "/metrics"), Ask("HEAD", "/metrics")]) == 3
         for side in counting:
             with httpx.Client(base_url=side.url) as client:
-                lost = {"name": "lost", "upstream": f"127.0.0.1:{free_port()}", "listen": "127.0.0.1:0"}
+                lost = {"name": "lost", "upstream": "127.0.0.1:9", "listen": "127.0.0.1:0"}
                 with dial(client.post("/proxies", json=lost).raise_for_status().json()["listen"]) as connection:
                     assert connection.recv(1) == b""
                 made = client.post("/proxies", json=proxy | {"upstream": address}).raise_for_status()

@@ -21,7 +21,7 @@ import pytest
 from chaoslab.base.clock import system
 from chaoslab.base.dice import Dice
 from chaoslab.wire.server.process import allow_many_files
-from tests.wire.wire_parts import black_hole, free_port
+from tests.wire.wire_parts import black_hole
 
 # More than the 1,024 files that a process may open at first; benchmarks/stress.py plays five times as many.
 PROXIES = 2_000
@@ -105,13 +105,11 @@ def process(request: pytest.FixtureRequest) -> Iterator[Process]:
     if request.param == "uvloop":
         pytest.importorskip("uvloop")
     allow_many_files()
-    port = free_port()
-    command = (sys.executable, str(WATCHED), str(port), request.param)
+    command = (sys.executable, str(WATCHED), request.param)
     with subprocess.Popen(command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         try:
             assert child.stdout is not None
-            assert child.stdout.readline() == "ready\n"
-            yield Process(child, port, SHARE[request.param])
+            yield Process(child, int(child.stdout.readline()), SHARE[request.param])
         finally:
             child.kill()
 

@@ -9,8 +9,6 @@ import asyncio
 import contextlib
 import math
 import shutil
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,7 +16,6 @@ from functools import cache
 
 import pytest
 
-from chaoslab.base.clock import system
 from chaoslab.base.dice import Dice
 from chaoslab.core.pipe import Pipeline, Signal, Timed
 from chaoslab.wire import toxics
@@ -45,8 +42,8 @@ from tests.wire.toxic_scripts import (
     play,
     words,
 )
-from tests.wire.wire_parts import DEADLINE_S, answers_by, free_port, real
 from tests.wire.wire_parts import play as run
+from tests.wire.wire_parts import process, real
 
 AT_ONCE = (100, 40, 40, 20, 20, 10)  # what went otherwise than it should is played again, with less going on beside it
 STAGGER_S = 0.02
@@ -176,15 +173,11 @@ def processes() -> Iterator[list[int]]:
 
     Each is a process, so that neither shares an interpreter with the script.
     """
-    port = free_port()
-    command = (sys.executable, "-m", "chaoslab", "toxiproxy", "--port", str(port))
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process, contextlib.ExitStack() as stack:
-        ports = [port]
-        stack.callback(process.kill)
+    with contextlib.ExitStack() as stack:
+        urls = [stack.enter_context(process("auto"))[0]]
         if shutil.which("toxiproxy-server") is not None:
-            ports.append(int(stack.enter_context(real()).rpartition(":")[2]))
-        answers_by(port, system.monotonic() + DEADLINE_S)
-        yield ports
+            urls.append(stack.enter_context(real()))
+        yield [int(url.rpartition(":")[2]) for url in urls]
 
 
 async def over_loopback(ports: Sequence[int], scripts: Sequence[Script], at_once: int) -> list[tuple[Play, ...]]:

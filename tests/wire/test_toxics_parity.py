@@ -2,11 +2,14 @@
 
 import contextlib
 import re
+import select
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import Any, TypeVar
@@ -133,16 +136,23 @@ def passed(connection: socket.socket, within_s: float) -> bool:
 def test_a_toxic_draws_anew_for_another_that_is_added_on_the_real_server_only(server: str) -> None:
     """A latency of toxicity 0.5 hits some of 16 live connections, before and after a noop is added."""
 
+    late_s = PATIENCE_S / 2
+
     def hit() -> list[bool]:
+        took_s: dict[socket.socket, float] = {}
         for connection in connections:
             connection.sendall(b"x")
-        threading.Event().wait(PATIENCE_S / 4)  # what is not hit is back by then, and what is hit is not
-        hits = [not passed(connection, 0.001) for connection in connections]
-        assert [passed(connection, DEADLINE_S) for connection, late in zip(connections, hits, strict=True) if late]
+        sent_s = system.monotonic()
+        while len(took_s) < len(connections):
+            for connection in select.select(connections, (), (), DEADLINE_S)[0]:
+                assert connection.recv(1) == b"x"
+                took_s[connection] = system.monotonic() - sent_s
+        hits = [took_s[connection] > late_s * 0.9 for connection in connections]
+        assert any(hits)
         return hits
 
     with upstream(echo) as address, bench(server, address) as it, contextlib.ExitStack() as stack:
-        it.add("latency", toxicity=0.5, latency=int(PATIENCE_S / 2 * 1000))
+        it.add("latency", toxicity=0.5, latency=int(late_s * 1000))
         connections = [stack.enter_context(dial(it.listen)) for _ in range(16)]
         before = hit()
         it.add("noop")
@@ -189,7 +199,14 @@ def test_a_black_hole_holds_up_the_other_connections_of_the_real_server_only(ser
 @shows("Jitter")
 @both
 def test_jitter_makes_a_stream_of_the_real_server_later_than_its_latency(server: str) -> None:
-    """100 ± 80 ms on bytes that come every 5 ms: the mean should be 100."""
+    """100 ± 80 ms on bytes that come every 5 ms: the mean should be that of 100 ms, on a machine as busy as it is."""
+    with ThreadPoolExecutor(2) as both_at_once:
+        lag_s, plain_s = both_at_once.map(partial(lag_of_a_stream, server), (80, 0))
+    assert (lag_s - plain_s < 0.035) == (server == "embedded"), (lag_s, plain_s)
+
+
+def lag_of_a_stream(server: str, jitter: int) -> float:
+    """The mean seconds for which a latency of 100 ms holds the bytes of ten connections."""
 
     def drip(connection: socket.socket) -> None:
         for _ in range(100):
@@ -203,7 +220,7 @@ def test_jitter_makes_a_stream_of_the_real_server_later_than_its_latency(server:
 
     sent: dict[int, list[float]] = {}
     with upstream(drip) as address, bench(server, address) as it, contextlib.ExitStack() as stack:
-        it.add("latency", latency=100, jitter=80)
+        it.add("latency", latency=100, jitter=jitter)
         connections = [stack.enter_context(dial(it.listen)) for _ in range(10)]
         heard: list[list[float]] = [[] for _ in connections]
         threads = [threading.Thread(target=delays, args=pair) for pair in zip(connections, heard, strict=True)]
@@ -211,8 +228,7 @@ def test_jitter_makes_a_stream_of_the_real_server_later_than_its_latency(server:
             thread.start()
         for thread in threads:
             thread.join(DEADLINE_S)
-        lag_s = mean(mean(one) for one in heard) - mean(mean(one) for one in sent.values())
-    assert (lag_s < 0.135) == (server == "embedded"), lag_s
+        return mean(mean(one) for one in heard) - mean(mean(one) for one in sent.values())
 
 
 @shows("The seed")

@@ -1,6 +1,6 @@
 """The embedded server in a process of its own that, asked by a line on stdin, says what it holds.
 
-Run as `python watched_server.py PORT LOOP`.
+Run as `python watched_server.py LOOP`; it says at which port it listens.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ def held() -> dict[str, int]:
     }
 
 
-async def main(port: int) -> None:
+async def main() -> None:
     def look() -> None:
         if not os.read(sys.stdin.fileno(), 100):
             sys.exit(0)
@@ -45,12 +45,12 @@ async def main(port: int) -> None:
 
     asyncio.get_running_loop().add_reader(sys.stdin.fileno(), look)
     await serve(
-        host="127.0.0.1", port=port, config=None, seed=1, proxy_metrics=False, runtime_metrics=False,
-        ready=lambda *_: print("ready", flush=True),
+        host="127.0.0.1", port=0, config=None, seed=1, proxy_metrics=False, runtime_metrics=False,
+        ready=lambda _, port: print(port, flush=True),
     )  # fmt: skip
 
 
 if __name__ == "__main__":
     allow_many_files()
-    with asyncio.Runner(loop_factory=loop_factory(sys.argv[2])) as runner:
-        runner.run(main(int(sys.argv[1])))
+    with asyncio.Runner(loop_factory=loop_factory(sys.argv[1])) as runner:
+        runner.run(main())

@@ -29,6 +29,7 @@ from tests import warm
 from tests.cli_parts import chaoslab, command, environment, free_base, prompts, warm_parts
 from tests.plan_parts import roll
 from tests.seams.lab_parts import Heard, said, site
+from tests.waiting import HUNG_S, eventually
 
 EASY = ({"prompt": "What is 17 times 24?", "facts": ["408"]}, "What is the weather in Oslo?")
 CHARTS = {*names()}
@@ -95,7 +96,7 @@ def test_after_kill_9_no_part_is_left_and_the_next_run_starts_clean(tmp_path: Pa
     slow = ("TOXIC_PROB=1", "TOXICS=latency", "LATENCY_MS=300", "JITTER_MS=0")
     with started(tmp_path, "lab", base, prompts(tmp_path, EASY * 20), *slow) as process:
         os.kill(warm.child(process.pid), signal.SIGKILL)
-        process.wait(10)
+        process.wait(HUNG_S)
     killed = (tmp_path / "logs" / "latest").resolve()
     ended = chaoslab(tmp_path, "lab", base, prompts(tmp_path, EASY), "TOXIC_PROB=0", "ERROR_PROB=0")
     assert ended.returncode == 0, ended.stderr
@@ -144,7 +145,7 @@ def test_no_part_shows_a_key_in_its_command_line(tmp_path: Path) -> None:
             stderr=subprocess.STDOUT,
             text=True,
         ) as lab:
-            told = lab.communicate(timeout=120)[0]
+            told = lab.communicate(timeout=HUNG_S)[0]
     for part in ("toxiproxy", "tools", "manager", "agent", "lab"):
         assert any(f"chaoslab {part}" in line for line in shown.values()), (part, told)
     for secret in (*SECRETS.values(), PASSWORD):
@@ -160,7 +161,7 @@ def test_ctrl_c_keeps_and_sums_up_what_there_is(tmp_path: Path) -> None:
         os.kill(process.pid, signal.SIGINT)
         # a terminal tells the whole group; here only the supervisor is told, and it must tell the agent
         said = process.stdout.read()
-        assert process.wait(20) == 130
+        assert process.wait(HUNG_S) == 130
     assert "interrupted after" in said
     ended = next(event for _, event in History.read(tmp_path / "logs" / "latest").of(RunFinished))
     assert ended.reason == "interrupted"
@@ -186,10 +187,11 @@ def test_when_toxiproxy_dies_the_agent_says_so_and_does_not_carry_on(
         codes: list[int] = []
         agent = threading.Thread(target=lambda: codes.append(world.run_agent(("--run", run.name))))
         agent.start()
-        _await_line(run.folder / "manager.log", b"fault_witnessed")
+        log = run.folder / "manager.log"
+        eventually(lambda: log.exists() and b"fault_witnessed" in log.read_bytes(), within_s=HUNG_S)
         toxiproxy = next(part for part in world.parts if part.name == "toxiproxy")
         os.kill(warm.child(toxiproxy.process.pid), signal.SIGKILL)
-        agent.join(30)
+        agent.join(HUNG_S)
         assert codes == [3]
     said = capfd.readouterr().err.strip().splitlines()
     assert len(said) == 1
@@ -198,12 +200,6 @@ def test_when_toxiproxy_dies_the_agent_says_so_and_does_not_carry_on(
     assert [event.reason for _, event in history.of(RunFinished)] == ["lab_down"]
     last_armed = max((record.t for record, _ in history.of(FaultArmed)), default=0.0)
     assert not [e for r, e in history.of(CallFinished) if r.t > last_armed + 15]
-
-
-def _await_line(path: Path, word: bytes) -> None:
-    deadline_s = system.monotonic() + 20
-    while not (path.exists() and word in path.read_bytes()):
-        assert system.monotonic() < deadline_s, f"{word!r} never came"
 
 
 def test_an_agent_that_is_told_and_does_not_end_is_no_agent_that_has_done_its_work(

@@ -74,10 +74,12 @@ class Children:
 
     def look(self) -> list[str]:
         """Looks for the scenario files below the current folder, which takes seconds in a large one."""
-        self.scenarios = [LAB] if self._logs.resolve() == LOGS.resolve() else []  # it writes its runs nowhere else
+        found: list[str] = []
         with suppress(LookupError, OSError):
-            self.scenarios = [*(str(path) for path in scenario_files([])), *self.scenarios]
-        return self.scenarios
+            found += map(str, scenario_files([]))
+        found += [LAB] if self._logs.resolve() == LOGS.resolve() else []  # it writes its runs nowhere else
+        self.scenarios = found
+        return found
 
     def listed(self) -> list[dict[str, Any]]:
         """The children, the last first: the command, and the exit code and output of one that has ended."""

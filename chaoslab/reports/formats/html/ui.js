@@ -10,6 +10,13 @@
     if (typeof element === "string") element = byId(element);
     element.replaceChildren(...children);
   }
+  // The rows of a table, of which that with the focus keeps it.
+  function fill(body, ...rows) {
+    const focused = document.activeElement, row = body.contains(focused) ? focused.closest("tr") : null;
+    const at = row ? [...row.querySelectorAll("a, input")].indexOf(focused) : -1;
+    put(body, ...rows);
+    if (at >= 0) rows.find((one) => one.dataset.key === row.dataset.key)?.querySelectorAll("a, input")[at]?.focus({ preventScroll: true });
+  }
   function text(id, value) {
     const element = byId(id);
     if (element.textContent !== value) element.textContent = value;
@@ -104,7 +111,7 @@
       const cell = (value, style = "n") => make("td", { class: style }, value === null || value === undefined || value === "" ? "–" : String(value));
       const link = make("a", { href: `/run/${encodeURIComponent(run.run)}` }, run.run);
       const said = run.gone ? "its folder is gone" : [run.ruling, run.said ?? "not read yet", run.ended === "done" ? "" : run.ended].filter(Boolean).join("; ");
-      return make("tr", run.gone ? { class: "gone" } : {}, make("td", {}, box), make("th", { scope: "row" }, run.gone ? run.run : link),
+      return make("tr", { "data-key": run.run, ...(run.gone ? { class: "gone" } : {}) }, make("td", {}, box), make("th", { scope: "row" }, run.gone ? run.run : link),
         cell(run.name, "said"), cell(run.well), make("td", { class: run.harmed ? "n harmed" : "n" }, String(run.harmed ?? "–")),
         make("td", { class: run.going ? "said going" : "said" }, said),
         cell(run.faults), cell(run.began, "began"), cell(run.seed), cell(run.level));
@@ -114,7 +121,7 @@
       const shown = [...runs.values()].filter((run) => fits(run, words)).sort(order);
       const pages = Math.max(1, Math.ceil(shown.length / PAGE));
       page = Math.min(page, pages);
-      put(body, ...shown.slice((page - 1) * PAGE, page * PAGE).map((run) => {
+      fill(body, ...shown.slice((page - 1) * PAGE, page * PAGE).map((run) => {
         if (!drawn.has(run.run)) drawn.set(run.run, row(run));
         return drawn.get(run.run);
       }));
@@ -330,7 +337,7 @@
       text("found", `${number(page.found)} of ${number(state.kept)} trials${apart ? `; ${number(apart)} more that ended well are only counted` : ""}`);
     }
     function table() {
-      put(body, ...page.rows.map((row) => make("tr", {},
+      fill(body, ...page.rows.map((row) => make("tr", { "data-key": row.trial },
         make("th", { scope: "row" }, make("a", { href: `${here}/trial/${encodeURIComponent(row.trial)}` }, row.trial)),
         make("td", {}, chip(row.outcome, row.certain)), make("td", { class: "said" }, row.why), make("td", { class: "said" }, row.prompt),
         make("td", { class: "said" }, row.met.map(([name, target]) => `${name} on ${target}`).join(", ")),
