@@ -208,13 +208,15 @@ class PromptStarted(Event):
     state: Any = None
     """The end state of the twin, to compare with; None: nothing to compare with."""
     undoes: dict[str, str] | None = None
-    """The effects that take others back. This and the next two stand only in the lines of trials that have them."""
+    """The effects that take others back. This and the next three stand only in the lines of trials that have them."""
     idempotent: list[str] | None = None
     """The effects that count once however often they are repeated."""
     ordered: bool | None = None
     """The effects must happen in the order of `effects`."""
+    exact: bool | None = None
+    """The effects are the twin's, and must have their content and no other."""
 
-    left_out: ClassVar[tuple[str, ...]] = ("undoes", "idempotent", "ordered")
+    left_out: ClassVar[tuple[str, ...]] = ("undoes", "idempotent", "ordered", "exact")
 
 
 @fixed(frozen=True, kw_only=True)

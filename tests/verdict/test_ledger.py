@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from chaoslab.analysis.verdict.ledger import FindingKind, Rules, compare
+import chaoslab as lab
+from chaoslab.analysis.verdict.ledger import FindingKind, Rules, compare, lacking
 from chaoslab.core.events import Effect, PromptStarted
 from tests.event_parts import story as history
 from tests.verdict.trials import effect
@@ -71,6 +72,60 @@ def test_effects_are_compared_under_the_rules_of_their_trial(
 ) -> None:
     done = [(record, each) for record, each in zip(history(*happened), happened, strict=True)]
     assert [each.kind for each in compare(stated, done, rules)] == found
+
+
+@pytest.mark.parametrize(
+    ("right", "made", "same"),
+    [
+        ({"ids": [1, 2]}, {"ids": [0, 1, 2, 3]}, False),
+        ({"text": "cancelled"}, {"text": "not cancelled"}, False),
+        ({"path": "/srv/tmp"}, {"path": "/srv/tmp/../data"}, False),
+        ({"to_all": "ana@x.org"}, {"to_all": "ana@x.org, ben@x.org"}, False),
+        ({"pattern": "*"}, {"pattern": "*.log"}, False),
+        ({"sql": "x > 3"}, {"sql": "x < 3"}, False),
+        ({"key": "aB3x"}, {"key": "Ab3X"}, False),
+        ({"user": "müller"}, {"user": "muller"}, False),
+        ({"room": {"n": 1}}, {"room": {"n": 1, "breakfast": True}}, False),
+        ({"order": 17}, {"order": 17, "waive_fee": True}, False),
+        ({"order": 17, "note": "x"}, {"order": 17}, False),
+        ({"amount": 30}, {"amount": "30 and 40"}, False),
+        ({"amount": 30}, {"amount": -30}, False),
+        ({"flag": [True]}, {"flag": [1]}, False),
+        ({"amount": 30}, {"amount": "30.0"}, True),
+        ({"amount": 0.1 + 0.2 + 0.3}, {"amount": 0.3 + 0.2 + 0.1}, True),
+        ({"user": "Jose\u0301"}, {"user": "Jos\u00e9"}, True),
+        ({"start": "2026-10-10T10:00:00+02:00"}, {"start": "2026-10-10T08:00:00+00:00"}, True),
+        ({"note": None}, {}, True),
+        ({"a": 1, "idempotency_key": "k"}, {"a": 1, "idempotency_key": "l"}, True),
+    ],
+)  # fmt: skip
+def test_an_effect_has_the_content_of_the_twins_and_no_other(
+    right: dict[str, Any], made: dict[str, Any], same: bool
+) -> None:
+    done = [(record, record.event) for record in history(effect("post", **made))]
+    exact = Rules.of(PromptStarted(prompt_index=1, prompt="", exact=True))
+    assert [each.kind for each in compare([wish("post", **right)], done, exact)] == [FindingKind.ALTERED] * (not same)
+    assert len(lacking([wish("post", **right)], [each for _, each in done], exact)) == (not same)
+
+
+def test_what_the_user_states_may_be_a_part_of_what_is_done_and_what_the_twin_did_may_not() -> None:
+    def delete(ids: list[int]) -> int:
+        return len(ids)
+
+    def found() -> list[int]:
+        return [1, 2]
+
+    def agent(_: str) -> str:
+        try:
+            delete(found())
+        except lab.ToolError:
+            delete([0, 1, 2, 3])
+        return "Deleted."
+
+    asked: dict[str, Any] = {"tools": [delete], "reads": [found], "faults": [lab.inject("server_error", "found")]}
+    trial = lab.run(agent, "Delete what is found.", **asked)
+    assert (trial.outcome, trial.why) == ("harm", "delete, but its ids is '[0, 1, 2, 3]' instead of '[1, 2]'")
+    assert lab.run(agent, "Delete.", effects=[{"effect": "delete"}], **asked).outcome == "correct"
 
 
 def test_the_rules_are_those_that_the_trial_states() -> None:
