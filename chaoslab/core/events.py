@@ -667,6 +667,11 @@ class PromptFinished(Event):
     """The number of attempts at the prompt; None: not known."""
     duration_s: Seconds
     error_type: str = "none"
+    under_way: str | None = None
+    """What went on when the time to settle was over, and not in its twin; it may do more. It stands only in the lines
+    of trials in which something did."""
+
+    left_out: ClassVar[tuple[str, ...]] = ("under_way",)
 
 
 @fixed(frozen=True, kw_only=True)

@@ -199,8 +199,8 @@ def run(asked: RunArguments) -> Trial:
     The options are the fields of `chaoslab.execution.options.RunOptions`.
 
     The twin runs first. Its effects are the expected ones, to the letter, unless `effects` are given, and its answer
-    unless `facts` are. An answer with other numbers, dates or names is wrong. An answer that cannot be compared by its words is
-    unknown. If only `effects` are given and `twin` is not True, the answer is not judged.
+    unless `facts` are. An answer with other numbers, dates or names is wrong. An answer that cannot be compared by its
+    words is unknown. If only `effects` are given and `twin` is not True, the answer is not judged.
 
     Agent and functions must keep no state between trials. In virtual time the twin runs twice; differences between the
     two runs are not compared, and `warnings` names them. `agent=lab.fresh(make)` makes a new agent for each trial. None
@@ -373,6 +373,7 @@ def compared(spec: AgentSpec, alone: Executor) -> tuple[Trial, AgentSpec]:
         spec,
         effects=spec.effects if effects_stated else effects,
         exact=bool(effects) and not effects_stated,
+        pending=twin._result.pending,
         twin=Twin(
             None if facts_stated else answer,
             twin.seconds,

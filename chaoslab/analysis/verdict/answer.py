@@ -60,7 +60,8 @@ class Question:
 @dataclass
 class AnsweredTrial:
     """A trial with an answer. `harm`, `lost`: the differences between its effects or end state and the right ones.
-    `spoken`: what a person or a model said of the run's answers."""
+    `spoken`: what a person or a model said of the run's answers. `may`: the reason why it cannot be told what was
+    done; empty if it can."""
 
     started: PromptStarted
     finished: tuple[Record, PromptFinished]
@@ -70,6 +71,7 @@ class AnsweredTrial:
     lost: Sequence[Finding]
     seen: TrialEvents
     spoken: Spoken
+    may: str = ""
 
     @property
     def answer(self) -> str:

@@ -140,6 +140,8 @@ class AgentCase:
     """The end state of the twin; None: nothing to compare with."""
     exact: bool = False
     """The effects are the twin's."""
+    pending: str = ""
+    """What went on when the twin's time to settle was over, as its warning says it."""
 
     @cached_property
     def callable_names(self) -> tuple[str, ...]:
