@@ -160,6 +160,10 @@ class Slotted:
         self.n = n
 
 
+class Empty:
+    """A sign of the program's own."""
+
+
 class Called(Account):
     """A function of the program's own."""
 
@@ -226,6 +230,7 @@ def in_itself() -> Account:
         (Failing(1), "tests.test_jsonable.Failing"),
         (Named(":memory:"), "tests.test_jsonable.Named"),
         (object(), "builtins.object"),
+        (Empty(), "tests.test_jsonable.Empty"),
         ((n for n in "ab"), "builtins.generator"),
         (2**20_000, "whole number of 20001 bits"),
     ],

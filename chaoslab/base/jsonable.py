@@ -70,11 +70,21 @@ def to_jsonable(value: Any, *, depth: int = 0, unread: list[str] | None = None) 
         return [within(held) for held in value]
     if isinstance(value, set | frozenset):
         return sorted((within(held) for held in value), key=repr)
-    if isinstance(value, date | time | timedelta | Decimal | PurePath | UUID):
+    if isinstance(value, _FORMED_AS_TEXT):
         return str(value)
     if isinstance(value, bytes | bytearray):
         return value.decode("utf-8", "backslashreplace")
     return _of_object(value, kind, depth, unread)
+
+
+_FORMED = (str, int, float, Enum, Mapping, list, tuple, set, frozenset, bytes, bytearray, type(None))
+_FORMED_AS_TEXT = (date, time, timedelta, Decimal, PurePath, UUID)
+
+
+def is_object(value: Any) -> bool:
+    """True for an object of a class that JSON has no form for; it may have other parts than those that count."""
+    of_fields = dataclasses.is_dataclass(value) and not isinstance(value, type)
+    return not (of_fields or hasattr(type(value), "model_dump") or isinstance(value, _FORMED + _FORMED_AS_TEXT))
 
 
 _OPAQUE = object()
@@ -132,10 +142,8 @@ def _held(value: Any, kind: type) -> Any:
         return [*value]
     if callable(value) or any(each.__flags__ & _IMMUTABLE for each in kind.__mro__ if each not in _OPEN):
         return _OPAQUE
-    names = [name for each in kind.__mro__ for name in _slots(each)]
-    if not names and not hasattr(value, "__dict__"):
-        return _OPAQUE
-    return {name: getattr(value, name) for name in names if hasattr(value, name)} | getattr(value, "__dict__", {})
+    names = [name for each in kind.__mro__ for name in _slots(each) if hasattr(value, name)]
+    return {name: getattr(value, name) for name in names} | getattr(value, "__dict__", {}) or _OPAQUE
 
 
 def _slots(kind: type) -> Iterable[str]:
