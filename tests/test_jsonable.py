@@ -213,6 +213,16 @@ def test_an_object_is_what_it_holds(value: Any, read: Any) -> None:
     assert (to_jsonable(value, unread=unread), unread) == (read, [])
 
 
+def test_what_has_an_identity_of_its_own_is_no_value_until_all_is_to_be_read() -> None:
+    held = {"shop": Account(30), "to": SimpleNamespace(name="ana"), "of": SimpleNamespace(shop=Account(30))}
+    assert to_jsonable(held) == {
+        "shop": "a tests.test_jsonable.Account", "to": {"name": "ana"}, "of": "a types.SimpleNamespace",
+    }  # fmt: skip
+    assert to_jsonable(held, unread=[]) == {
+        "shop": {"_paid": 30}, "to": {"name": "ana"}, "of": {"shop": {"_paid": 30}},
+    }  # fmt: skip
+
+
 def in_itself() -> Account:
     made = Account(1)
     made._paid = [made]

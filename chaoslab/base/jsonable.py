@@ -39,8 +39,8 @@ _JOINERS = "\u200c\u200d"
 
 
 def to_jsonable(value: Any, *, depth: int = 0, unread: list[str] | None = None) -> Any:
-    """The value in JSON types alone. An object is what it holds; one that cannot be read becomes its type's name.
-    `unread`: a list that takes the names of what was not read."""
+    """The value in JSON types alone. An object whose class says when two are equal is what it holds, any other one is
+    its type's name. `unread`: a list that takes the names of what cannot be read; then each object is what it holds."""
     kind = type(value)
     if kind in ATOMS:
         return value
@@ -95,9 +95,12 @@ _IMMUTABLE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE: a class in C, whose objects may
 
 
 class _Strict(list[str]):
-    """The list of what was not read in an object, which is left at the first such part, or if it has too many."""
+    """The list of what was not read in an object, which is left at the first such part, or if it has too many.
+    `every`: also of a class that does not say when two are equal."""
 
-    left = PARTS_MAX
+    def __init__(self, *, every: bool) -> None:
+        super().__init__()
+        self.left, self.every = PARTS_MAX, every
 
     def append(self, _: str) -> None:
         raise _UnreadError
@@ -115,9 +118,10 @@ class _UnreadError(Exception):
 def _of_object(value: Any, kind: type, depth: int, unread: list[str] | None) -> Any:
     """The content of an object of any other class, if all of it can be read: what has a lock, a socket or a function in
     it is a tool of the program's own, and no value."""
-    strict = unread if isinstance(unread, _Strict) else _Strict()
+    strict = unread if isinstance(unread, _Strict) else _Strict(every=unread is not None)
     try:
-        if (held := _held(value, kind)) is not _OPAQUE:
+        held = _held(value, kind) if strict.every or kind.__eq__ is not object.__eq__ else _OPAQUE
+        if held is not _OPAQUE:
             strict.enter(held)
             return to_jsonable(held, depth=depth + 1, unread=strict)
     except BaseException as error:  # noqa: BLE001 - the object's own code, or `_UnreadError`
