@@ -120,7 +120,8 @@ def _of_object(value: Any, kind: type, depth: int, unread: list[str] | None) -> 
     it is a tool of the program's own, and no value."""
     strict = unread if isinstance(unread, _Strict) else _Strict(every=unread is not None)
     try:
-        held = _held(value, kind) if strict.every or kind.__eq__ is not object.__eq__ else _OPAQUE
+        says_equal = any("__eq__" in vars(each) for each in kind.__mro__[:-1])
+        held = _held(value, kind) if strict.every or says_equal else _OPAQUE
         if held is not _OPAQUE:
             strict.enter(held)
             return to_jsonable(held, depth=depth + 1, unread=strict)

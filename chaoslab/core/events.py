@@ -302,7 +302,10 @@ class CallFinished(AttemptEvent):
     services."""
     said_by: str | None = None
     """script: a model's answer that is the same whatever the model was sent (`lab.scripted`)."""
-    left_out: ClassVar[tuple[str, ...]] = ("first_byte_s", "last_byte_s", "finish_reason", "said_by")
+    broken_within: bool | None = None
+    """True for a function that changes the world and failed because a function within it met a fault: what it had done
+    by then is not known."""
+    left_out: ClassVar[tuple[str, ...]] = ("first_byte_s", "last_byte_s", "finish_reason", "said_by", "broken_within")
 
     @property
     def cancelled(self) -> bool:

@@ -155,7 +155,8 @@ def test_rows_in_another_order_are_harm_only_where_the_order_counts(ordered: boo
             try:
                 add(n)
             except ConnectionError:
-                add(2), add(1)
+                add(2)
+                add(1)
                 break
         return "Both are there."
 

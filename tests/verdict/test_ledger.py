@@ -102,10 +102,11 @@ def test_effects_are_compared_under_the_rules_of_their_trial(
 def test_an_effect_has_the_content_of_the_twins_and_no_other(
     right: dict[str, Any], made: dict[str, Any], same: bool
 ) -> None:
-    done = [(record, record.event) for record in history(effect("post", **made))]
+    happened = [effect("post", **made)]
+    done = list(zip(history(*happened), happened, strict=True))
     exact = Rules.of(PromptStarted(prompt_index=1, prompt="", exact=True))
     assert [each.kind for each in compare([wish("post", **right)], done, exact)] == [FindingKind.ALTERED] * (not same)
-    assert len(lacking([wish("post", **right)], [each for _, each in done], exact)) == (not same)
+    assert len(lacking([wish("post", **right)], happened, exact)) == (not same)
 
 
 def test_what_the_user_states_may_be_a_part_of_what_is_done_and_what_the_twin_did_may_not() -> None:

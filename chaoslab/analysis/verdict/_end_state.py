@@ -85,8 +85,9 @@ def _items(was: Sequence[Any], wanted: Sequence[Any], now: Sequence[Any], path: 
             seen[name] += 1
             if fewer[name] < seen[name] <= more[name]:
                 between = min(old[name], right[name]) <= here[name] <= max(old[name], right[name])
-                pair = (_Nothing, item) if items is now else (item, _Nothing)
-                yield _Place(f"{path}[{n}]", *pair, FindingKind.LOST if between else FindingKind.STATE)
+                wants, has = (_Nothing, item) if items is now else (item, _Nothing)
+                kind = FindingKind.LOST if between else FindingKind.STATE
+                yield _Place(f"{path}[{n}]", wants, has, kind)
 
 
 def _item(value: Any, n: int) -> Any:

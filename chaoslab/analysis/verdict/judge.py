@@ -153,6 +153,9 @@ def _unknown_end(
     )
     if still is not None:
         return f"{still.tool} was still open at the trial's end, and may have been done since"
+    broken = next((event for _, event in seen.of(events.CallFinished) if event.broken_within), None)
+    if broken is not None and started.effects is not None and started.state is None:
+        return f"{broken.tool} failed for a fault within it, and what it had done by then is not known"
     ended = seen.first(events.PromptFinished)
     if ended is not None and ended[1].under_way and not (started.effects is None and started.state is None):
         return f"what is done cannot be known: {ended[1].under_way}"
