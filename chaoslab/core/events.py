@@ -671,8 +671,8 @@ class PromptFinished(Event):
     duration_s: Seconds
     error_type: str = "none"
     under_way: str | None = None
-    """What went on when the time to settle was over, and not in its twin; it may do more. It stands only in the lines
-    of trials in which something did."""
+    """The waits that went on when the time to settle was over, and not in its twin; more may be done. It stands only in
+    the lines of trials that have some."""
 
     left_out: ClassVar[tuple[str, ...]] = ("under_way",)
 

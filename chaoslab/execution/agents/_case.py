@@ -141,7 +141,7 @@ class AgentCase:
     exact: bool = False
     """The effects are the twin's."""
     pending: str = ""
-    """What went on when the twin's time to settle was over, as its warning says it."""
+    """The twin's warning about waits that went on when its time to settle was over."""
 
     @cached_property
     def callable_names(self) -> tuple[str, ...]:
