@@ -1,11 +1,15 @@
 """A trial's effects are compared with those that were asked for, under the user's statements about effects."""
 
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 import chaoslab as lab
 from chaoslab.analysis.verdict.ledger import FindingKind, Rules, compare, lacking
+from chaoslab.base.alike import NOW, Span
 from chaoslab.core.events import Effect, PromptStarted
 from tests.event_parts import story as history
 from tests.verdict.trials import effect
@@ -146,3 +150,47 @@ def test_the_first_two_effects_in_the_wrong_order_are_told() -> None:
     stated = [wish("charge", id=number) for number in (1, 2, 3)]
     (found,) = compare(stated, list(zip(history(*happened), happened, strict=True)), ORDERED)
     assert (found.text, found.where) == ("charge '3' before charge '2'", "info.log 1, 2")
+
+
+STAMPS: list[Callable[[], Any]] = [
+    lambda: datetime.now(UTC).isoformat(),
+    lambda: datetime.now().isoformat(timespec="seconds"),
+    time.time,
+    lambda: int(time.time() * 1000),
+]
+rows: list[Any] = []
+
+
+@pytest.mark.parametrize("stamp", STAMPS)
+@pytest.mark.parametrize("late", [False, True])
+def test_the_moment_at_which_something_is_done_may_be_a_later_one(stamp: Callable[[], Any], *, late: bool) -> None:
+    def pay(order: int, at: Any) -> None:
+        rows.append([order, at])
+
+    def look() -> None: ...
+
+    def agent(_: str) -> str:
+        rows.clear()
+        try:
+            look()
+        except ConnectionError:
+            time.sleep(7)
+            pay(17, 1780304402 + 86_400)  # another day
+        else:
+            pay(17, stamp())
+        return "Paid."
+
+    fault = lab.inject("refused", "look") if late else lab.inject("latency", "look", delay_s=2)
+    now = "2026-06-01T09:00:00Z"
+    for trial in (
+        lab.run(agent, "Pay 17.", tools=[pay], reads=[look], faults=[fault], now=now),
+        lab.run(agent, "Pay 17.", reads=[look, pay], state=lambda: list(rows), faults=[fault], now=now),
+    ):
+        assert trial.outcome == ("harm" if late else "correct"), trial.why
+
+
+def test_a_day_is_no_moment_of_the_trial() -> None:
+    began = datetime(2026, 12, 31, 23, 59, 58, tzinfo=UTC)
+    span = Span(began, 10.0)
+    held = {"at": "2027-01-01T00:00:03Z", "day": "2027-01-01", "later": "2027-01-01T00:00:09Z", "text": "x" * 20}
+    assert span.unstamped(held) == {**held, "at": NOW}

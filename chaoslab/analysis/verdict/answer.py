@@ -60,8 +60,8 @@ class Question:
 @dataclass
 class AnsweredTrial:
     """A trial with an answer. `harm`, `lost`: the differences between its effects or end state and the right ones.
-    `spoken`: what a person or a model said of the run's answers. `may`: the reason why it cannot be told what was
-    done; empty if it can."""
+    `spoken`: what a person or a model said of the run's answers. `rules`: those of its effects. `may`: the reason why
+    it cannot be told what was done; empty if it can."""
 
     started: PromptStarted
     finished: tuple[Record, PromptFinished]
@@ -71,7 +71,8 @@ class AnsweredTrial:
     lost: Sequence[Finding]
     seen: TrialEvents
     spoken: Spoken
-    may: str = ""
+    rules: ledger.Rules
+    may: str
 
     @property
     def answer(self) -> str:
@@ -97,8 +98,7 @@ class AnsweredTrial:
     @cached_property
     def lacking(self) -> Sequence[Mapping[str, Any]]:
         """The effects that should have happened and did not."""
-        wishes, rules = self.started.effects or (), ledger.Rules.of(self.started)
-        return ledger.lacking(wishes, [effect for _, effect in self.done], rules)
+        return ledger.lacking(self.started.effects or (), [effect for _, effect in self.done], self.rules)
 
     @cached_property
     def beside(self) -> AnswerLikeness | None:

@@ -4,6 +4,8 @@ Effects are judged by the services' ledgers, never by the agent's words.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import timedelta
 from functools import lru_cache
 
 from chaoslab.analysis.verdict import _end_state, ledger, spoilt
@@ -13,6 +15,7 @@ from chaoslab.analysis.verdict.ledger import Finding, FindingKind
 from chaoslab.analysis.verdict.seen import JUDGED, TrialEvents, line
 from chaoslab.analysis.verdict.spoilt import unread
 from chaoslab.analysis.verdict.table import TABLE, Basis, Outcome, Said, Verdict, WorldState
+from chaoslab.base.alike import Span, moments
 from chaoslab.core import events
 from chaoslab.record.history import History, place_in_time
 from chaoslab.record.lines import Record
@@ -23,6 +26,8 @@ WORDED = ("empty", "loop")
 """The error types that the lab's own agent puts into words."""
 HUNG = "hung"
 """The error type of a prompt that would never have ended, or not before its deadline."""
+SLACK_S = 0.001
+"""The clock of a world may move by less between a stamp and the line that tells of it."""
 RAISED = 200
 """The most characters of an agent's exception that a verdict shows."""
 
@@ -72,7 +77,7 @@ def _judge(seen: TrialEvents, history: History) -> Verdict:
         return _ended(Outcome.UNFINISHED, WorldState.MAY, (), (), Finding(FindingKind.NO_ANSWER, why))
     finished = seen.first(events.PromptFinished)
     done = ledger.done(seen.of(events.Effect))
-    rules = ledger.Rules.of(started)
+    rules = replace(ledger.Rules.of(started), spans=_spans(seen, started))
     found = ledger.compare(started.effects, done, rules) if started.stated and started.effects is not None else []
     of_state = _of_state(seen, started)
     shuffled = [] if rules.ordered else [f for f in of_state if f.kind is FindingKind.ORDER]
@@ -111,7 +116,7 @@ def _judge(seen: TrialEvents, history: History) -> Verdict:
     if ended.answer == started.twin and not (harm or lost or started.facts or labelled):
         return _as_its_twin(started.incomparable, world, len(started.effects or ()), may)
     done = list(ledger.net(started.effects or (), done, rules))
-    return _weighed(AnsweredTrial(started, finished, done, world, harm, lost, seen, history.spoken, may))
+    return _weighed(AnsweredTrial(started, finished, done, world, harm, lost, seen, history.spoken, rules, may))
 
 
 def _unread_fault(seen: TrialEvents) -> str:
@@ -133,13 +138,29 @@ def _world(started: events.PromptStarted, harm: Sequence[Finding], lost: Sequenc
     return WorldState.NOT_STATED if started.effects is None and started.state is None else WorldState.AS_ASKED
 
 
+def _spans(seen: TrialEvents, started: events.PromptStarted) -> tuple[Span, Span] | None:
+    """The times of the twin and of the trial, which begin at one moment in virtual time; None if there is no twin."""
+    if started.twin_s is None:
+        return None
+    record = seen.of(events.PromptStarted)[0][0]
+    began = next(iter(moments(record.ts)), None)
+    if began is None:
+        return None
+    began -= timedelta(seconds=record.t)
+    last = max([record.t, *(each.t for kind in (events.Effect, events.EndState) for each, _ in seen.of(kind))])
+    return Span(began, started.twin_s + SLACK_S), Span(began, last + SLACK_S)
+
+
 def _of_state(seen: TrialEvents, started: events.PromptStarted) -> list[Finding]:
     """The differences of the end state to the twin's, if both were read."""
     found = seen.first(events.EndState)
     if found is None or started.state is None or found[1].error:
         return []
     record, state = found
-    return _end_state.compare(state.before, started.state, state.after, line=line(record))
+    right, after = started.state, state.after
+    if right != after and (spans := _spans(seen, started)) is not None:
+        right, after = spans[0].unstamped(right), spans[1].unstamped(after)
+    return _end_state.compare(state.before, right, after, line=line(record))
 
 
 def _unknown_end(

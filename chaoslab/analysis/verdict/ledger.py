@@ -14,7 +14,7 @@ from sys import intern
 from typing import Any
 
 from chaoslab.analysis.answers.values import shows, tokens
-from chaoslab.base.alike import alike, as_text
+from chaoslab.base.alike import Span, alike, as_text
 from chaoslab.base.identity import IDEMPOTENCY_KEY
 from chaoslab.core.events import Effect, PromptStarted
 from chaoslab.record.history import History
@@ -137,12 +137,13 @@ class Rules:
     """The user's statements about effects. `undoes`: the effects that take others back. `idempotent`: those that count
     once however often they are repeated. `ordered`: they must happen in the order of the right ones. `exact`: the right
     ones are the twin's, so an effect has their content and no other. One that a user states may leave fields out, and a
-    text of it stands for each text that holds it."""
+    text of it stands for each text that holds it. `spans`: the times of the twin and of the trial."""
 
     undoes: Mapping[str, str] = field(default_factory=dict)
     idempotent: Collection[str] = ()
     ordered: bool = False
     exact: bool = False
+    spans: tuple[Span, Span] | None = None
 
     @classmethod
     def of(cls, started: PromptStarted) -> Rules:
@@ -302,7 +303,7 @@ def _nearly(rules: Rules, wish: Mapping[str, Any], effect: Effect) -> bool:
 def _differing(rules: Rules, wish: Mapping[str, Any], effect: Effect) -> list[str]:
     """The keys in which the effect differs. A repetition under another idempotency key is still a repetition."""
     keys = dict.fromkeys([*wish, *effect.content]) if rules.exact else wish
-    same = _equal if rules.exact else _same
+    same = partial(_equal, rules.spans) if rules.exact else _same
     return [key for key in keys if key not in _APART and not same(key, wish.get(key), effect.content.get(key))]
 
 
@@ -325,9 +326,11 @@ def _shown(value: Any) -> str:
     return "nothing" if value is None else repr(str(value)[:SHOWN])
 
 
-def _equal(_key: str, wished: Any, value: Any) -> bool:
-    """True if a value of an effect is the twin's. Two texts are compared letter by letter, since the lab does not know
-    the meaning of a path, a command or an id."""
+def _equal(spans: tuple[Span, Span] | None, _key: str, wished: Any, value: Any) -> bool:
+    """True if a value of an effect is the twin's, or both are the moments at which it was done. Two texts are compared
+    letter by letter, since the lab does not know the meaning of a path, a command or an id."""
+    if spans is not None and wished != value:
+        wished, value = (span.unstamped(each) for span, each in zip(spans, (wished, value), strict=True))
     if isinstance(wished, str) and isinstance(value, str):
         moment = _moment(wished)
         return as_text(wished) == as_text(value) or (moment is not None and moment == _moment(value))
