@@ -111,7 +111,7 @@ def text_of(answer: Any) -> str:
     found = _content(adapters.answer_of(answer))
     if is_object(found):
         return json.dumps(f"a {type(found).__module__}.{type(found).__qualname__}", ensure_ascii=False)
-    return found if isinstance(found, str) else json.dumps(to_jsonable(found), ensure_ascii=False)
+    return found if isinstance(found, str) else json.dumps(to_jsonable(found, unread=[]), ensure_ascii=False)
 
 
 def readable(answer: Any) -> bool:
