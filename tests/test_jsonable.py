@@ -1,17 +1,22 @@
 """Any value in one short line: bounded whatever its size, and without running its own code."""
 
+import array
 import dataclasses
 import json
+import sqlite3
+import threading
+from collections import deque
 from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
 from enum import Enum
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import pytest
 from pydantic import BaseModel
 
-from chaoslab.base.jsonable import brief, describe_error, line, line_of
+from chaoslab.base.jsonable import PARTS_MAX, brief, describe_error, line, line_of, to_jsonable
 
 
 class Colour(Enum):
@@ -137,3 +142,120 @@ def test_an_error_that_repeats_the_words_of_a_group_is_told_with_the_error_in_it
         "TimeoutError: no answer from crm"
     )
     assert describe_error(group) == "TimeoutError: no answer from crm"
+
+
+class Account:
+    """A value, with a private part."""
+
+    def __init__(self, paid: Any) -> None:
+        self._paid = paid
+
+
+class Slotted:
+    """A value without a dict."""
+
+    __slots__ = ("n",)
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+
+
+class Empty:
+    """A sign of the program's own."""
+
+
+class Called(Account):
+    """A function of the program's own."""
+
+    def __call__(self) -> None: ...
+
+
+class Failing(Account):
+    """A list that cannot be read."""
+
+    def __len__(self) -> int:
+        return 1
+
+    def __iter__(self) -> Iterator[int]:
+        raise ValueError
+
+    def __contains__(self, _: object) -> bool:
+        return False
+
+
+class Named(sqlite3.Connection):
+    """A thing in C, with a dict."""
+
+
+def row() -> sqlite3.Row:
+    db = sqlite3.connect(":memory:")
+    db.row_factory = sqlite3.Row
+    found: sqlite3.Row = db.execute("SELECT 17 AS number, 'tea' AS item").fetchone()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("value", "read"),
+    [
+        (Account(30), {"_paid": 30}),
+        ([Account(Slotted(30))], [{"_paid": {"n": 30}}]),
+        (SimpleNamespace(to="ana"), {"to": "ana"}),
+        (deque(["ana", "ben"]), ["ana", "ben"]),
+        ({"a": 1}.values(), [1]),
+        (array.array("i", [1, 2]), [1, 2]),
+        (bytearray(b"raw"), "raw"),
+        (row(), {"number": 17, "item": "tea"}),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_an_object_is_what_it_holds(value: Any, read: Any) -> None:
+    unread: list[str] = []
+    assert (to_jsonable(value, unread=unread), unread) == (read, [])
+
+
+def test_what_has_an_identity_of_its_own_is_no_value_until_all_is_to_be_read() -> None:
+    held = {"shop": Account(30), "to": SimpleNamespace(name="ana"), "of": SimpleNamespace(shop=Account(30))}
+    assert to_jsonable(held) == {
+        "shop": "a tests.test_jsonable.Account", "to": {"name": "ana"}, "of": "a types.SimpleNamespace",
+    }  # fmt: skip
+    assert to_jsonable(held, unread=[]) == {
+        "shop": {"_paid": 30}, "to": {"name": "ana"}, "of": {"shop": {"_paid": 30}},
+    }  # fmt: skip
+
+
+def in_itself() -> Account:
+    made = Account(1)
+    made._paid = [made]
+    return made
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        (threading.Lock(), "_thread.lock"),
+        (Account(threading.Lock()), "tests.test_jsonable.Account"),  # a tool of the program's own
+        (in_itself(), "tests.test_jsonable.Account"),
+        (Account([Account(1)] * (PARTS_MAX + 1)), "tests.test_jsonable.Account"),
+        (Called(1), "tests.test_jsonable.Called"),
+        (Failing(1), "tests.test_jsonable.Failing"),
+        (Named(":memory:"), "tests.test_jsonable.Named"),
+        (object(), "builtins.object"),
+        (Empty(), "tests.test_jsonable.Empty"),
+        ((n for n in "ab"), "builtins.generator"),
+        (2**20_000, "whole number of 20001 bits"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_cannot_be_read_is_named_and_told(value: Any, name: str) -> None:
+    unread: list[str] = []
+    assert to_jsonable({"a": value}) == to_jsonable({"a": value}, unread=unread) == {"a": f"a {name}"}
+    assert unread == [f"a {name}"]
+
+
+def test_what_lies_too_deep_or_has_no_name_of_its_own_is_told() -> None:
+    deep: Any = 1
+    for _ in range(13):
+        deep = [deep]
+    unread: list[str] = []
+    to_jsonable([deep, {1: "a", "1": "b"}], unread=unread)
+    assert unread == ["a value that lies deeper than 12", "a mapping with keys that are one as texts"]

@@ -199,6 +199,40 @@ def test_what_is_not_over_in_time_is_named_and_nothing_says_it_was_cancelled() -
     assert trial.outcome is lab.Outcome.CORRECT
 
 
+@pytest.mark.parametrize("paid", [True, False])
+def test_what_goes_on_beyond_the_time_to_settle_may_do_more(*, paid: bool) -> None:
+    def status() -> int:
+        return 1
+
+    def agent(prompt: str) -> str:
+        later, ok = 1.0, True
+        try:
+            status()
+        except lab.ToolError:
+            later, ok = 90.0, paid
+        if ok:
+            charge(17)
+        threading.Timer(later, charge, (18,)).start()
+        return prompt
+
+    trial = lab.run(agent, "Paid.", tools=[charge], reads=[status], faults=[lab.inject("server_error", "status")])
+    assert (trial.outcome, trial.verdict.world) == ("unknown", "may have been done")
+    assert "what is done cannot be known: still under way 60 s after the answer" in trial.why
+
+
+def test_what_goes_on_in_the_twin_too_is_no_doubt() -> None:
+    def agent(prompt: str) -> str:
+        try:
+            charge(17)
+        except ConnectionError:
+            charge(17)
+        threading.Timer(3600, charge, (18,)).start()
+        return prompt
+
+    trial = lab.run(agent, "Paid.", tools=[charge], faults=[lab.inject("refused", "charge", calls=[1])])
+    assert (trial.outcome, bool(trial.warnings)) == ("correct", True)
+
+
 def test_a_call_that_is_open_at_the_end_has_not_missed_its_fault() -> None:
     late = [lab.inject("latency", "bank", delay_s=200, stream="downstream", calls=[1], attempts=[1])]
     trial = lab.run(giving_up(posting), "Charged 30.", services={"bank": quick}, faults=late)

@@ -380,7 +380,7 @@ class Worded:
         (Result(), '{"to": "ana", "said": "paid"}', True), (Result, '{"said": "paid"}', True),
         (Public(), '{"said": "paid"}', True), (Worded(), "paid", True),
         (ValueError("bad"), "ValueError: bad", True), (object(), "a builtins.object", False),
-        (Worded(None), f"a {__name__}.Worded", False),
+        (Worded(None), f"a {__name__}.Worded", False), ([Public()], '[{"said": "paid", "_raw": 2}]', True),
     ],
 )  # fmt: skip
 def test_an_answer_is_text_by_its_public_content(answer: Any, text: str, readable: bool) -> None:

@@ -3,12 +3,14 @@
 import dataclasses
 import hashlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal
 from enum import Enum
+from functools import partial
 from itertools import islice
 from pathlib import PurePath
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
@@ -36,39 +38,122 @@ _JOINERS = "\u200c\u200d"
 """Invisible characters that are part of Persian words and some emoji."""
 
 
-def to_jsonable(value: Any, *, depth: int = 0) -> Any:
-    """The value in JSON types alone. A value without such content becomes its type's name."""
+def to_jsonable(value: Any, *, depth: int = 0, unread: list[str] | None = None) -> Any:
+    """The value in JSON types alone. An object whose class says when two are equal is what it holds, any other one is
+    its type's name. `unread`: a list that takes the names of what cannot be read; then each object is what it holds."""
     kind = type(value)
     if kind in ATOMS:
         return value
     if kind is int:
-        return value if value.bit_length() <= BITS_MAX else f"a whole number of {value.bit_length()} bits"
+        return value if value.bit_length() <= BITS_MAX else _named(f"whole number of {value.bit_length()} bits", unread)
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if depth >= DEPTH_MAX:
+        _named(f"value that lies deeper than {DEPTH_MAX}", unread)
         return "…"
+    within = partial(to_jsonable, depth=depth + 1, unread=unread)
     if kind is not dict and kind is not list:
         if isinstance(value, Enum):
-            return to_jsonable(value.value, depth=depth + 1)
+            return within(value.value)
         if isinstance(value, str | int):  # a subclass
-            return str(value) if isinstance(value, str) else to_jsonable(int(value), depth=depth + 1)
+            return str(value) if isinstance(value, str) else to_jsonable(int(value), depth=depth + 1, unread=unread)
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            return {f.name: to_jsonable(getattr(value, f.name), depth=depth + 1) for f in dataclasses.fields(value)}
+            return {f.name: within(getattr(value, f.name)) for f in dataclasses.fields(value)}
         if hasattr(kind, "model_dump"):  # pydantic's
-            return to_jsonable(value.model_dump(), depth=depth + 1)
+            return within(value.model_dump())
     if isinstance(value, Mapping):
-        return {
-            str(to_jsonable(key, depth=depth + 1)): to_jsonable(held, depth=depth + 1) for key, held in value.items()
-        }
+        found = {str(within(key)): within(held) for key, held in value.items()}
+        if len(found) < len(value):
+            _named("mapping with keys that are one as texts", unread)
+        return found
     if isinstance(value, list | tuple):
-        return [to_jsonable(held, depth=depth + 1) for held in value]
+        return [within(held) for held in value]
     if isinstance(value, set | frozenset):
-        return sorted((to_jsonable(held, depth=depth + 1) for held in value), key=repr)
-    if isinstance(value, date | time | timedelta | Decimal | PurePath | UUID):
+        return sorted((within(held) for held in value), key=repr)
+    if isinstance(value, _FORMED_AS_TEXT):
         return str(value)
-    if isinstance(value, bytes):
+    if isinstance(value, bytes | bytearray):
         return value.decode("utf-8", "backslashreplace")
-    return f"a {kind.__module__}.{kind.__qualname__}"
+    return _of_object(value, kind, depth, unread)
+
+
+_FORMED = (str, int, float, Enum, Mapping, list, tuple, set, frozenset, bytes, bytearray, type(None))
+_FORMED_AS_TEXT = (date, time, timedelta, Decimal, PurePath, UUID)
+
+
+def is_object(value: Any) -> bool:
+    """True for an object of a class that JSON has no form for; it may have other parts than those that count."""
+    of_fields = dataclasses.is_dataclass(value) and not isinstance(value, type)
+    return not (of_fields or hasattr(type(value), "model_dump") or isinstance(value, _FORMED + _FORMED_AS_TEXT))
+
+
+_OPAQUE = object()
+PARTS_MAX = 10_000
+"""The most parts of one object that are read."""
+_OPEN = (object, SimpleNamespace)
+_IMMUTABLE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE: a class in C, whose objects may hold what nobody sees
+
+
+class _Strict(list[str]):
+    """The list of what was not read in an object, which is left at the first such part, or if it has too many.
+    `every`: also of a class that does not say when two are equal."""
+
+    def __init__(self, *, every: bool) -> None:
+        super().__init__()
+        self.left, self.every = PARTS_MAX, every
+
+    def append(self, _: str) -> None:
+        raise _UnreadError
+
+    def enter(self, held: Any) -> None:
+        self.left -= 1 + (len(held) if isinstance(held, dict | list) else 0)
+        if self.left < 0:
+            raise _UnreadError
+
+
+class _UnreadError(Exception):
+    """A part of an object cannot be read."""
+
+
+def _of_object(value: Any, kind: type, depth: int, unread: list[str] | None) -> Any:
+    """The content of an object of any other class, if all of it can be read: what has a lock, a socket or a function in
+    it is a tool of the program's own, and no value."""
+    strict = unread if isinstance(unread, _Strict) else _Strict(every=unread is not None)
+    try:
+        says_equal = any("__eq__" in vars(each) for each in kind.__mro__[:-1])
+        held = _held(value, kind) if strict.every or says_equal else _OPAQUE
+        if held is not _OPAQUE:
+            strict.enter(held)
+            return to_jsonable(held, depth=depth + 1, unread=strict)
+    except BaseException as error:  # noqa: BLE001 - the object's own code, or `_UnreadError`
+        let_through(error)
+    return _named(f"{kind.__module__}.{kind.__qualname__}", unread)
+
+
+def _named(name: str, unread: list[str] | None) -> str:
+    if unread is not None:
+        unread.append(f"a {name}")
+    return f"a {name}"
+
+
+def _held(value: Any, kind: type) -> Any:
+    """The content of an object as a value of another class; `_OPAQUE` if it has none that can be seen."""
+    for reader in ("tolist", "to_dict"):  # numpy's and array's; of pandas, a table's
+        if callable(read := getattr(kind, reader, None)):
+            return read(value)
+    if callable(getattr(kind, "keys", None)) and hasattr(kind, "__getitem__"):  # a row of a database
+        return {name: value[name] for name in value.keys()}  # noqa: SIM118 - it is no mapping
+    if isinstance(value, Collection):  # a deque, a view of a dict
+        return [*value]
+    if callable(value) or any(each.__flags__ & _IMMUTABLE for each in kind.__mro__ if each not in _OPEN):
+        return _OPAQUE
+    names = [name for each in kind.__mro__ for name in _slots(each) if hasattr(value, name)]
+    return {name: getattr(value, name) for name in names} | getattr(value, "__dict__", {}) or _OPAQUE
+
+
+def _slots(kind: type) -> Iterable[str]:
+    found = vars(kind).get("__slots__", ())
+    return [each for each in ([found] if isinstance(found, str) else found) if each not in ("__dict__", "__weakref__")]
 
 
 def kept(value: Any) -> Any:

@@ -208,13 +208,15 @@ class PromptStarted(Event):
     state: Any = None
     """The end state of the twin, to compare with; None: nothing to compare with."""
     undoes: dict[str, str] | None = None
-    """The effects that take others back. This and the next two stand only in the lines of trials that have them."""
+    """The effects that take others back. This and the next three stand only in the lines of trials that have them."""
     idempotent: list[str] | None = None
     """The effects that count once however often they are repeated."""
     ordered: bool | None = None
     """The effects must happen in the order of `effects`."""
+    exact: bool | None = None
+    """The effects are the twin's, and must have their content and no other."""
 
-    left_out: ClassVar[tuple[str, ...]] = ("undoes", "idempotent", "ordered")
+    left_out: ClassVar[tuple[str, ...]] = ("undoes", "idempotent", "ordered", "exact")
 
 
 @fixed(frozen=True, kw_only=True)
@@ -300,7 +302,10 @@ class CallFinished(AttemptEvent):
     services."""
     said_by: str | None = None
     """script: a model's answer that is the same whatever the model was sent (`lab.scripted`)."""
-    left_out: ClassVar[tuple[str, ...]] = ("first_byte_s", "last_byte_s", "finish_reason", "said_by")
+    broken_within: bool | None = None
+    """True for a function that changes the world and failed because a function within it met a fault: what it had done
+    by then is not known."""
+    left_out: ClassVar[tuple[str, ...]] = ("first_byte_s", "last_byte_s", "finish_reason", "said_by", "broken_within")
 
     @property
     def cancelled(self) -> bool:
@@ -665,6 +670,11 @@ class PromptFinished(Event):
     """The number of attempts at the prompt; None: not known."""
     duration_s: Seconds
     error_type: str = "none"
+    under_way: str | None = None
+    """The waits that went on when the time to settle was over, and not in its twin; more may be done. It stands only in
+    the lines of trials that have some."""
+
+    left_out: ClassVar[tuple[str, ...]] = ("under_way",)
 
 
 @fixed(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ from chaoslab.analysis.answers.compare import Likeness, compare
 from chaoslab.analysis.measures.idle import Idle, idle
 from chaoslab.analysis.measures.incidents import Incident, how_bad, incidents
 from chaoslab.analysis.verdict.judge import judge
-from chaoslab.analysis.verdict.ledger import done_in, effects_of, told_of, wish
+from chaoslab.analysis.verdict.ledger import done_in, effects_of, told_of
 from chaoslab.analysis.verdict.seen import Twin
 from chaoslab.analysis.verdict.spoilt import unread
 from chaoslab.analysis.verdict.table import Outcome, Verdict
@@ -198,9 +198,9 @@ def run(asked: RunArguments) -> Trial:
 
     The options are the fields of `chaoslab.execution.options.RunOptions`.
 
-    The twin runs first. Its effects are the expected ones unless `effects` are given, and its answer unless `facts`
-    are. An answer with other numbers, dates or names is wrong. An answer that cannot be compared by its words is
-    unknown. If only `effects` are given and `twin` is not True, the answer is not judged.
+    The twin runs first. Its effects are the expected ones, to the letter, unless `effects` are given, and its answer
+    unless `facts` are. An answer with other numbers, dates or names is wrong. An answer that cannot be compared by its
+    words is unknown. If only `effects` are given and `twin` is not True, the answer is not judged.
 
     Agent and functions must keep no state between trials. In virtual time the twin runs twice; differences between the
     two runs are not compared, and `warnings` names them. `agent=lab.fresh(make)` makes a new agent for each trial. None
@@ -345,7 +345,7 @@ def compared(spec: AgentSpec, alone: Executor) -> tuple[Trial, AgentSpec]:
     if twin.said is None:
         why = f"it fails without faults too ({_failure(twin)})"
         return twin, replace(spec, incomparable=f"nothing to compare with, since {why}", notes=(_NO_TWIN.format(why),))
-    effects = None if again.effects != twin.effects else [wish(effect) for effect in twin.effects]
+    effects = None if again.effects != twin.effects else twin.effects
     answer = None if again.said is None or compare(twin.said, again.said).likeness is not Likeness.SAME else twin.said
     legible = readable(twin.answer)
     if not legible:
@@ -372,6 +372,8 @@ def compared(spec: AgentSpec, alone: Executor) -> tuple[Trial, AgentSpec]:
     return twin, replace(
         spec,
         effects=spec.effects if effects_stated else effects,
+        exact=bool(effects) and not effects_stated,
+        pending=twin._result.pending,
         twin=Twin(
             None if facts_stated else answer,
             twin.seconds,

@@ -34,6 +34,10 @@ PRICE, DAY = "The price is 1200 euros.", "The demo is on 7 March 2026."
         ("It takes 90 minutes.", "It takes 1.5 hours."),
         ("It is 2 km away.", "It is 2,000 m away."),
         ("It is 6.5 mm.", "It is 6.5 millimetres."),
+        ("The sum is 0.6000000000000001.", "The sum is 0.6."),
+        ('{"sum": 0.6000000000000001}', '{"sum": 0.6}'),
+        ("Jos\u00e9 is in.", "Jose\u0301 is in."),
+        ("Order BK-17 at 4 PM", "order bk-17 at 4 pm"),
         ("It isn't open.", "It is not open."),
         ("Results:\n- Oslo: 12\n- Rome: 20", "Results:\n* Rome: 20\n* Oslo: 12"),
         ("| Oslo | Rome |\n|---|---|\n| 12 | 20 |", "| Oslo | Rome |\n| :-: | -: |\n| 12 | 20 |"),
@@ -62,6 +66,13 @@ CHANGED = [
     ("Alice owes Bob 5.", "Bob owes Alice 5."),
     ("A dozen eggs", "A hundred eggs"),
     ("It costs three euros.", "It costs five euros."),
+    ("The code is 0042.", "The code is 42."),
+    # letters
+    ("The key is aB3x.", "The key is Ab3X."),
+    ("バスです", "ハスです"),
+    ("Tôi bạn", "Tôi bán"),
+    ("Es ist schön.", "Es ist schon."),
+    ("Tengo diez años.", "Tengo diez anos."),
     # negations and opposites
     ("Order 17 is shipped.", "Order 17 is not shipped."),
     ("The 5 orders are shipped.", "The 5 orders aren't shipped."),
@@ -153,6 +164,8 @@ def test_equal_words_with_other_numbers_are_other_for_certain(twin: str, answer:
     [
         (PRICE, "The price is 1.200 euros."),
         (PRICE, "The price is 1 200 euros."),
+        ("The price is 1.2 euros.", "The price is 1.200 euros."),
+        ("Best first:\n- Anna\n- Berta", "Best first:\n- Berta\n- Anna"),
         (DAY, "The demo is on 03/07/2026."),
         (DAY, "The demo is on 7 March."),
         ("It takes 90 minutes.", "It takes 1 h 30 min."),

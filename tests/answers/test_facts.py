@@ -27,6 +27,8 @@ from chaoslab.analysis.answers.values import shows
         ("24", "1,024 of them", False),
         ("12.0", "a dozen, 12", True),
         ("12", "12.00 dollars", True),
+        ("42", "code 0042", False),
+        ("0042", "code 0042", True),
         ("0.5", ".5", True),
         ("1000", "1e3", True),
         ("São Paulo", "in sao  paulo today", True),

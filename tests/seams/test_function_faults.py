@@ -637,3 +637,51 @@ def test_a_number_with_too_many_bits_is_told_by_their_count(sign: int, less: int
     number = sign * (2**BITS_MAX - less)
     trial = lab.run(lambda _: take(number), "go", tools={"take": take}, twin=False)
     assert [effect["value"] for effect in trial.effects] == [to_jsonable(number)]
+
+
+@pytest.mark.parametrize("how", ["passed", "from", "instead", "itself", "kept"])
+def test_a_tool_that_fails_for_a_fault_within_it_may_have_done_its_work(how: str) -> None:
+    paid: list[int] = []
+
+    def pay(order: int) -> str:
+        paid.append(order)
+        try:
+            audit()
+        except ConnectionError as error:
+            if how == "passed":
+                raise
+            if how == "from":
+                raise RuntimeError from error
+            if how == "instead":
+                raise RuntimeError  # noqa: B904 - as many do
+        return "paid"
+
+    def audit() -> None: ...
+
+    def send(order: int) -> None:
+        if how == "itself":
+            raise ValueError(order)
+
+    def agent(_: str) -> str:
+        paid.clear()
+        try:
+            pay(17)
+        except (ConnectionError, RuntimeError):
+            pay(17)
+        try:
+            audit()
+        except ConnectionError:
+            with suppress(ValueError):  # its own error, beside the one that is handled
+                send(17)
+        return "Paid."
+
+    calls = [2] if how == "itself" else [1]
+    refused = lab.inject("refused", "audit", calls=calls, attempts=[1])
+    trial = lab.run(agent, "Pay 17.", tools=[pay, send], reads=[audit], faults=[refused])
+    if how in ("itself", "kept"):
+        assert trial.outcome == "correct", trial.why
+        return
+    assert trial.outcome == "unknown"
+    assert trial.why == "pay failed for a fault within it, and what it had done by then is not known"
+    seen = lab.run(agent, "Pay 17.", tools=[pay], reads=[audit], faults=[refused], state=lambda: len(paid))
+    assert (seen.outcome, seen.why) == ("harm", "the state's it is 2 instead of 1")

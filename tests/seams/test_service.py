@@ -407,6 +407,13 @@ def test_an_order_with_a_key_or_a_method_that_may_be_repeated_is_one(
     assert trial.recovery["shop"].ending == "retry"
 
 
+def test_a_repeat_that_takes_back_what_came_between_is_an_effect_of_its_own() -> None:
+    put, other = ("PUT", "/orders", ORDER), ("PUT", "/orders", {**ORDER, "item": "coffee"})
+    _, trial = met_by(by_requests, put, put, other, other, put, ("PUT", "/items", ORDER), put)
+    assert [effect["effect"] for effect in trial.effects] == ["PUT /orders"] * 3 + ["PUT /items"]
+    assert [effect.get("item") for effect in trial.effects[:3]] == [ORDER["item"], "coffee", ORDER["item"]]
+
+
 def test_an_order_under_two_keys_is_two() -> None:
     keys = iter("abcdef")
 

@@ -1,5 +1,7 @@
 """An end state is judged beside the twin's and the one before."""
 
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -39,6 +41,27 @@ JSON = st.recursive(
         (7, {"k": 2}, {"k": 3}, [(FindingKind.STATE, "the state's k is 3 instead of 2")]),
         (7, [2], [3], [(FindingKind.STATE, "the state's [0] is 3 instead of 2")]),
         ({}, {"k": None}, {}, [(FindingKind.LOST, "missing: the state's k is nothing as before instead of null")]),
+        ({"n": 0.0}, {"n": 0.1 + 0.2 + 0.3}, {"n": 0.3 + 0.2 + 0.1}, []),
+        ([1, 2], [2, 1], [1, 1], [(FindingKind.LOST, "missing: the state's [0] is 1 as before instead of 2")]),
+        # Rows: one that is missing moves the others
+        ([], ["a", "b"], ["b"], [(FindingKind.LOST, 'missing: the state\'s [0] is nothing as before instead of "a"')]),
+        ({}, {"k": ["a", "b"]}, {"k": ["b"]},
+         [(FindingKind.LOST, 'missing: the state\'s k[0] is nothing as before instead of "a"')]),
+        ([], ["a", "a"], ["a"], [(FindingKind.LOST, 'missing: the state\'s [1] is nothing as before instead of "a"')]),
+        ([1, 2, 3, 4], [2, 4], [1, 2, 4],
+         [(FindingKind.LOST, "missing: the state's [0] is 1 as before instead of nothing")]),
+        (["a", "b"], ["b"], ["a"], [
+            (FindingKind.STATE, 'the state\'s [0] is nothing instead of "b"'),
+            (FindingKind.LOST, 'missing: the state\'s [0] is "a" as before instead of nothing'),
+        ]),
+        ([], ["a", "b"], ["b", "b"], [
+            (FindingKind.STATE, 'the state\'s [1] is "b" instead of nothing'),
+            (FindingKind.LOST, 'missing: the state\'s [0] is nothing as before instead of "a"'),
+        ]),
+        ([], ["a", "b"], ["b", "a"],
+         [(FindingKind.ORDER,
+           'the state\'s it has the right items in another order, ["b", "a"] instead of ["a", "b"]')]),
+        (["a", "b"], ["b", "a"], ["c", "a"], [(FindingKind.STATE, 'the state\'s [0] is "c" instead of "b"')]),
     ],
 )  # fmt: skip
 def test_a_place_that_is_other_than_the_twins_is_altered_or_untouched(
@@ -68,6 +91,80 @@ def repr_of(value: Any) -> str:
 def test_a_state_of_any_size_gives_few_findings() -> None:
     states = [{str(n): turn for n in range(1000)} for turn in range(3)]
     assert len(end_state.compare(*states, line=LINE)) == end_state.PLACES_MAX
+
+
+def test_what_is_altered_is_found_behind_many_places_that_are_untouched() -> None:
+    before, right = {str(n): 0 for n in range(30)}, {str(n): 1 for n in range(30)}
+    found = end_state.compare(before, right, {**before, "29": 7}, line=LINE)
+    assert (len(found), found[0].text) == (end_state.PLACES_MAX, "the state's 29 is 7 instead of 1")
+
+
+class Account:
+    """An object that cannot be read."""
+
+    def __init__(self) -> None:
+        self.paid, self.lock = 0, threading.Lock()
+
+
+shop: dict[str, Any] = {}
+
+
+def paying_twice(read: Callable[[], Any], **options: Any) -> lab.Trial:
+    """A trial of an agent that pays twice, and whose tool is declared to only read."""
+
+    def make() -> Callable[[str], str]:
+        shop.update(rows=[], account=Account())
+        return agent
+
+    def pay() -> None:
+        shop["rows"].append(30)
+        shop["account"].paid += 30
+
+    def agent(_: str) -> str:
+        try:
+            pay()
+        except TimeoutError:
+            pay()
+        return "Paid."
+
+    lost = lab.inject("lost_reply", "pay", calls=[1])
+    return lab.run(lab.fresh(make), "Pay.", reads=[pay], state=read, faults=[lost], **options)
+
+
+def test_a_cursor_is_read_and_an_object_that_cannot_be_is_no_proof() -> None:
+    assert paying_twice(lambda: iter(shop["rows"])).outcome == "harm"
+    trial = paying_twice(lambda: shop["account"])
+    assert (trial.outcome, trial.verdict.world) == ("unknown", "may have been done")
+    assert trial.why == (
+        "its end state cannot be judged: a tests.verdict.test_end_state.Account in it cannot be read: state should "
+        "return what it holds"
+    )
+
+
+@pytest.mark.parametrize(("ordered", "outcome"), [(False, "unknown"), (True, "harm")])
+def test_rows_in_another_order_are_harm_only_where_the_order_counts(ordered: bool, outcome: str) -> None:
+    def make() -> Callable[[str], str]:
+        shop["rows"] = []
+        return agent
+
+    def add(n: int) -> None:
+        shop["rows"].append(n)
+
+    def agent(_: str) -> str:
+        for n in (1, 2):
+            try:
+                add(n)
+            except ConnectionError:
+                add(2)
+                add(1)
+                break
+        return "Both are there."
+
+    refused = lab.inject("refused", "add", calls=[1])
+    trial = lab.run(
+        lab.fresh(make), "Add both.", reads=[add], state=lambda: shop["rows"], faults=[refused], ordered=ordered
+    )
+    assert (trial.outcome, "in another order, [2, 1] instead of [1, 2]" in trial.why) == (outcome, True)
 
 
 # In a trial.

@@ -1,10 +1,15 @@
 """A trial's effects are compared with those that were asked for, under the user's statements about effects."""
 
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from chaoslab.analysis.verdict.ledger import FindingKind, Rules, compare
+import chaoslab as lab
+from chaoslab.analysis.verdict.ledger import FindingKind, Rules, compare, lacking
+from chaoslab.base.alike import NOW, Span
 from chaoslab.core.events import Effect, PromptStarted
 from tests.event_parts import story as history
 from tests.verdict.trials import effect
@@ -73,6 +78,61 @@ def test_effects_are_compared_under_the_rules_of_their_trial(
     assert [each.kind for each in compare(stated, done, rules)] == found
 
 
+@pytest.mark.parametrize(
+    ("right", "made", "same"),
+    [
+        ({"ids": [1, 2]}, {"ids": [0, 1, 2, 3]}, False),
+        ({"text": "cancelled"}, {"text": "not cancelled"}, False),
+        ({"path": "/srv/tmp"}, {"path": "/srv/tmp/../data"}, False),
+        ({"to_all": "ana@x.org"}, {"to_all": "ana@x.org, ben@x.org"}, False),
+        ({"pattern": "*"}, {"pattern": "*.log"}, False),
+        ({"sql": "x > 3"}, {"sql": "x < 3"}, False),
+        ({"key": "aB3x"}, {"key": "Ab3X"}, False),
+        ({"user": "müller"}, {"user": "muller"}, False),
+        ({"room": {"n": 1}}, {"room": {"n": 1, "breakfast": True}}, False),
+        ({"order": 17}, {"order": 17, "waive_fee": True}, False),
+        ({"order": 17, "note": "x"}, {"order": 17}, False),
+        ({"amount": 30}, {"amount": "30 and 40"}, False),
+        ({"amount": 30}, {"amount": -30}, False),
+        ({"flag": [True]}, {"flag": [1]}, False),
+        ({"amount": 30}, {"amount": "30.0"}, True),
+        ({"amount": 0.1 + 0.2 + 0.3}, {"amount": 0.3 + 0.2 + 0.1}, True),
+        ({"user": "Jose\u0301"}, {"user": "Jos\u00e9"}, True),
+        ({"start": "2026-10-10T10:00:00+02:00"}, {"start": "2026-10-10T08:00:00+00:00"}, True),
+        ({"note": None}, {}, True),
+        ({"a": 1, "idempotency_key": "k"}, {"a": 1, "idempotency_key": "l"}, True),
+    ],
+)  # fmt: skip
+def test_an_effect_has_the_content_of_the_twins_and_no_other(
+    right: dict[str, Any], made: dict[str, Any], same: bool
+) -> None:
+    happened = [effect("post", **made)]
+    done = list(zip(history(*happened), happened, strict=True))
+    exact = Rules.of(PromptStarted(prompt_index=1, prompt="", exact=True))
+    assert [each.kind for each in compare([wish("post", **right)], done, exact)] == [FindingKind.ALTERED] * (not same)
+    assert len(lacking([wish("post", **right)], happened, exact)) == (not same)
+
+
+def test_what_the_user_states_may_be_a_part_of_what_is_done_and_what_the_twin_did_may_not() -> None:
+    def delete(ids: list[int]) -> int:
+        return len(ids)
+
+    def found() -> list[int]:
+        return [1, 2]
+
+    def agent(_: str) -> str:
+        try:
+            delete(found())
+        except lab.ToolError:
+            delete([0, 1, 2, 3])
+        return "Deleted."
+
+    asked: dict[str, Any] = {"tools": [delete], "reads": [found], "faults": [lab.inject("server_error", "found")]}
+    trial = lab.run(agent, "Delete what is found.", **asked)
+    assert (trial.outcome, trial.why) == ("harm", "delete, but its ids is '[0, 1, 2, 3]' instead of '[1, 2]'")
+    assert lab.run(agent, "Delete.", effects=[{"effect": "delete"}], **asked).outcome == "correct"
+
+
 def test_the_rules_are_those_that_the_trial_states() -> None:
     stated = PromptStarted(prompt_index=1, prompt="", undoes={"refund": "charge"}, idempotent=["mail"], ordered=True)
     assert Rules.of(stated) == Rules({"refund": "charge"}, ["mail"], ordered=True)
@@ -90,3 +150,47 @@ def test_the_first_two_effects_in_the_wrong_order_are_told() -> None:
     stated = [wish("charge", id=number) for number in (1, 2, 3)]
     (found,) = compare(stated, list(zip(history(*happened), happened, strict=True)), ORDERED)
     assert (found.text, found.where) == ("charge '3' before charge '2'", "info.log 1, 2")
+
+
+STAMPS: list[Callable[[], Any]] = [
+    lambda: datetime.now(UTC).isoformat(),
+    lambda: datetime.now().isoformat(timespec="seconds"),
+    time.time,
+    lambda: int(time.time() * 1000),
+]
+rows: list[Any] = []
+
+
+@pytest.mark.parametrize("stamp", STAMPS)
+@pytest.mark.parametrize("late", [False, True])
+def test_the_moment_at_which_something_is_done_may_be_a_later_one(stamp: Callable[[], Any], *, late: bool) -> None:
+    def pay(order: int, at: Any) -> None:
+        rows.append([order, at])
+
+    def look() -> None: ...
+
+    def agent(_: str) -> str:
+        rows.clear()
+        try:
+            look()
+        except ConnectionError:
+            time.sleep(7)
+            pay(17, 1780304402 + 86_400)  # another day
+        else:
+            pay(17, stamp())
+        return "Paid."
+
+    fault = lab.inject("refused", "look") if late else lab.inject("latency", "look", delay_s=2)
+    now = "2026-06-01T09:00:00Z"
+    for trial in (
+        lab.run(agent, "Pay 17.", tools=[pay], reads=[look], faults=[fault], now=now),
+        lab.run(agent, "Pay 17.", reads=[look, pay], state=lambda: list(rows), faults=[fault], now=now),
+    ):
+        assert trial.outcome == ("harm" if late else "correct"), trial.why
+
+
+def test_a_day_is_no_moment_of_the_trial() -> None:
+    began = datetime(2026, 12, 31, 23, 59, 58, tzinfo=UTC)
+    span = Span(began, 10.0)
+    held = {"at": "2027-01-01T00:00:03Z", "day": "2027-01-01", "later": "2027-01-01T00:00:09Z", "text": "x" * 20}
+    assert span.unstamped(held) == {**held, "at": NOW}

@@ -118,3 +118,8 @@ def sorted_lists(text: str) -> str:
         flat = listed and len({line[: len(line) - len(line.lstrip())] for line in run}) == 1
         found += sorted(run, key=lambda line: _tokens(_plainly(line))) if flat else run
     return "\n".join(found)
+
+
+def named_lists(text: str) -> bool:
+    """True if each item of the text's lists is a name and its value, as in "- Oslo: 12": their order says nothing."""
+    return all(":" in line for line in text.splitlines() if _BULLET.match(line))

@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from chaoslab.base.alike import alike
+
 _FENCED = re.compile(r"\s*```(?:json|JSON)?\s*\n(.*?)\n\s*```\s*", re.DOTALL)
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _IDLE = frozenset(["attempt", "attempts", "retry", "retries", "tries", "elapsed", "took", "timestamp"])
@@ -77,7 +79,7 @@ def _leaves(one: Any, other: Any, path: str) -> Iterator[Difference]:
         for n in range(max(len(one), len(other))):
             pair = [held[n] if n < len(held) else LACKING for held in (one, other)]
             yield from _leaves(pair[0], pair[1], f"{path}[{n}]")
-    elif one is not other and (isinstance(one, bool) is not isinstance(other, bool) or one != other):
+    elif one is not other and (LACKING in (one, other) or not alike(one, other)):
         yield path, one, other
 
 

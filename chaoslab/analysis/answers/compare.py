@@ -5,6 +5,7 @@ The third is a guess from words, and everything else is the last: no word outwei
 """
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from chaoslab.analysis.answers import _structures, _words
-from chaoslab.analysis.answers._normal import as_written, normal, sorted_lists
+from chaoslab.analysis.answers._normal import as_written, named_lists, normal, sorted_lists
 from chaoslab.analysis.answers._sentences import sentences, telling_sentences
 from chaoslab.analysis.answers.values import READ_MAX, is_value, plain, tokens
 from chaoslab.base.jsonable import listed
@@ -82,15 +83,17 @@ def _compared(expected: str, given: str, asked: str, known: str) -> AnswerLikene
         return AnswerLikeness(Likeness.UNCLEAR, "only one of the two answers is structured")
     one, two = normal(expected, given)
     if one == two and one:
-        return AnswerLikeness(Likeness.SAME, "the same answer in another notation")
+        return _same_but(expected, given, "in another notation")
     idle = normal(_words.IDLE.sub("", expected), _words.IDLE.sub("", given))
     if idle[0] == idle[1] and idle[0]:
-        return AnswerLikeness(Likeness.SAME, "the same answer but for idle words")
+        return _same_but(expected, given, "but for idle words")
     lists = sorted_lists(expected), sorted_lists(given)
     if lists != (expected, given):
         listed = normal(*lists)
         if listed[0] == listed[1]:
-            return AnswerLikeness(Likeness.SAME, "the same list in another order")
+            if named_lists(expected):
+                return _same_but(expected, given, "but for the order of a list")
+            return AnswerLikeness(Likeness.ALIKE, "the same list in another order", kept=True)  # it may be a ranking
     if len(two) < len(one) and one[: len(two)] == two:
         return AnswerLikeness(
             Likeness.UNCLEAR, f"it is only the beginning of its twin's, without {_listed(one[len(two) :])}"
@@ -98,6 +101,33 @@ def _compared(expected: str, given: str, asked: str, known: str) -> AnswerLikene
     if max(len(one), len(two)) > LONGEST:
         return AnswerLikeness(Likeness.UNCLEAR, f"the answers differ and have more than {LONGEST:,} words")
     return _of_values(one, two, known) or _of_words(expected, given, asked, known)
+
+
+def _same_but(expected: str, given: str, but: str) -> AnswerLikeness:
+    """The likeness of two texts that are the same but for this, unless they differ in signs that were not looked at:
+    accents, which make other words in many languages, capitals within a name with digits, such as a key, and three
+    digits behind a point, which may be thousands."""
+    for signs in (_accented, _keys, _THOUSANDS.findall):
+        one, two = (Counter(signs(text)) for text in (expected, given))
+        if one != two:
+            return _unclear("they are written in two ways", _listed([*(two - one), *(one - two)]), kept=True)
+    return AnswerLikeness(Likeness.SAME, f"the same answer {but}")
+
+
+def _accented(text: str) -> list[str]:
+    """The letters of a text that have accents, or other marks of their script."""
+    return [] if text.isascii() else _ACCENTED.findall(unicodedata.normalize("NFD", text).casefold())
+
+
+def _keys(text: str) -> list[str]:
+    """The names of a text with digits, capitals and small letters."""
+    return [each for each in _KEY.findall(text) if not (each.isupper() or each.islower() or each.istitle())]
+
+
+_MARKS = "".join(chr(code) for code in range(0x300, 0x3100) if unicodedata.category(chr(code)) == "Mn")
+_ACCENTED = re.compile(f"[^{_MARKS}][{_MARKS}]+")
+_THOUSANDS = re.compile(r"(?<![\d.,])[1-9]\d{0,2}\.\d{3}(?![\d.,]*\d)")
+_KEY = re.compile(r"(?=[^\W\d]*\d)(?=\d*[^\W\d])\w{4,}")
 
 
 def _same_text(place: _structures.Difference) -> bool:

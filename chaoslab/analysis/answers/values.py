@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from chaoslab.analysis.answers import _notation
 from chaoslab.analysis.answers._notation import clock
+from chaoslab.base.alike import rounded
 
 READ_MAX = 20_000
 """The most characters of an answer that are read."""
@@ -66,12 +67,22 @@ def _tokens(text: str) -> list[str]:
     return found
 
 
+_CODE = re.compile(r"0\d\d+")
+"""Digits that are a name: 0042 is no 42."""
+FLOAT_DIGITS = 15
+"""The most digits that somebody wrote: more of them are those of a float."""
+
+
 def _canonical(number: str) -> str:
     digits, _, exponent = number.replace(",", "").partition("e")
+    if _CODE.fullmatch(digits):
+        return f"#{number}"
     if exponent and (len(exponent) > 5 or abs(int(exponent)) > EXPONENT_MAX):
         return f"#{digits}e{exponent}"
     text = f"{Decimal(f'{digits}e{exponent or 0}'):f}"
     if "." in text:
+        if len(text.strip("-0").replace(".", "")) > FLOAT_DIGITS:
+            text = f"{Decimal(repr(rounded(float(text)))):f}"
         text = text.rstrip("0").rstrip(".")
     return "#0" if text in ("-0", "") else f"#{text}"
 

@@ -60,7 +60,8 @@ class Question:
 @dataclass
 class AnsweredTrial:
     """A trial with an answer. `harm`, `lost`: the differences between its effects or end state and the right ones.
-    `spoken`: what a person or a model said of the run's answers."""
+    `spoken`: what a person or a model said of the run's answers. `rules`: those of its effects. `may`: the reason why
+    it cannot be told what was done; empty if it can."""
 
     started: PromptStarted
     finished: tuple[Record, PromptFinished]
@@ -70,6 +71,8 @@ class AnsweredTrial:
     lost: Sequence[Finding]
     seen: TrialEvents
     spoken: Spoken
+    rules: ledger.Rules
+    may: str
 
     @property
     def answer(self) -> str:
@@ -82,15 +85,20 @@ class AnsweredTrial:
     @property
     def question(self) -> Question:
         """The question that words would answer."""
-        started, done = self.started, [effect for _, effect in self.done]
+        started = self.started
         if self.lost:
-            left = [brief(wish, QUOTED) for wish in ledger.lacking(started.effects or (), done)]
+            left = [brief(wish, QUOTED) for wish in self.lacking]
             of_state = [finding.text.removeprefix("missing: ") for finding in self.lost if finding.lines]
             return Question(started.prompt, self.answer, (*left, *of_state), None)
         facts = "; ".join(fact[0] for fact in started.facts if fact)
         reference = facts or None if started.twin is None else started.twin
-        told = tuple(brief({"effect": each.effect, **each.content}, QUOTED) for each in done)
+        told = tuple(brief({"effect": each.effect, **each.content}, QUOTED) for _, each in self.done)
         return Question(started.prompt, self.answer, (), reference, told)
+
+    @cached_property
+    def lacking(self) -> Sequence[Mapping[str, Any]]:
+        """The effects that should have happened and did not."""
+        return ledger.lacking(self.started.effects or (), [effect for _, effect in self.done], self.rules)
 
     @cached_property
     def beside(self) -> AnswerLikeness | None:
@@ -152,8 +160,7 @@ def _by_says(trial: AnsweredTrial, event: AnswerRead) -> AnswerSense | None:
     if event.error:
         return AnswerSense(Said.UNCLEAR, Basis.SAYS, f"its says= failed: {event.error}")
     asked = [str(wish.get("effect")) for wish in trial.started.effects or ()]
-    left = ledger.lacking(trial.started.effects or (), [done for _, done in trial.done])
-    missing = [str(wish.get("effect")) for wish in left]
+    missing = [str(wish.get("effect")) for wish in trial.lacking]
     found = by_says(
         event.says, event.twin, asked, missing, undone=bool(trial.lost), unheard=trial.failed,
         admits=bool(trial.reading.admits) or _withdrawn(trial),
@@ -244,7 +251,7 @@ def _quoted(trial: AnsweredTrial, clauses: Sequence[str]) -> str:
 def _of_undone(trial: AnsweredTrial) -> AnswerSense:
     """The sense of words on an effect that is missing: admitted, claimed, or unclear."""
     reading, wishes = trial.reading, trial.started.effects or ()
-    left = ledger.lacking(wishes, [done for _, done in trial.done])
+    left = trial.lacking
     kept = [wish for wish in wishes if wish not in left]
     named = _details(left)
     details = named | _words(trial.started.twin or "")
@@ -288,8 +295,7 @@ def _withdrawn(trial: AnsweredTrial) -> bool:
     twin, given = structure(trial.started.twin or ""), structure(trial.answer)
     if twin is None or given is None:
         return False
-    wishes = trial.started.effects or ()
-    own = _details(ledger.lacking(wishes, [done for _, done in trial.done]), names_only=True)
+    own = _details(trial.lacking, names_only=True)
     claimed = [path for path, value in leaves(given) if value is True and _mentions(path, own)]
     found = differences(twin, given)
     other = any(_numbered(one) and _numbered(said) for _, one, said in found)

@@ -4,6 +4,8 @@ Effects are judged by the services' ledgers, never by the agent's words.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import timedelta
 from functools import lru_cache
 
 from chaoslab.analysis.verdict import _end_state, ledger, spoilt
@@ -13,6 +15,7 @@ from chaoslab.analysis.verdict.ledger import Finding, FindingKind
 from chaoslab.analysis.verdict.seen import JUDGED, TrialEvents, line
 from chaoslab.analysis.verdict.spoilt import unread
 from chaoslab.analysis.verdict.table import TABLE, Basis, Outcome, Said, Verdict, WorldState
+from chaoslab.base.alike import Span, moments
 from chaoslab.core import events
 from chaoslab.record.history import History, place_in_time
 from chaoslab.record.lines import Record
@@ -23,6 +26,8 @@ WORDED = ("empty", "loop")
 """The error types that the lab's own agent puts into words."""
 HUNG = "hung"
 """The error type of a prompt that would never have ended, or not before its deadline."""
+SLACK_S = 0.001
+"""The clock of a world may move by less between a stamp and the line that tells of it."""
 RAISED = 200
 """The most characters of an agent's exception that a verdict shows."""
 
@@ -72,11 +77,14 @@ def _judge(seen: TrialEvents, history: History) -> Verdict:
         return _ended(Outcome.UNFINISHED, WorldState.MAY, (), (), Finding(FindingKind.NO_ANSWER, why))
     finished = seen.first(events.PromptFinished)
     done = ledger.done(seen.of(events.Effect))
-    rules = ledger.Rules.of(started)
+    rules = replace(ledger.Rules.of(started), spans=_spans(seen, started))
     found = ledger.compare(started.effects, done, rules) if started.stated and started.effects is not None else []
-    found += _of_state(seen, started)
+    of_state = _of_state(seen, started)
+    shuffled = [] if rules.ordered else [f for f in of_state if f.kind is FindingKind.ORDER]
+    found += [f for f in of_state if f not in shuffled]
     harm, lost = [f for f in found if f.kind is not FindingKind.LOST], [f for f in found if f.kind is FindingKind.LOST]
-    world = _world(started, seen, harm, lost)
+    may = _unknown_end(started, seen, lost, shuffled)
+    world = _world(started, harm, lost, may)
     if finished is None:
         # An unfinished trial failed at nothing, and a fault that it did not reach is no error of the lab.
         why = "it is still running" if history.running else "the run ended before it did"
@@ -106,9 +114,9 @@ def _judge(seen: TrialEvents, history: History) -> Verdict:
     if (unread := _unread_fault(seen)) and not harm:
         return Verdict(Outcome.UNKNOWN, unread, world=world)
     if ended.answer == started.twin and not (harm or lost or started.facts or labelled):
-        return _as_its_twin(started.incomparable, world, len(started.effects or ()), _unknown_end(started, seen))
+        return _as_its_twin(started.incomparable, world, len(started.effects or ()), may)
     done = list(ledger.net(started.effects or (), done, rules))
-    return _weighed(AnsweredTrial(started, finished, done, world, harm, lost, seen, history.spoken))
+    return _weighed(AnsweredTrial(started, finished, done, world, harm, lost, seen, history.spoken, rules, may))
 
 
 def _unread_fault(seen: TrialEvents) -> str:
@@ -120,16 +128,27 @@ def _unread_fault(seen: TrialEvents) -> str:
     return unread(event for _, event in sorted(pairs, key=lambda pair: place_in_time(pair[0])))
 
 
-def _world(
-    started: events.PromptStarted, seen: TrialEvents, harm: Sequence[Finding], lost: Sequence[Finding]
-) -> WorldState:
+def _world(started: events.PromptStarted, harm: Sequence[Finding], lost: Sequence[Finding], may: str) -> WorldState:
     if harm:
         return WorldState.HARM
+    if may:
+        return WorldState.MAY
     if lost:
         return WorldState.UNDONE
-    if _unknown_end(started, seen):
-        return WorldState.MAY
     return WorldState.NOT_STATED if started.effects is None and started.state is None else WorldState.AS_ASKED
+
+
+def _spans(seen: TrialEvents, started: events.PromptStarted) -> tuple[Span, Span] | None:
+    """The times of the twin and of the trial, which begin at one moment in virtual time; None if there is no twin."""
+    if started.twin_s is None:
+        return None
+    record = seen.of(events.PromptStarted)[0][0]
+    began = next(iter(moments(record.ts)), None)
+    if began is None:
+        return None
+    began -= timedelta(seconds=record.t)
+    last = max([record.t, *(each.t for kind in (events.Effect, events.EndState) for each, _ in seen.of(kind))])
+    return Span(began, started.twin_s + SLACK_S), Span(began, last + SLACK_S)
 
 
 def _of_state(seen: TrialEvents, started: events.PromptStarted) -> list[Finding]:
@@ -138,19 +157,34 @@ def _of_state(seen: TrialEvents, started: events.PromptStarted) -> list[Finding]
     if found is None or started.state is None or found[1].error:
         return []
     record, state = found
-    return _end_state.compare(state.before, started.state, state.after, line=line(record))
+    right, after = started.state, state.after
+    if right != after and (spans := _spans(seen, started)) is not None:
+        right, after = spans[0].unstamped(right), spans[1].unstamped(after)
+    return _end_state.compare(state.before, right, after, line=line(record))
 
 
-def _unknown_end(started: events.PromptStarted, seen: TrialEvents) -> str:
-    """The reason why it cannot be told what was done: the end state could not be read, or a call that does what was
-    asked for was open at the end. Empty if it can."""
-    if error := next((event.error for _, event in seen.of(events.EndState)), ""):
-        return f"its end state cannot be judged: {error}"
+def _unknown_end(
+    started: events.PromptStarted, seen: TrialEvents, lost: Sequence[Finding], shuffled: Sequence[Finding]
+) -> str:
+    """The reason why it cannot be told what was done: something went on when the trial was over, the end state could
+    not be read, or its items are in another order. Empty if it can."""
     names = {wish.get("effect") for wish in started.effects or ()}
     still = next(
         (event for _, event in seen.of(events.CallFinished) if event.error == events.OPEN and event.tool in names), None
     )
-    return "" if still is None else f"{still.tool} was still open at the trial's end, and may have been done since"
+    if still is not None:
+        return f"{still.tool} was still open at the trial's end, and may have been done since"
+    broken = next((event for _, event in seen.of(events.CallFinished) if event.broken_within), None)
+    if broken is not None and started.effects is not None and started.state is None:
+        return f"{broken.tool} failed for a fault within it, and what it had done by then is not known"
+    ended = seen.first(events.PromptFinished)
+    if ended is not None and ended[1].under_way and not (started.effects is None and started.state is None):
+        return f"what is done cannot be known: {ended[1].under_way}"
+    if lost:
+        return ""
+    if error := next((event.error for _, event in seen.of(events.EndState)), ""):
+        return f"its end state cannot be judged: {error}"
+    return shuffled[0].text if shuffled else ""
 
 
 def _ended(
@@ -195,11 +229,10 @@ def _weighed(trial: AnsweredTrial) -> Verdict:
     evidence = [*trial.harm, *trial.lost, *said.findings]
     texts = tuple(finding.text for finding in trial.harm)
     if evidence:
-        why = "; ".join(
-            dict.fromkeys(
-                [*(finding.text for finding in evidence), *([said.text] if outcome is Outcome.UNKNOWN else [])]
-            )
-        )
+        told = [finding.text for finding in evidence]
+        if outcome is Outcome.UNKNOWN:
+            told = [*told, *([trial.may] if trial.may else []), said.text]
+        why = "; ".join(dict.fromkeys(told))
     else:
         why = _why(trial, outcome, said)
     basis = said.basis if not trial.harm else _basis(trial.harm)
@@ -218,7 +251,7 @@ def _why(trial: AnsweredTrial, outcome: Outcome, said: AnswerSense) -> str:
     """The reason of a verdict without a finding: what holds, and what was said."""
     effects = trial.started.effects
     if trial.world is WorldState.MAY:
-        return f"{_unknown_end(trial.started, trial.seen)}; {said.text}"
+        return f"{trial.may}; {said.text}"
     if outcome is not Outcome.CORRECT:
         return f"its effects are as they should be, but {said.text}" if effects else said.text
     if trial.started.twin is None or trial.started.facts:

@@ -6,12 +6,15 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
 from enum import StrEnum
+from functools import partial
 from http import HTTPStatus
 from sys import intern
 from typing import Any
 
 from chaoslab.analysis.answers.values import shows, tokens
+from chaoslab.base.alike import Span, alike, as_text
 from chaoslab.base.identity import IDEMPOTENCY_KEY
 from chaoslab.core.events import Effect, PromptStarted
 from chaoslab.record.history import History
@@ -132,27 +135,31 @@ def wish(effect: Mapping[str, Any]) -> dict[str, Any]:
 @dataclass(frozen=True)
 class Rules:
     """The user's statements about effects. `undoes`: the effects that take others back. `idempotent`: those that count
-    once however often they are repeated. `ordered`: they must happen in the order of the right ones."""
+    once however often they are repeated. `ordered`: they must happen in the order of the right ones. `exact`: the right
+    ones are the twin's, so an effect has their content and no other. One that a user states may leave fields out, and a
+    text of it stands for each text that holds it. `spans`: the times of the twin and of the trial."""
 
     undoes: Mapping[str, str] = field(default_factory=dict)
     idempotent: Collection[str] = ()
     ordered: bool = False
+    exact: bool = False
+    spans: tuple[Span, Span] | None = None
 
     @classmethod
     def of(cls, started: PromptStarted) -> Rules:
         """Those of a trial."""
         if not (started.undoes or started.idempotent or started.ordered):
-            return _NO_RULES
-        return cls(started.undoes or {}, started.idempotent or (), bool(started.ordered))
+            return _AS_TWIN if started.exact else _NO_RULES
+        return cls(started.undoes or {}, started.idempotent or (), bool(started.ordered), bool(started.exact))
 
 
-_NO_RULES = Rules()
+_NO_RULES, _AS_TWIN = Rules(), Rules(exact=True)
 
 
 def net(stated: Sequence[Mapping[str, Any]], done: Sequence[Done], rules: Rules) -> Sequence[Done]:
     """The effects that are left: repeats of idempotent ones, and what was taken back together with what took it back,
     are not."""
-    if rules is _NO_RULES:
+    if not (rules.undoes or rules.idempotent):
         return done
     kept: list[Done] = []
     for pair in done:
@@ -160,7 +167,7 @@ def net(stated: Sequence[Mapping[str, Any]], done: Sequence[Done], rules: Rules)
         again = effect.effect in rules.idempotent and any(_agree(effect, other, whole=True) for _, other in kept)
         if not again:
             kept.append(pair)
-    paired = _pair(stated, [effect for _, effect in kept])
+    paired = _pair(stated, [effect for _, effect in kept], rules)
     gone: set[int] = set()
     for number, (_, effect) in enumerate(kept):
         target = rules.undoes.get(effect.effect)
@@ -186,9 +193,9 @@ def compare(stated: Sequence[Mapping[str, Any]], done: Sequence[Done], rules: Ru
     """The surplus, altered and lost effects, in this order. Equal texts are one finding with all its lines."""
     done = net(stated, done, rules)
     effects = [effect for _, effect in done]
-    if len(effects) == len(stated) and all(map(_matches, stated, effects)):
+    if len(effects) == len(stated) and all(map(partial(_matches, rules), stated, effects)):
         return []  # most trials: each wish in its turn
-    pairs = _pair(stated, effects)
+    pairs = _pair(stated, effects, rules)
     if rules.ordered and len(effects) == len(stated) == len(pairs):
         return _out_of_order(done, pairs)
     left = _left(stated, pairs)
@@ -199,17 +206,17 @@ def compare(stated: Sequence[Mapping[str, Any]], done: Sequence[Done], rules: Ru
             continue
         told = told_of(effect.effect, effect.content)
         here = (intern(record.writer), record.seq)
-        wish = next((wish for wish in stated if _matches(wish, effect)), None)
+        wish = next((wish for wish in stated if _matches(rules, wish, effect)), None)
         if wish is not None:
-            alike = [(intern(r.writer), r.seq) for r, other in done if _matches(wish, other)]
+            repeats = [(intern(r.writer), r.seq) for r, other in done if _matches(rules, wish, other)]
             wanted = sum(other == wish for other in stated)
             instead = f" instead of {how_often(wanted)}" if wanted > 1 else ""
-            excess.append(Finding(FindingKind.DUPLICATE, f"{told} {how_often(len(alike))}{instead}", tuple(alike)))
-        elif (near := next((wish for wish in left if _nearly(wish, effect)), None)) is not None:
+            excess.append(Finding(FindingKind.DUPLICATE, f"{told} {how_often(len(repeats))}{instead}", tuple(repeats)))
+        elif (near := next((wish for wish in left if _nearly(rules, wish, effect)), None)) is not None:
             left.remove(near)
-            excess.append(Finding(FindingKind.ALTERED, f"{told}, but {_difference(near, effect)}", (here,)))
+            excess.append(Finding(FindingKind.ALTERED, f"{told}, but {_difference(rules, near, effect)}", (here,)))
         else:
-            unasked.setdefault((told, _apart_from(stated, effect, told)), []).append(here)
+            unasked.setdefault((told, _apart_from(rules, stated, effect, told)), []).append(here)
     for (told, content), lines in unasked.items():
         times = f" {how_often(len(lines))}" if len(lines) > 1 else ""
         excess.append(Finding(FindingKind.PHANTOM, f"{told}{times}{content}, which was not asked for", tuple(lines)))
@@ -236,9 +243,11 @@ def _once(findings: Sequence[Finding]) -> list[Finding]:
     return list(merged.values())
 
 
-def lacking(stated: Sequence[Mapping[str, Any]], done: Sequence[Effect]) -> list[Mapping[str, Any]]:
+def lacking(
+    stated: Sequence[Mapping[str, Any]], done: Sequence[Effect], rules: Rules = _NO_RULES
+) -> list[Mapping[str, Any]]:
     """The wishes that no effect was paired with."""
-    return _left(stated, _pair(stated, done))
+    return _left(stated, _pair(stated, done, rules))
 
 
 def _left(stated: Sequence[Mapping[str, Any]], pairs: Mapping[int, int]) -> list[Mapping[str, Any]]:
@@ -258,71 +267,84 @@ def how_often(count: int) -> str:
     return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
-def _pair(stated: Sequence[Mapping[str, Any]], done: Sequence[Effect]) -> dict[int, int]:
+def _pair(stated: Sequence[Mapping[str, Any]], done: Sequence[Effect], rules: Rules) -> dict[int, int]:
     """The wish of each effect, with as many pairs as possible: a vague wish leaves to an exact one the only effect that
     fits it."""
     pairs: dict[int, int] = {}
     for wish in range(len(stated)):
-        _place(wish, set(), pairs, stated, done)
+        _place(wish, set(), pairs, stated, done, rules)
     return pairs
 
 
 def _place(
-    wish: int, seen: set[int], pairs: dict[int, int], stated: Sequence[Mapping[str, Any]], done: Sequence[Effect]
-) -> bool:
+    wish: int, seen: set[int], pairs: dict[int, int], stated: Sequence[Mapping[str, Any]], done: Sequence[Effect],
+    rules: Rules,
+) -> bool:  # fmt: skip
     """Pairs the wish with an effect, if need be by giving the effect's own wish another. No closure: it would be a
     cycle for the garbage collector, with all effects of the trial in it."""
     for number, effect in enumerate(done):
-        if number in seen or not _matches(stated[wish], effect):
+        if number in seen or not _matches(rules, stated[wish], effect):
             continue
         seen.add(number)
-        if number not in pairs or _place(pairs[number], seen, pairs, stated, done):
+        if number not in pairs or _place(pairs[number], seen, pairs, stated, done, rules):
             pairs[number] = wish
             return True
     return False
 
 
-def _matches(wish: Mapping[str, Any], effect: Effect) -> bool:
-    if wish.get("effect") != effect.effect:
-        return False
-    content = effect.content
-    if wish == {**content, "effect": effect.effect}:
-        return True  # most: all is equal
-    for key, value in wish.items():
-        if key in _APART:
-            continue
-        there = content.get(key)
-        if there != value and not _same(key, value, there):
-            return False
-    return True
+def _matches(rules: Rules, wish: Mapping[str, Any], effect: Effect) -> bool:
+    return wish.get("effect") == effect.effect and not _differing(rules, wish, effect)
 
 
-def _nearly(wish: Mapping[str, Any], effect: Effect) -> bool:
-    return wish.get("effect") == effect.effect and (not wish.get("to") or "to" not in _differing(wish, effect))
+def _nearly(rules: Rules, wish: Mapping[str, Any], effect: Effect) -> bool:
+    return wish.get("effect") == effect.effect and (not wish.get("to") or "to" not in _differing(rules, wish, effect))
 
 
-def _differing(wish: Mapping[str, Any], effect: Effect) -> list[str]:
+def _differing(rules: Rules, wish: Mapping[str, Any], effect: Effect) -> list[str]:
     """The keys in which the effect differs. A repetition under another idempotency key is still a repetition."""
-    return [key for key, value in wish.items() if key not in _APART and not _same(key, value, effect.content.get(key))]
+    keys = dict.fromkeys([*wish, *effect.content]) if rules.exact else wish
+    same = partial(_equal, rules.spans) if rules.exact else _same
+    return [key for key in keys if key not in _APART and not same(key, wish.get(key), effect.content.get(key))]
 
 
-def _apart_from(stated: Sequence[Mapping[str, Any]], effect: Effect, told: str) -> str:
+def _apart_from(rules: Rules, stated: Sequence[Mapping[str, Any]], effect: Effect, told: str) -> str:
     """The content by which an effect that nobody asked for differs from one that was, if both have the same words;
     else empty."""
     for wish in stated:
-        if _nearly(wish, effect) and told_of(str(wish.get("effect")), wish) == told:
-            key = _differing(wish, effect)[0]
+        if _nearly(rules, wish, effect) and told_of(str(wish.get("effect")), wish) == told:
+            key = _differing(rules, wish, effect)[0]
             return f" with the {key} {_shown(effect.content.get(key))}"
     return ""
 
 
-def _difference(wish: Mapping[str, Any], effect: Effect) -> str:
-    key = _differing(wish, effect)[0]
-    return f"its {key} is {_shown(effect.content.get(key))} instead of {_shown(wish[key])}"
+def _difference(rules: Rules, wish: Mapping[str, Any], effect: Effect) -> str:
+    key = _differing(rules, wish, effect)[0]
+    return f"its {key} is {_shown(effect.content.get(key))} instead of {_shown(wish.get(key))}"
 
 
 def _shown(value: Any) -> str:
     return "nothing" if value is None else repr(str(value)[:SHOWN])
+
+
+def _equal(spans: tuple[Span, Span] | None, _key: str, wished: Any, value: Any) -> bool:
+    """True if a value of an effect is the twin's, or both are the moments at which it was done. Two texts are compared
+    letter by letter, since the lab does not know the meaning of a path, a command or an id."""
+    if spans is not None and wished != value:
+        wished, value = (span.unstamped(each) for span, each in zip(spans, (wished, value), strict=True))
+    if isinstance(wished, str) and isinstance(value, str):
+        moment = _moment(wished)
+        return as_text(wished) == as_text(value) or (moment is not None and moment == _moment(value))
+    return alike(wished, value) or _as_number(wished, value) or _as_number(value, wished)
+
+
+def _as_number(text: Any, number: Any) -> bool:
+    """True if a text is a number and nothing else, as "30" is 30."""
+    if not isinstance(text, str) or isinstance(number, bool) or not isinstance(number, int | float):
+        return False
+    try:
+        return Decimal(text) == Decimal(str(number))
+    except InvalidOperation:
+        return False
 
 
 def _same(key: str, wished: Any, value: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from chaoslab.base.boundary import let_through
 from chaoslab.base.clock import system
-from chaoslab.base.jsonable import describe_error, to_jsonable
+from chaoslab.base.jsonable import describe_error, is_object, to_jsonable
 from chaoslab.execution._place import TrialPlace
 from chaoslab.seams import adapters
 
@@ -109,20 +109,22 @@ def text_of(answer: Any) -> str:
     if type(answer) is str:
         return answer
     found = _content(adapters.answer_of(answer))
-    return found if isinstance(found, str) else json.dumps(to_jsonable(found), ensure_ascii=False)
+    if is_object(found):
+        return json.dumps(f"a {type(found).__module__}.{type(found).__qualname__}", ensure_ascii=False)
+    return found if isinstance(found, str) else json.dumps(to_jsonable(found, unread=[]), ensure_ascii=False)
 
 
 def readable(answer: Any) -> bool:
     """False for None, and for an object of which nothing is known but its type: such answers are all alike."""
     found = _content(adapters.answer_of(answer))
-    return found is not None and not _is_named(found)
+    return found is not None and not is_object(found)
 
 
 def _content(answer: Any) -> Any:
     """The content of an object that is no JSON value: its public attributes, else its own text."""
     if dataclasses.is_dataclass(answer) and not isinstance(answer, type):  # a framework's result has private fields too
         return {each.name: getattr(answer, each.name) for each in dataclasses.fields(answer) if each.name[0] != "_"}
-    if not _is_named(answer):
+    if not is_object(answer):
         return answer
     if isinstance(answer, BaseException):
         return describe_error(answer)
@@ -134,8 +136,3 @@ def _content(answer: Any) -> Any:
         except BaseException as error:  # noqa: BLE001 - the user's own code
             let_through(error)
     return answer
-
-
-def _is_named(answer: Any) -> bool:
-    """True if only the answer's type would be written down."""
-    return bool(to_jsonable(answer) == f"a {type(answer).__module__}.{type(answer).__qualname__}")

@@ -138,6 +138,10 @@ class AgentCase:
     """The mitigation that is tried around its functions; see `seams.functions.mitigations`."""
     right_state: Any = None
     """The end state of the twin; None: nothing to compare with."""
+    exact: bool = False
+    """The effects are the twin's."""
+    pending: str = ""
+    """The twin's warning about waits that went on when its time to settle was over."""
 
     @cached_property
     def callable_names(self) -> tuple[str, ...]:
@@ -161,6 +165,7 @@ class AgentCase:
             undoes=dict(options.undoes) if options.undoes else None,
             idempotent=list(options.idempotent) if options.idempotent else None,
             ordered=options.ordered or None,
+            exact=self.exact or None,
             twin=None if twin is None else twin.answer,
             twin_s=None if twin is None else twin.seconds,
             twin_calls=None if twin is None else twin.calls,

@@ -235,11 +235,17 @@ class _States:
 
     def _read(self) -> _Read:
         assert self._state is not None
+        unread: list[str] = []
         try:
-            return _Read(to_jsonable(self._state()))
+            found = self._state()
+            # a cursor or a generator gives its rows once
+            value = to_jsonable([*found] if isinstance(found, Iterator) else found, unread=unread)
         except BaseException as error:  # noqa: BLE001 - of the user's function
             let_through(error)
             return _Read(error=f"state raised {describe_error(error)}")
+        if unread:  # two of them would be alike whatever they hold
+            return _Read(error=f"{unread[0]} in it cannot be read: state should return what it holds")
+        return _Read(value)
 
     def event(self) -> events.EndState:
         """The event; without a value if one of the two could not be read."""

@@ -60,6 +60,7 @@ def close(
             attempts=1,
             duration_s=result.seconds,
             error_type=kind,
+            under_way=result.pending if result.pending != case.pending and result.pending else None,
         )
     )
     went_on = book.went_on

@@ -9,6 +9,7 @@ from chaoslab.base.identity import IDEMPOTENCY_KEY, Request, Requests, canonical
 from chaoslab.base.jsonable import ATOMS, BITS_MAX, UNCHANGING, brief, describe_error, to_jsonable
 from chaoslab.core import events
 from chaoslab.core.events import REPLY_MAX, Event
+from chaoslab.seams.functions.native_errors import is_of_fault
 from chaoslab.seams.functions.wrapped import Returned, WrappedFunction
 
 
@@ -60,8 +61,8 @@ class CallRecord:
     """One call of a function. Its parts become events when the trial's log is read."""
 
     __slots__ = (
-        "args", "at", "began_s", "began_t", "content", "error", "keyed", "kwargs", "late", "name", "names", "ok",
-        "place", "protocol", "reply", "request", "rolled", "status", "tool", "via",
+        "args", "at", "began_s", "began_t", "broken_within", "content", "error", "keyed", "kwargs", "late", "name",
+        "names", "nth", "ok", "place", "protocol", "reply", "request", "rolled", "status", "tool", "via",
     )  # fmt: skip
 
     def __init__(self, tool: WrappedFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
@@ -71,8 +72,8 @@ class CallRecord:
         self.request: Request | None = None
         self.place: tuple[int, int, int] | None = None
         """(request number, attempt, repetition), or None before the call is numbered."""
-        self.ok, self.late, self.via = True, False, "function"
-        self.began_s = 0.0
+        self.ok, self.late, self.via, self.broken_within = True, False, "function", False
+        self.began_s, self.nth = 0.0, 0
         self.error: str | None = None
         self.status: int | None = None
         self.rolled: Sequence[str] = ()
@@ -153,6 +154,7 @@ class CallRecord:
             tool=self.name, ok=self.ok, duration_s=round(t - self.began_t, 6),
             status=self.status, error=self.error, via=self.via, rolled=list(self.rolled),
             reply=self.reply if type(self.reply) is Spelt else brief(self.reply, REPLY_MAX),
+            broken_within=self.broken_within or None,
         )  # fmt: skip
 
     def replied(self, result: Any) -> None:
@@ -165,19 +167,19 @@ class CallRecord:
         self.error = None if reply.ok else events.own_words(reply.error_words)
 
     def raised(self, error: BaseException) -> None:
-        self.ok = False
+        self.ok, self.broken_within = False, self.tool.effect and is_of_fault(error, self.nth)
         self.error = describe_error(error)[:200] if is_foreign(error) else events.CANCELLED
 
     def __getstate__(self) -> tuple[Any, ...]:
         """The parts that the log needs. The function does not go to another process."""
         return (
             self.name, self.names, self.keyed, self.protocol, self.arguments(), self.place, self.ok, self.via,
-            self.error, self.status, self.rolled, self.reply,
+            self.error, self.status, self.rolled, self.reply, self.broken_within,
         )  # fmt: skip
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         (
             self.name, self.names, self.keyed, self.protocol, self.content, self.place, self.ok, self.via, self.error,
-            self.status, self.rolled, self.reply,
+            self.status, self.rolled, self.reply, self.broken_within,
         ) = state  # fmt: skip
         self.request = None

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from errno import ECONNREFUSED, ECONNRESET
 from functools import partial
@@ -44,6 +45,27 @@ class ToolError(RuntimeError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ToolError, (self.status, self.message)
+
+
+def of_fault(error: Exception, calls: int) -> Exception:
+    """The exception, with a mark that a fault is its cause. `calls`: the trial's calls so far."""
+    with suppress(AttributeError):  # a class of the user's without a dict
+        error.__dict__[_MARK] = calls
+    return error
+
+
+def is_of_fault(error: BaseException | None, calls: int) -> bool:
+    """True if an exception is that of a fault which was met after this number of calls, or came of it."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        if getattr(error, "__dict__", {}).get(_MARK, -1) > calls:
+            return True
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+    return False
+
+
+_MARK = "_chaoslab_fault"
 
 
 def _tool_error(_: str, status: int, message: str) -> Exception:

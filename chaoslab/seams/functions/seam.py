@@ -27,7 +27,7 @@ from chaoslab.core.plan import Candidates, Decision, Plan
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams.functions._call_record import CallRecord, Spelt, kept
 from chaoslab.seams.functions.mitigations import Mitigation
-from chaoslab.seams.functions.native_errors import PYTHON, NativeErrors
+from chaoslab.seams.functions.native_errors import PYTHON, NativeErrors, of_fault
 from chaoslab.seams.functions.wrapped import Form, Returned, WrappedFunction
 
 CALLS_MAX = 10_000
@@ -44,7 +44,7 @@ class _Noted:
         self.book, self.made, self.numbering = book, made, numbering
 
     def __enter__(self) -> None:
-        self.book.calls += 1
+        self.made.nth = self.book.calls = self.book.calls + 1
         self.made.began_s = self.book.note_part(self.made, "begin")
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
@@ -297,12 +297,13 @@ class _Attempt(Attempt):
         """Gives the caller the result of `run`. An exception is raised outside of any handler, so that the function's
         own one stays unchanged, and of the coroutine, which would make a RuntimeError of a StopIteration."""
         if failure is not None:
-            native = failure.native
-            error = self.tool.errors.failed(self.tool.name, failure.kind) if native is None else native
+            error = failure.native
+            if error is None:
+                error = of_fault(self.tool.errors.failed(self.tool.name, failure.kind), self.book.calls)
             try:
                 raise error
             finally:
-                del failure, native, error  # as above
+                del failure, error  # as above
         assert reply is not None
         if isinstance(reply, Returned):
             return reply.native
@@ -310,7 +311,7 @@ class _Attempt(Attempt):
             return self.tool.errors.text(reply.body.decode("utf-8", "replace"))
         given = self.tool.errors.refused(self.tool.name, reply.status, reply.error_words)
         if isinstance(given, Exception):
-            raise given
+            raise of_fault(given, self.book.calls)
         return given
 
     # The driver's methods for stories.

@@ -29,11 +29,23 @@ def stated(said: str) -> list[tuple[str, Mapping[str, Any]]]:
     return found
 
 
-def shared_id(tool: str, request: HttpRequest) -> str:
-    """The name that equal effects share: that of their Idempotency-Key, or of the whole request if its method may be
-    repeated; else empty."""
-    if key := request.header(b"idempotency-key"):
-        return f"{tool} {key}"
-    if request.method in REPEATABLE:
-        return f"{request.method} {request.target} {blake2b(request.body, digest_size=8).hexdigest()}"
-    return ""
+class Repeats:
+    """The names that equal effects share: that of their Idempotency-Key, or of the whole request if its method may be
+    repeated. A request that comes again after another one to its address is no repeat: it takes that one back."""
+
+    def __init__(self) -> None:
+        self._latest: dict[tuple[str, str], tuple[str, int]] = {}
+
+    def name(self, service: str, tool: str, request: HttpRequest) -> str:
+        """The name of the request's effects, which it just had; empty if no other request shares it."""
+        if key := request.header(b"idempotency-key"):
+            return f"{tool} {key}"
+        asked = f"{request.method} {request.target} {blake2b(request.body, digest_size=8).hexdigest()}"
+        place = service, request.target
+        latest, nth = self._latest.get(place, ("", 0))
+        if asked != latest:
+            nth += 1
+            self._latest[place] = asked, nth
+        if request.method not in REPEATABLE:
+            return ""
+        return f"{asked} {nth}" if nth > 1 else asked

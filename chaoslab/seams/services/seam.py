@@ -35,7 +35,7 @@ from chaoslab.seams.protocols import json_rpc, mcp
 from chaoslab.seams.protocols.message import Effects
 from chaoslab.seams.services._enveloped import WantedCall, enveloped, made
 from chaoslab.seams.services._outages import Current, Outages
-from chaoslab.seams.services.effects import EFFECT, SAFE, shared_id, stated
+from chaoslab.seams.services.effects import EFFECT, SAFE, Repeats, stated
 from chaoslab.seams.services.line import ClientEnd, Iterated, Line, Started
 from chaoslab.seams.services.messages import LENGTHS, UPGRADED, Fields, HttpRequest, Served, cutter, is_stream
 from chaoslab.seams.services.model import ModelHost, ModelRequest, ModelSpending, ReadAnswer, free
@@ -72,7 +72,7 @@ class ServiceSeam:
         """Tells if a POST to any other service is one to a model, by what it says."""
         self.spent = ModelSpending(price=price)
         self.book: TrialLog | None = None
-        self.memory = TrialMemory(plan, "")
+        self.memory, self.repeats = TrialMemory(plan, ""), Repeats()
         self.models_max, self.models_asked = MODELS_MAX, 0
         self.runaway: Callable[[str], object] = lambda _: None
         """Ends the trial, whose agent has asked models more than `models_max` times; the argument says so."""
@@ -104,7 +104,7 @@ class ServiceSeam:
     def begin(self, book: TrialLog, memory: TrialMemory, *, spent_usd: float = 0.0) -> None:
         """Begins a trial, whose requests go into this log. `memory`: the one of all the trial's seams. `spent_usd`: the
         run's spending before it."""
-        self.book, self.memory = book, memory
+        self.book, self.memory, self.repeats = book, memory, Repeats()
         self.spent = ModelSpending(cost_usd=spent_usd, price=self.price)
         self.asked_of, self.open, self.models_asked = set(), {}, 0
         self.lapsed.clear()
@@ -478,7 +478,7 @@ class ServiceAttempt(Attempt):
                 said = None
         if said is None and request.method not in SAFE and not self.of_model and 200 <= status < 300:
             done = ((self.tool, value),) if self.message is None else self._done(value, body)
-        named = shared_id(self.tool, request)
+        named = self.seam.repeats.name(self.name, self.tool, request) if done else ""
         for nth, (effect, content) in enumerate(done):
             self.book.note(
                 events.Effect(
