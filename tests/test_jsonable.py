@@ -7,9 +7,11 @@ import sqlite3
 import threading
 from collections import deque
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import date
 from decimal import Decimal
 from enum import Enum
+from io import BytesIO
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
@@ -183,14 +185,14 @@ class Failing(Account):
         return False
 
 
-class Named(sqlite3.Connection):
+class Named(BytesIO):
     """A thing in C, with a dict."""
 
 
 def row() -> sqlite3.Row:
-    db = sqlite3.connect(":memory:")
-    db.row_factory = sqlite3.Row
-    found: sqlite3.Row = db.execute("SELECT 17 AS number, 'tea' AS item").fetchone()
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.row_factory = sqlite3.Row
+        found: sqlite3.Row = db.execute("SELECT 17 AS number, 'tea' AS item").fetchone()
     return found
 
 
@@ -238,7 +240,7 @@ def in_itself() -> Account:
         (Account([Account(1)] * (PARTS_MAX + 1)), "tests.test_jsonable.Account"),
         (Called(1), "tests.test_jsonable.Called"),
         (Failing(1), "tests.test_jsonable.Failing"),
-        (Named(":memory:"), "tests.test_jsonable.Named"),
+        (Named(), "tests.test_jsonable.Named"),
         (object(), "builtins.object"),
         (Empty(), "tests.test_jsonable.Empty"),
         ((n for n in "ab"), "builtins.generator"),
