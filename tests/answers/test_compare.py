@@ -38,6 +38,7 @@ PRICE, DAY = "The price is 1200 euros.", "The demo is on 7 March 2026."
         ('{"sum": 0.6000000000000001}', '{"sum": 0.6}'),
         ("Jos\u00e9 is in.", "Jose\u0301 is in."),
         ("Order BK-17 at 4 PM", "order bk-17 at 4 pm"),
+        ("It needs 5kWh.", "It needs 5 kWh."),
         ("It isn't open.", "It is not open."),
         ("Results:\n- Oslo: 12\n- Rome: 20", "Results:\n* Rome: 20\n* Oslo: 12"),
         ("| Oslo | Rome |\n|---|---|\n| 12 | 20 |", "| Oslo | Rome |\n| :-: | -: |\n| 12 | 20 |"),

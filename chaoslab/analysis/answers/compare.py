@@ -127,7 +127,7 @@ def _keys(text: str) -> list[str]:
 _MARKS = "".join(chr(code) for code in range(0x300, 0x3100) if unicodedata.category(chr(code)) == "Mn")
 _ACCENTED = re.compile(f"[^{_MARKS}][{_MARKS}]+")
 _THOUSANDS = re.compile(r"(?<![\d.,])[1-9]\d{0,2}\.\d{3}(?![\d.,]*\d)")
-_KEY = re.compile(r"(?=[^\W\d]*\d)(?=\d*[^\W\d])\w{4,}")
+_KEY = re.compile(r"\b(?=\w*[^\W\d]\d)\w{4,}")  # digits before letters alone are a quantity, as in 5kWh
 
 
 def _same_text(place: _structures.Difference) -> bool:
