@@ -47,6 +47,7 @@ from chaoslab.execution.workers import executor
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.record.spoken import JudgeReply
+from chaoslab.seams.services.effects import REPEATABLE
 
 SHOWN = 300
 """The longest one-line text of a trial, in characters."""
@@ -403,7 +404,7 @@ def no_baseline(twin: Trial, spec: AgentSpec) -> str:
 
 def _repeated(twin: Trial, idempotent: Collection[str]) -> dict[str, Any] | None:
     """The first effect that is the same as an earlier one of its turn; None if there is none. What is done again in a
-    later turn was asked for again."""
+    later turn was asked for again, and a PUT or DELETE that is none of the earlier one's repeats takes another back."""
     own, seen = {id(effect) for _, effect in done_in(twin.history, twin.key)}, set[str]()
     for record in twin.history:
         effect = record.event
@@ -411,7 +412,7 @@ def _repeated(twin: Trial, idempotent: Collection[str]) -> dict[str, Any] | None
             seen.clear()
         elif isinstance(effect, events.Effect) and id(effect) in own and effect.effect not in idempotent:
             content = {"effect": effect.effect, **effect.content}
-            if canonical(content) in seen:
+            if canonical(content) in seen and effect.tool.partition(" ")[0] not in REPEATABLE:
                 return content
             seen.add(canonical(content))
     return None

@@ -414,6 +414,16 @@ def test_a_repeat_that_takes_back_what_came_between_is_an_effect_of_its_own() ->
     assert [effect.get("item") for effect in trial.effects[:3]] == [ORDER["item"], "coffee", ORDER["item"]]
 
 
+def test_a_switch_that_is_put_on_and_off_and_on_again_is_no_repeat() -> None:
+    def agent(_: str) -> str:
+        for on in (True, False, True):
+            by_urllib("PUT", "/orders", {"on": on}, {})
+        return "It is on."
+
+    calm = lab.run(agent, "Switch it on, off, on.", services={"shop": shop})
+    assert (calm.outcome, len(calm.effects)) == ("correct", 3)
+
+
 def test_an_order_under_two_keys_is_two() -> None:
     keys = iter("abcdef")
 
