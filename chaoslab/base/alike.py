@@ -1,10 +1,12 @@
 """Equal values: two JSON values are compared as data. True is not 1, 1 is 1.0, and floats that differ in their last
 digits alone, as sums in another order do, are one number."""
 
+import re
 import unicodedata
-from collections.abc import Callable
+from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from chaoslab.base.identity import canonical
@@ -58,13 +60,25 @@ class Span:
     seconds: float
 
     def unstamped(self, value: Any) -> Any:
-        """The JSON value with `NOW` in the place of each moment of this time: texts in ISO 8601, and seconds or
-        milliseconds since 1970."""
-        if isinstance(value, dict):
-            return {name: self.unstamped(held) for name, held in value.items()}
+        """The JSON value with `NOW` in the place of each moment of this time, as `_WRITTEN` finds them in texts, and of
+        numbers of seconds since 1970, or of thousandths, millionths or billionths of them."""
+        if isinstance(value, str):
+            return _WRITTEN.sub(self._now, value)
         if isinstance(value, list):
             return [self.unstamped(held) for held in value]
-        return NOW if any(map(self._holds, moments(value))) else value
+        if isinstance(value, dict):
+            found, times = dict[str, Any](), Counter[str]()
+            for name, held in value.items():
+                own = self.unstamped(name)
+                times[own] += 1  # two names may be two moments
+                found[own if times[own] == 1 else f"{own} {times[own]}"] = self.unstamped(held)
+            return found
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        return NOW if number and any(map(self._holds, moments(value))) else value
+
+    def _now(self, found: re.Match[str]) -> str:
+        text = found[0]
+        return NOW if any(map(self._holds, moments(float(text) if found["since"] else text))) else text
 
     def _holds(self, moment: datetime) -> bool:
         since = moment - self.began  # a stamp in whole seconds may be before its own moment
@@ -72,26 +86,32 @@ class Span:
 
 
 _WHOLE = timedelta(seconds=1)
+_WRITTEN = re.compile(
+    r"(?<!\d)(?:"
+    r"\d{4}-?\d\d-?\d\d[T ]\d\d:?\d\d(?::?\d\d(?:\.\d+|,\d{3})?)?(?:Z|[+-]\d\d:?\d\d)?"
+    r"|[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d (?:GMT|[+-]\d{4})"
+    r"|(?P<since>\d{10}(?:\d{3}|\d{6}|\d{9})?(?:\.\d+)?)"
+    r")(?!\d|[:.]\d)"
+)
+"""A moment in a text: in ISO 8601, of mails and HTTP (RFC 5322), or since 1970."""
 
 
-def moments(value: Any) -> list[datetime]:
-    """The moments that a value may be, in UTC; a text without a zone is UTC or local time."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return []
-    if isinstance(value, str) and len(value) <= len("2026-06-01"):  # a day is more than a moment
-        return []
-    read: Callable[[Any], datetime] = datetime.fromisoformat
-    if not isinstance(value, str):
-        read = _since_1970
+def moments(value: str | float) -> list[datetime]:
+    """The moments that a text in one of these forms or a number may be, in UTC; a text without a zone is UTC or local
+    time."""
     try:
-        moment = read(value)
+        if not isinstance(value, str):
+            moment = _since_1970(value)
+        else:
+            moment = parsedate_to_datetime(value) if value[3] == "," else datetime.fromisoformat(value)
         return [moment] if moment.tzinfo else [moment.replace(tzinfo=UTC), moment.astimezone(UTC)]
     except (ValueError, OverflowError, OSError):
         return []
 
 
-def _since_1970(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds / 1000 if seconds > _MILLISECONDS else seconds, UTC)
+def _since_1970(number: float) -> datetime:
+    unit = next((unit for unit in (1, 1e3, 1e6, 1e9) if number < _SECONDS_MAX * unit), 1)
+    return datetime.fromtimestamp(number / unit, UTC)
 
 
-_MILLISECONDS = 1e11
+_SECONDS_MAX = 1e11

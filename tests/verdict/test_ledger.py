@@ -194,3 +194,52 @@ def test_a_day_is_no_moment_of_the_trial() -> None:
     span = Span(began, 10.0)
     held = {"at": "2027-01-01T00:00:03Z", "day": "2027-01-01", "later": "2027-01-01T00:00:09Z", "text": "x" * 20}
     assert span.unstamped(held) == {**held, "at": NOW}
+
+
+@pytest.mark.parametrize(
+    ("held", "left"),
+    [
+        ("Mon, 01 Jun 2026 09:00:01 GMT", NOW),
+        ("20260601T090001Z", NOW),
+        (1780304401000000000, NOW),
+        ("Booked at 2026-06-01T09:00:05Z.", f"Booked at {NOW}."),
+        ("2026-06-01 09:00:05,123 INFO booked", f"{NOW} INFO booked"),
+        ('{"at": 1780304401.25, "n": 1}', f'{{"at": {NOW}, "n": 1}}'),
+        ("order-1780304401", f"order-{NOW}"),
+        ({"2026-06-01T09:00:01": 1, "2026-06-01T09:00:02": 2}, {NOW: 1, f"{NOW} 2": 2}),
+        ("at 2026-06-01T09:00:01,5 rooms", f"at {NOW},5 rooms"),
+        *[(text, text) for text in ("at 2026-06-01T09:00:015", "17803044010", "17803044012345", "Booked at 09:00:05")],
+        *[(number, number) for number in (True, -1, 9.5, 10**30)],
+    ],
+)
+def test_a_moment_of_the_trial_is_found_wherever_it_stands(held: Any, left: Any) -> None:
+    assert Span(datetime(2026, 6, 1, 9, tzinfo=UTC), 10.0).unstamped(held) == left
+
+
+@pytest.mark.parametrize("gone", [0, 1])
+def test_a_log_with_moments_in_its_lines_and_names_is_the_twins(gone: int) -> None:
+    state: dict[str, Any] = {}
+
+    def note(n: int) -> None:
+        state["lines"].append(f"{datetime.now(UTC).isoformat()} booked {n}")
+        state[datetime.now(UTC).isoformat()] = n
+
+    def look() -> None: ...
+
+    def agent(_: str) -> str:
+        state.clear()
+        state["lines"] = []
+        missed = 0
+        for n in (1, 2):
+            try:
+                look()
+            except ConnectionError:
+                time.sleep(3)
+                missed = gone
+            time.sleep(1)
+            note(n + missed)
+        return "Booked."
+
+    refused = lab.inject("refused", "look", calls=[1], attempts=[1])
+    trial = lab.run(agent, "Book.", reads=[look, note], state=lambda: dict(state), faults=[refused])
+    assert trial.outcome == ("harm" if gone else "correct"), trial.why

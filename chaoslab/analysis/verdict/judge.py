@@ -77,8 +77,12 @@ def _judge(seen: TrialEvents, history: History) -> Verdict:
         return _ended(Outcome.UNFINISHED, WorldState.MAY, (), (), Finding(FindingKind.NO_ANSWER, why))
     finished = seen.first(events.PromptFinished)
     done = ledger.done(seen.of(events.Effect))
-    rules = replace(ledger.Rules.of(started), spans=_spans(seen, started))
-    found = ledger.compare(started.effects, done, rules) if started.stated and started.effects is not None else []
+    rules, found = ledger.Rules.of(started), list[Finding]()
+    if started.stated and started.effects is not None:
+        found = ledger.compare(started.effects, done, rules)
+        if found and rules.exact:
+            rules = replace(rules, spans=_spans(seen, started))
+            found = ledger.compare(started.effects, done, rules)
     of_state = _of_state(seen, started)
     shuffled = [] if rules.ordered else [f for f in of_state if f.kind is FindingKind.ORDER]
     found += [f for f in of_state if f not in shuffled]
@@ -157,10 +161,10 @@ def _of_state(seen: TrialEvents, started: events.PromptStarted) -> list[Finding]
     if found is None or started.state is None or found[1].error:
         return []
     record, state = found
-    right, after = started.state, state.after
+    before, right, after = state.before, started.state, state.after
     if right != after and (spans := _spans(seen, started)) is not None:
-        right, after = spans[0].unstamped(right), spans[1].unstamped(after)
-    return _end_state.compare(state.before, right, after, line=line(record))
+        before, right, after = spans[1].unstamped(before), spans[0].unstamped(right), spans[1].unstamped(after)
+    return _end_state.compare(before, right, after, line=line(record))
 
 
 def _unknown_end(
