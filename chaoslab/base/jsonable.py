@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal
 from enum import Enum
-from functools import partial
 from itertools import islice
 from pathlib import PurePath
 from types import SimpleNamespace
@@ -41,6 +40,10 @@ _JOINERS = "\u200c\u200d"
 def to_jsonable(value: Any, *, depth: int = 0, unread: list[str] | None = None) -> Any:
     """The value in JSON types alone. An object whose class says when two are equal is what it holds, any other one is
     its type's name. `unread`: a list that takes the names of what cannot be read; then each object is what it holds."""
+    return _read(value, depth, unread)
+
+
+def _read(value: Any, depth: int, unread: list[str] | None) -> Any:
     kind = type(value)
     if kind in ATOMS:
         return value
@@ -51,25 +54,27 @@ def to_jsonable(value: Any, *, depth: int = 0, unread: list[str] | None = None) 
     if depth >= DEPTH_MAX:
         _named(f"value that lies deeper than {DEPTH_MAX}", unread)
         return "…"
-    within = partial(to_jsonable, depth=depth + 1, unread=unread)
     if kind is not dict and kind is not list:
         if isinstance(value, Enum):
-            return within(value.value)
+            return _read(value.value, depth + 1, unread)
         if isinstance(value, str | int):  # a subclass
-            return str(value) if isinstance(value, str) else to_jsonable(int(value), depth=depth + 1, unread=unread)
+            return str(value) if isinstance(value, str) else _read(int(value), depth + 1, unread)
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            return {f.name: within(getattr(value, f.name)) for f in dataclasses.fields(value)}
+            return {f.name: _read(getattr(value, f.name), depth + 1, unread) for f in dataclasses.fields(value)}
         if hasattr(kind, "model_dump"):  # pydantic's
-            return within(value.model_dump())
+            return _read(value.model_dump(), depth + 1, unread)
     if isinstance(value, Mapping):
-        found = {str(within(key)): within(held) for key, held in value.items()}
+        found: dict[str, Any] = {}
+        for key, held in value.items():
+            name = key if type(key) is str else str(_read(key, depth + 1, unread))
+            found[name] = held if type(held) in ATOMS else _read(held, depth + 1, unread)
         if len(found) < len(value):
             _named("mapping with keys that are one as texts", unread)
         return found
     if isinstance(value, list | tuple):
-        return [within(held) for held in value]
+        return [held if type(held) in ATOMS else _read(held, depth + 1, unread) for held in value]
     if isinstance(value, set | frozenset):
-        return sorted((within(held) for held in value), key=repr)
+        return sorted((_read(held, depth + 1, unread) for held in value), key=repr)
     if isinstance(value, _FORMED_AS_TEXT):
         return str(value)
     if isinstance(value, bytes | bytearray):
@@ -124,7 +129,7 @@ def _of_object(value: Any, kind: type, depth: int, unread: list[str] | None) -> 
         held = _held(value, kind) if strict.every or says_equal else _OPAQUE
         if held is not _OPAQUE:
             strict.enter(held)
-            return to_jsonable(held, depth=depth + 1, unread=strict)
+            return _read(held, depth + 1, strict)
     except BaseException as error:  # noqa: BLE001 - the object's own code, or `_UnreadError`
         let_through(error)
     return _named(f"{kind.__module__}.{kind.__qualname__}", unread)

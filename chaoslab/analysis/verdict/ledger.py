@@ -293,7 +293,14 @@ def _place(
 
 
 def _matches(rules: Rules, wish: Mapping[str, Any], effect: Effect) -> bool:
-    return wish.get("effect") == effect.effect and not _differing(rules, wish, effect)
+    if wish.get("effect") != effect.effect:
+        return False
+    plain = _PLAIN.issuperset(map(type, wish.values())) and _PLAIN.issuperset(map(type, effect.content.values()))
+    return (plain and wish == {**effect.content, "effect": effect.effect}) or not _differing(rules, wish, effect)
+
+
+_PLAIN = frozenset({str, int, float, type(None)})
+"""The types of which equal values are the same; True is no 1. Most effects have no others, and are as stated."""
 
 
 def _nearly(rules: Rules, wish: Mapping[str, Any], effect: Effect) -> bool:
