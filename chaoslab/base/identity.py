@@ -17,6 +17,9 @@ ALONE = "alone"
 IDEMPOTENCY_KEY = "idempotency_key"
 """The parameter of a function whose calls with one key have one effect. The lab trusts the function in this."""
 
+REPEATABLE = frozenset({"PUT", "DELETE"})
+"""The unsafe methods of which several equal requests have the effect of one (RFC 9110, section 9.2.2)."""
+
 _TRIAL = re.compile(
     r"(?P<run>[A-Za-z0-9_-]{1,64})\.p(?P<prompt>\d{1,6})\.r(?P<repeat>\d{1,9})(?P<truth>\.truth)?", re.ASCII
 )

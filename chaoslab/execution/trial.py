@@ -23,7 +23,7 @@ from chaoslab.analysis.verdict.seen import Twin
 from chaoslab.analysis.verdict.spoilt import unread
 from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.base.durations import duration
-from chaoslab.base.identity import canonical
+from chaoslab.base.identity import REPEATABLE, canonical
 from chaoslab.base.jsonable import describe_error, line
 from chaoslab.base.terminal import clean
 from chaoslab.config.settings import name_secrets
@@ -47,7 +47,6 @@ from chaoslab.execution.workers import executor
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.record.spoken import JudgeReply
-from chaoslab.seams.services.effects import REPEATABLE
 
 SHOWN = 300
 """The longest one-line text of a trial, in characters."""

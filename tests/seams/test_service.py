@@ -424,6 +424,21 @@ def test_a_switch_that_is_put_on_and_off_and_on_again_is_no_repeat() -> None:
     assert (calm.outcome, len(calm.effects)) == ("correct", 3)
 
 
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_request_that_says_when_it_is_made_is_repeated_at_another_moment(more: int) -> None:
+    def agent(_: str) -> str:
+        for n in (0, more):
+            try:
+                by_urllib("PUT", "/orders", {"amount": 5 + n, "at": time.time()}, {})
+                break
+            except OSError:
+                time.sleep(2)
+        return "It is put."
+
+    trial = lab.run(agent, "Put it.", services={"shop": shop}, faults=[lab.inject("lost_reply", "shop", calls=[1])])
+    assert trial.outcome == ("harm" if more else "correct"), trial.why
+
+
 def test_an_order_under_two_keys_is_two() -> None:
     keys = iter("abcdef")
 

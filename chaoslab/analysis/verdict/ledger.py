@@ -15,7 +15,7 @@ from typing import Any
 
 from chaoslab.analysis.answers.values import shows, tokens
 from chaoslab.base.alike import Span, alike, as_text
-from chaoslab.base.identity import IDEMPOTENCY_KEY
+from chaoslab.base.identity import IDEMPOTENCY_KEY, REPEATABLE
 from chaoslab.core.events import Effect, PromptStarted
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
@@ -159,13 +159,16 @@ _NO_RULES, _AS_TWIN = Rules(), Rules(exact=True)
 def net(stated: Sequence[Mapping[str, Any]], done: Sequence[Done], rules: Rules) -> Sequence[Done]:
     """The effects that are left: repeats of idempotent ones, and what was taken back together with what took it back,
     are not."""
-    if not (rules.undoes or rules.idempotent):
+    if not (rules.undoes or rules.idempotent or rules.spans):
         return done
     kept: list[Done] = []
     for pair in done:
         effect = pair[1]
-        again = effect.effect in rules.idempotent and any(_agree(effect, other, whole=True) for _, other in kept)
-        if not again:
+        earlier: Iterable[Effect] = [other for _, other in kept] if effect.effect in rules.idempotent else ()
+        method, _, address = effect.tool.partition(" ")
+        if rules.spans and method in REPEATABLE:  # another stamp in it makes it another request, and it is a repeat yet
+            earlier = [other for _, other in kept if other.tool.partition(" ")[2] == address][-1:]
+        if not any(_agree(rules, effect, other, whole=True) for other in earlier):
             kept.append(pair)
     paired = _pair(stated, [effect for _, effect in kept], rules)
     gone: set[int] = set()
@@ -174,19 +177,24 @@ def net(stated: Sequence[Mapping[str, Any]], done: Sequence[Done], rules: Rules)
         if number in paired:
             continue
         before = [
-            n for n in range(number) if n not in gone and kept[n][1].effect == target and _agree(effect, kept[n][1])
+            n
+            for n in range(number)
+            if n not in gone and kept[n][1].effect == target and _agree(rules, effect, kept[n][1])
         ]
         if before:  # a surplus one first, else the one that was asked for
             gone |= {number, next((n for n in reversed(before) if n not in paired), before[-1])}
     return [pair for number, pair in enumerate(kept) if number not in gone]
 
 
-def _agree(one: Effect, other: Effect, *, whole: bool = False) -> bool:
-    """True if two effects have the same values for all parameters, or for those that both have."""
-    keys = [{key for key in each.content if key != IDEMPOTENCY_KEY} for each in (one, other)]
-    if whole and (one.effect != other.effect or keys[0] != keys[1]):
+def _agree(rules: Rules, one: Effect, other: Effect, *, whole: bool = False) -> bool:
+    """True if two effects of a trial have the same values for all parameters, or for those that both have. They may be
+    done at two moments."""
+    held = [{key: value for key, value in each.content.items() if key != IDEMPOTENCY_KEY} for each in (one, other)]
+    if rules.spans:
+        held = [rules.spans[1].unstamped(each) for each in held]
+    if whole and (one.effect != other.effect or held[0].keys() != held[1].keys()):
         return False
-    return all(one.content[key] == other.content[key] for key in keys[0] & keys[1])
+    return all(held[0][key] == held[1][key] for key in held[0].keys() & held[1].keys())
 
 
 def compare(stated: Sequence[Mapping[str, Any]], done: Sequence[Done], rules: Rules = _NO_RULES) -> list[Finding]:

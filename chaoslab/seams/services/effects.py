@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
+from chaoslab.base.identity import REPEATABLE
 from chaoslab.seams.services.messages import HttpRequest
 
 EFFECT = "X-Lab-Effect"
@@ -12,8 +13,6 @@ EFFECT = "X-Lab-Effect"
 "item": "tea"}, or a list of these. Without it, an unsafe request with a status of 2xx is one effect."""
 SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 """The methods without effects (RFC 9110, section 9.2.1)."""
-REPEATABLE = frozenset({"PUT", "DELETE"})
-"""The unsafe methods of which several equal requests have the effect of one (RFC 9110, section 9.2.2)."""
 
 
 def stated(said: str) -> list[tuple[str, Mapping[str, Any]]]:
