@@ -162,13 +162,18 @@ def net(stated: Sequence[Mapping[str, Any]], done: Sequence[Done], rules: Rules)
     if not (rules.undoes or rules.idempotent or rules.spans):
         return done
     kept: list[Done] = []
+    latest: dict[tuple[str, str], Effect] = {}
+    """The last request to each address."""
     for pair in done:
         effect = pair[1]
-        earlier: Iterable[Effect] = [other for _, other in kept] if effect.effect in rules.idempotent else ()
         method, _, address = effect.tool.partition(" ")
-        if rules.spans and method in REPEATABLE:  # another stamp in it makes it another request, and it is a repeat yet
-            earlier = [other for _, other in kept if other.tool.partition(" ")[2] == address][-1:]
-        if not any(_agree(rules, effect, other, whole=True) for other in earlier):
+        before = latest.get((effect.target, address))
+        latest[effect.target, address] = effect
+        if effect.effect in rules.idempotent:
+            again = any(_agree(rules, effect, other, whole=True) for _, other in kept)
+        else:  # another stamp makes it another request, and it is a repeat yet
+            again = before is not None and method in REPEATABLE and _agree(rules, effect, before, whole=True)
+        if not again:
             kept.append(pair)
     paired = _pair(stated, [effect for _, effect in kept], rules)
     gone: set[int] = set()
@@ -176,13 +181,10 @@ def net(stated: Sequence[Mapping[str, Any]], done: Sequence[Done], rules: Rules)
         target = rules.undoes.get(effect.effect)
         if number in paired:
             continue
-        before = [
-            n
-            for n in range(number)
-            if n not in gone and kept[n][1].effect == target and _agree(rules, effect, kept[n][1])
-        ]
-        if before:  # a surplus one first, else the one that was asked for
-            gone |= {number, next((n for n in reversed(before) if n not in paired), before[-1])}
+        same = [n for n, (_, other) in enumerate(kept[:number]) if other.effect == target and n not in gone]
+        undone = [n for n in same if _agree(rules, effect, kept[n][1])]
+        if undone:  # a surplus one first, else the one that was asked for
+            gone |= {number, next((n for n in reversed(undone) if n not in paired), undone[-1])}
     return [pair for number, pair in enumerate(kept) if number not in gone]
 
 
