@@ -439,6 +439,18 @@ def test_a_request_that_says_when_it_is_made_is_repeated_at_another_moment(more:
     assert trial.outcome == ("harm" if more else "correct"), trial.why
 
 
+def test_a_request_that_is_to_be_made_twice_is_no_repeat() -> None:
+    def agent(_: str) -> str:
+        for _try in range(2):
+            by_urllib("PUT", "/orders", {"amount": 5, "at": time.time()}, {})
+            time.sleep(2)
+        return "It is put."
+
+    late = lab.inject("latency", "shop", delay_s=1, calls=[1])
+    trial = lab.run(agent, "Put it twice.", services={"shop": shop}, faults=[late])
+    assert (trial.outcome, len(trial.effects)) == ("correct", 2), trial.why
+
+
 def test_an_order_under_two_keys_is_two() -> None:
     keys = iter("abcdef")
 

@@ -162,24 +162,23 @@ def net(stated: Sequence[Mapping[str, Any]], done: Sequence[Done], rules: Rules)
     if not (rules.undoes or rules.idempotent or rules.spans):
         return done
     kept: list[Done] = []
-    latest: dict[tuple[str, str], Effect] = {}
-    """The last request to each address."""
     for pair in done:
         effect = pair[1]
-        method, _, address = effect.tool.partition(" ")
-        before = latest.get((effect.target, address))
-        latest[effect.target, address] = effect
-        if effect.effect in rules.idempotent:
-            again = any(_agree(rules, effect, other, whole=True) for _, other in kept)
-        else:  # another stamp makes it another request, and it is a repeat yet
-            again = before is not None and method in REPEATABLE and _agree(rules, effect, before, whole=True)
+        again = effect.effect in rules.idempotent and any(_agree(rules, effect, other, whole=True) for _, other in kept)
         if not again:
             kept.append(pair)
     paired = _pair(stated, [effect for _, effect in kept], rules)
     gone: set[int] = set()
+    latest: dict[tuple[str, str], Effect] = {}
+    """The last request to each address."""
     for number, (_, effect) in enumerate(kept):
         target = rules.undoes.get(effect.effect)
+        method, _, address = effect.tool.partition(" ")
+        before, latest[effect.target, address] = latest.get((effect.target, address)), effect
         if number in paired:
+            continue
+        if before is not None and method in REPEATABLE and _agree(rules, effect, before, whole=True):
+            gone.add(number)  # the stamp in it is another one, and it is a repeat yet
             continue
         same = [n for n, (_, other) in enumerate(kept[:number]) if other.effect == target and n not in gone]
         undone = [n for n in same if _agree(rules, effect, kept[n][1])]
