@@ -365,6 +365,20 @@ class Public:
         self.said, self._raw = "paid", 2
 
 
+class Slotted:
+    """As attrs makes them."""
+
+    __slots__ = ("said",)
+
+    def __init__(self) -> None:
+        self.said = "paid"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Slotted) and other.said == self.said
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 class Worded:
     def __init__(self, says: str | None = "paid") -> None:
         self._says = says
@@ -378,7 +392,7 @@ class Worded:
     [
         ("paid", "paid", True), ("", "", True), (None, "null", False), (3.5, "3.5", True), (["é"], '["é"]', True),
         (Result(), '{"to": "ana", "said": "paid"}', True), (Result, '{"said": "paid"}', True),
-        (Public(), '{"said": "paid"}', True), (Worded(), "paid", True),
+        (Public(), '{"said": "paid"}', True), (Slotted(), '{"said": "paid"}', True), (Worded(), "paid", True),
         (ValueError("bad"), "ValueError: bad", True), (object(), "a builtins.object", False),
         (Worded(None), f"a {__name__}.Worded", False), ([Public()], '[{"said": "paid", "_raw": 2}]', True),
     ],

@@ -121,7 +121,8 @@ def readable(answer: Any) -> bool:
 
 
 def _content(answer: Any) -> Any:
-    """The content of an object that is no JSON value: its public attributes, else its own text."""
+    """The content of an object that is no JSON value: its public attributes, else its own text, else all that it holds,
+    if its class says when two are equal."""
     if dataclasses.is_dataclass(answer) and not isinstance(answer, type):  # a framework's result has private fields too
         return {each.name: getattr(answer, each.name) for each in dataclasses.fields(answer) if each.name[0] != "_"}
     if not is_object(answer):
@@ -135,4 +136,5 @@ def _content(answer: Any) -> Any:
             return str(answer)
         except BaseException as error:  # noqa: BLE001 - the user's own code
             let_through(error)
-    return answer
+    held = to_jsonable(answer)
+    return answer if isinstance(held, str) else held  # a text is its name
