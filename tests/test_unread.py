@@ -40,8 +40,8 @@ def chat(read: Callable[..., Any], prompt: str, own: Callable[[str], str] = str)
 def run(agent: Any, fault: str, target: str = "balance", model: Any = None, **options: Any) -> lab.Trial:
     script = [lab.call("balance", account=1), "Your balance is 121.50."]
     services = {HOST: model or lab.scripted(script), "bank": lambda _: {"balance": 121.5}}
-    faults = [lab.inject(fault, target, calls=[1] if target == "balance" else ())]
-    return lab.run(agent, "What?", reads=[balance, elsewhere], services=services, faults=faults, **options)
+    options = {"faults": [lab.inject(fault, target, calls=[1] if target == "balance" else ())], **options}
+    return lab.run(agent, "What?", reads=[balance, elsewhere], services=services, **options)
 
 
 def told(trial: lab.Trial) -> list[str]:
@@ -87,6 +87,13 @@ def another_way(account: int) -> Any:
 )
 def test_what_the_agents_own_code_deals_with_shows_something(agent: Any) -> None:
     assert not told(run(agent, "tool_error"))
+
+
+def test_a_right_reply_that_is_only_late_leaves_a_script_nothing_to_read_and_another_fault_beside_it_does() -> None:
+    late, wrong = (lab.inject(fault, "balance", calls=[1]) for fault in ("latency", "wrong_value"))
+    trial = run(lambda prompt: chat(balance, prompt), "latency")
+    assert (told(trial), trial.outcome) == ([], "correct")
+    assert told(run(lambda prompt: chat(balance, prompt), "latency", faults=[late, wrong]))
 
 
 def test_a_model_that_reads_shows_something_and_so_does_an_answer_that_a_fault_changed() -> None:

@@ -123,15 +123,15 @@ def unread(story: Iterable[events.Event]) -> str:
 
     It is given if nobody but a scripted model can have read what each fault left: the agent's own code asked for
     nothing more after it than the script wanted, only scripted models answered from then on, and each answer of the
-    agent's is a text of the script's.
+    agent's is a text of the script's. A right reply that was only late leaves nothing that a model would read.
     """
-    met: dict[events.AttemptRef, events.FaultWitnessed] = {}
+    met: list[events.FaultWitnessed] = []
     calls: list[events.CallFinished] = []
     told: list[tuple[int, str]] = []
     for event in story:
         match event:
             case events.FaultWitnessed():
-                met[event.at] = event
+                met.append(event)
             case events.CallFinished():
                 calls.append(event)
             case events.TurnFinished():
@@ -139,14 +139,16 @@ def unread(story: Iterable[events.Event]) -> str:
             case events.PromptFinished() if not told:
                 told.append((len(calls), event.answer))
     places = {call.at: place for place, call in enumerate(calls)}
-    first = min((places.get(at, -1) for at in met), default=-1)
+    well = {call.at for call in calls if call.ok}
+    met = [event for event in met if event.at not in well or traits.corrupts(event.fault)]
+    first = min((places.get(event.at, -1) for event in met), default=-1)
     models = {call.target for call in calls if call.finish_reason is not None}
-    if first < 0 or not all(_went_to_a_script(event.fault, calls, places[at], models) for at, event in met.items()):
+    if first < 0 or not all(_went_to_a_script(event.fault, calls, places[event.at], models) for event in met):
         return ""
     said = {call.reply for call in calls[first:] if _of_script(call)}
     if not all(jsonable.line(answer, events.REPLY_MAX) in said for place, answer in told if place > first):
         return ""
-    faults = ", ".join(dict.fromkeys(f"{event.fault} on {event.target}" for event in met.values()))
+    faults = ", ".join(dict.fromkeys(f"{event.fault} on {event.target}" for event in met))
     scripts = ", ".join(dict.fromkeys(call.target for call in calls if _of_script(call)))
     return (
         f"only a script was given what came of {faults}: {scripts} says the same whatever it is sent, so this shows "
