@@ -202,9 +202,10 @@ def run(asked: RunArguments) -> Trial:
     unless `facts` are. An answer with other numbers, dates or names is wrong. An answer that cannot be compared by its
     words is unknown. If only `effects` are given and `twin` is not True, the answer is not judged.
 
-    Agent and functions must keep no state between trials. In virtual time the twin runs twice; differences between the
-    two runs are not compared, and `warnings` names them. `agent=lab.fresh(make)` makes a new agent for each trial. None
-    for a list or a mapping means the same as leaving it out.
+    Agent and functions must keep no state between trials. In virtual time the twin runs twice. If the two runs differ,
+    in their answer, effects or end state, it is no baseline; with `anyway` what differs is not compared, and `warnings`
+    names it. `agent=lab.fresh(make)` makes a new agent for each trial. None for a list or a mapping means the same as
+    leaving it out.
 
     Raises:
         ValueError, LookupError, TypeError: an argument is invalid; the message is one line.
@@ -347,7 +348,7 @@ def compared(spec: AgentSpec, alone: Executor) -> tuple[Trial, AgentSpec]:
         return twin, replace(spec, incomparable=f"nothing to compare with, since {why}", notes=(_NO_TWIN.format(why),))
     effects = None if again.effects != twin.effects else twin.effects
     answer = None if again.said is None or compare(twin.said, again.said).likeness is not Likeness.SAME else twin.said
-    legible = readable(twin.answer)
+    legible, same_state = readable(twin.answer), twin.end_state == again.end_state
     if not legible:
         answer, why = None, f"its answer, {_short(twin.said)}, cannot be read: return a text or a dict, or give says="
     elif answer is None:
@@ -355,7 +356,7 @@ def compared(spec: AgentSpec, alone: Executor) -> tuple[Trial, AgentSpec]:
             f"its answer is {_short(twin.said)} in one and {_short(again.said) if again.said else _failure(again)} "
             "in the other"
         )
-    elif twin.end_state != again.end_state:
+    elif not same_state:
         why = "their end states differ"
     elif effects is None:
         why = f"it has {len(twin.effects)} effects in one and {len(again.effects)} in the other"
@@ -365,7 +366,7 @@ def compared(spec: AgentSpec, alone: Executor) -> tuple[Trial, AgentSpec]:
     if not spec.facts and admits(twin.said):
         notes = (*notes, f"the trial without faults seems to say that something failed: {_short(twin.said)}")
     facts_stated, effects_stated = bool(spec.facts), spec.effects is not None
-    held = (facts_stated or answer is not None) and (effects_stated or effects is not None)
+    held = same_state and (facts_stated or answer is not None) and (effects_stated or effects is not None)
     incomparable = "" if held else f"two runs without faults differ: {why}" if legible else why
     if incomparable and legible and not spec.options.anyway:
         raise NoBaseline(_NO_BASELINE.format(differ))
@@ -383,7 +384,7 @@ def compared(spec: AgentSpec, alone: Executor) -> tuple[Trial, AgentSpec]:
         stated=facts_stated or effects_stated or answer is not None or effects is not None,
         notes=notes,
         twin_says=next((event.says for _, event in twin.history.of(events.AnswerRead)), None),
-        right_state=twin.end_state if twin.end_state == again.end_state else None,
+        right_state=twin.end_state if same_state else None,
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 import chaoslab as lab
 from chaoslab.cli import main
 from chaoslab.scenarios.builder import ScenarioBuilder
-from tests.scenarios.shop_parts import careful, naive, refund, state
+from tests.scenarios.shop_parts import BOOK, careful, naive, refund, state
 
 
 def refunding(trials: int = 6) -> ScenarioBuilder:
@@ -21,6 +21,7 @@ def refunding(trials: int = 6) -> ScenarioBuilder:
 
 
 def thrice() -> Callable[[str], str]:
+    BOOK.clear()
     return lambda _: "".join(refund(17 + number) for number in range(3))
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import chaoslab as lab
 from chaoslab.analysis.verdict import _end_state as end_state
 from chaoslab.analysis.verdict.ledger import FindingKind
+from chaoslab.execution.trial import NoBaseline
 
 LINE = ("info", 7)
 JSON = st.recursive(
@@ -238,10 +239,14 @@ def test_a_state_that_cannot_be_read_makes_no_verdict() -> None:
     assert broken.end_state is None
 
 
-def test_a_state_that_is_kept_from_trial_to_trial_is_told() -> None:
+def test_a_state_that_is_kept_from_trial_to_trial_is_no_baseline_and_what_comes_of_it_unknown() -> None:
+    """As with effects and answers: whatever a fault does would be correct if the answer is."""
     BOOKS.clear()
-    trial = lab.run(eager, "Book", tools=[book], state=lambda: BOOKS)
-    assert "two runs without faults differ: their end states differ; something is kept" in trial.warnings[0]
+    said = "two runs without faults differ: their end states differ; something is kept"
+    with pytest.raises(NoBaseline, match=said):
+        lab.run(eager, "Book", tools=[book], state=lambda: BOOKS)
+    trial = lab.run(eager, "Book", tools=[book], state=lambda: BOOKS, anyway=True)
+    assert (trial.outcome, said in trial.warnings[0]) == (lab.Outcome.UNKNOWN, True)
 
 
 def test_a_service_is_asked_for_its_state_outside_of_faults() -> None:
