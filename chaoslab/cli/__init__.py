@@ -16,7 +16,7 @@ from chaoslab.base import extras
 from chaoslab.base.commandline import LAB_DOWN, NO_ROOM, Help, Parser, interrupted, open_streams, refuse
 
 COMMANDS = (
-    "lab", "run", "sweep", "replay", "runs", "ui", "follow", "steer", "show", "summary", "label", "judge", "report",
+    "lab", "run", "sweep", "replay", "runs", "ui", "follow", "steer", "show", "summary", "judge", "report",
     "charts", "otlp", "settings", "agent", "tools", "manager", "model", "toxiproxy", "gateway", "exec", "mcp", "stop",
     "campaign", "faults", "check", "test", "stress", "explore", "shrink", "prove", "compare", "gate", "bisect",
     "memory", "plan", "init", "from-traces", "from-openapi", "from-mcp", "demo", "completion",

@@ -1,5 +1,4 @@
-"""The options --min-correct, --fail-on and --count-words: requirements on a run; the exit code is 1 if it does not
-meet them."""
+"""The options --min-correct and --fail-on: requirements on a run; the exit code is 1 if it does not meet them."""
 
 from __future__ import annotations
 
@@ -26,23 +25,20 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="OUTCOMES",
         help="exit code 1 if a trial ends so: harm,wrong,failed,hung …",
     )
-    add("--count-words", action="store_true", help="count verdicts that rest on words in both, not only certain ones")
 
 
 def of(options: argparse.Namespace) -> Gate:
     """The gate that the options describe."""
     from chaoslab.reports.gate import Gate
 
-    return Gate(options.min_correct, options.fail_on, options.count_words)
+    return Gate(options.min_correct, options.fail_on)
 
 
 def of_or_by_itself(options: argparse.Namespace) -> Gate:
     """The same; where the options ask for nothing, the requirements that hold by themselves."""
-    from dataclasses import replace
-
     from chaoslab.reports.gate import BY_ITSELF
 
-    return of(options) or replace(BY_ITSELF, count_words=options.count_words)
+    return of(options) or BY_ITSELF
 
 
 def _outcomes(text: str) -> tuple[str, ...]:

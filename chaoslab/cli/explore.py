@@ -41,7 +41,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_cluster(parser)
     add("--set", action="append", default=[], metavar="NAME=VALUE", help="a value in place of the file's")
     add("--anyway", action="store_true", help="run though the trial without faults is no baseline")
-    add("--count-words", action="store_true", help="count verdicts that rest on words")
     add("-k", dest="only", default="", metavar="TEXT", help="scenarios with this text in their name")
     add_logs(parser, "where a run with all its trials is written")
     add("-q", "--quiet", action="store_true", help="print no progress")
@@ -54,7 +53,7 @@ def scenarios(options: argparse.Namespace) -> list[Scenario]:
     from chaoslab.scenarios.load import load
     from chaoslab.scenarios.located import SUFFIXES
 
-    options.set += [f"{key}=true" for key in ("anyway", "count_words") if getattr(options, key)]
+    options.set += ["anyway=true"] if options.anyway else []
     if Path(options.what).suffix in SUFFIXES:
         found = load(Path(options.what), changed=options.set)
     else:

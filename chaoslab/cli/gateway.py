@@ -198,6 +198,6 @@ def run(options: argparse.Namespace) -> int:
             running.end(finish, settle_s=options.settle, stopped=stopped.is_set)
             over(running.book, ok=True)
         history, key = read(running.book.run.name, logs=options.logs), running.book.key
-        return ruled(history, _requirements.of_or_by_itself(options), {key: judge(history, key)}, judgeable=False)
+        return ruled(history, _requirements.of_or_by_itself(options), {key: judge(history, key)})
     except (ValueError, TypeError, LookupError, OSError) as error:
         return refuse(error)

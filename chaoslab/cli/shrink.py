@@ -25,7 +25,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=seed, help="seed of the faults' dice, in place of the scenario's own")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a value in place of its own")
     parser.add_argument("-k", dest="only", default="", metavar="TEXT", help="the scenario with this text in its name")
-    parser.add_argument("--count-words", action="store_true", help="count verdicts that rest on words")
     parser.add_argument("--test", type=path, metavar="FILE", help="write the test into this file, too")
     as_json(parser)
 
@@ -80,7 +79,6 @@ def _chosen(options: argparse.Namespace) -> tuple[Scenario, int]:
             raise ScenarioError(str(error.args[0])) from None
         options.what, options.trial, options.only = given.files[0], str(given.trial), given.only
         options.set, options.seed = [*given.set, *options.set], given.seed if options.seed is None else options.seed
-    options.set += ["count_words=true"] if options.count_words else []
     number = options.trial.rpartition("r")[2] or "1"
     if not number.isdecimal() or int(number) < 1:
         raise ScenarioError(f"--trial {options.trial} should be a number from 1, or a key such as p1.r7")

@@ -53,7 +53,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--set", action="append", default=[], metavar="NAME=VALUE", help="a value in place of the file's")
     add("--chaos-level", metavar="LEVEL", help="from 0 to 10, in place of the file's")
     add("--anyway", action="store_true", help="run though the trial without faults is no baseline")
-    add("--count-words", action="store_true", help="count verdicts that rest on words")
     add("-k", dest="only", default="", metavar="TEXT", help="scenarios with this text in their name")
     otlp.add_live(parser)
     add_logs(parser, "where a run for each scenario is written, with a report.html")
@@ -76,7 +75,7 @@ def _run(options: argparse.Namespace) -> int:
 
     if options.chaos_level is not None:
         options.set.append(f"chaos_level={options.chaos_level}")
-    options.set += [f"{key}=true" for key in ("anyway", "count_words") if getattr(options, key)]
+    options.set += ["anyway=true"] if options.anyway else []
     check_place("--junit", options.junit)
     in_python = [name for name in options.files if is_python(name)]
     others = [Path(name) for name in options.files if name not in in_python]

@@ -121,7 +121,6 @@ class AskedExplore(RunArguments):
     tries: Sequence[str] = ()
     by: Sequence[str] = strategies.ORDER
     accept: Sequence[str] = GOOD
-    count_words: bool = False
     tell: Callable[[SearchProgress], object] | None = None
     resume: str | Path | None = None
 
@@ -181,7 +180,7 @@ def explore(asked: AskedExplore) -> Exploration:
         NoBaseline: the trial without faults is nothing to compare with, or fails by itself.
     """
     _check(asked)
-    fails = fails_by_verdict(asked.accept, count_words=asked.count_words)
+    fails = fails_by_verdict(asked.accept)
     with session(asked, jobs=asked.jobs, fails=fails) as trials:
         return searched(trials, asked)
 
@@ -379,24 +378,21 @@ def _driven(search: Generator[Variation, bool, T], holds: Callable[[Variation], 
         return found
 
 
-def shrink(trial: Trial, *, accept: Sequence[str] = GOOD, count_words: bool = False) -> FoundFailure:
+def shrink(trial: Trial, *, accept: Sequence[str] = GOOD) -> FoundFailure:
     """Shrinks a trial of `run` or `run_many` that failed to the smallest cause that fails alike: fewer faults, plainer
     triggers and parameters, shorter delays, fewer swaps of parallel calls.
 
     Its faults are first stated as they hit, call by call, with the values that were drawn.
 
     Raises:
-        ValueError: it is no failure, rests on words alone, was not made by `run` or `run_many` in virtual time, or
+        ValueError: it is no failure, was not made by `run` or `run_many` in virtual time, or
             does not happen again with its faults stated one by one.
     """
-    fails = fails_by_verdict(accept, count_words=count_words)
+    fails = fails_by_verdict(accept)
     if trial.asked is None:
         raise ValueError("this trial holds no agent to run again: give one of lab.run or lab.run_many")
     if not fails(trial):
-        verdict = trial.verdict
-        words = str(verdict.outcome) not in accept and not verdict.certain
-        hint = ", which rests on words alone: count_words=True shrinks it" if words else ", which is no failure"
-        raise ValueError(f"the trial is {verdict.name}{hint}")
+        raise ValueError(f"the trial is {trial.verdict.outcome}, which is no failure")
     asked = replace(trial.asked, faults=(), logs=None)
     with session(asked, fails=fails) as trials:
         found = shrunk_in(trials, trial)

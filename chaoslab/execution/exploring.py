@@ -7,7 +7,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from chaoslab.analysis.verdict.table import UNJUDGED
+from chaoslab.analysis.verdict.table import ENDED_OPEN
 from chaoslab.base import interrupts
 from chaoslab.base.identity import digest
 from chaoslab.config.settings import name_secrets
@@ -153,7 +153,6 @@ class SearchSession:
             moments=shown.moments,
             world=digest([shown.effects, str(verdict.outcome)]),  # not the words, which differ with each wrong value
             harm=verdict.harm,
-            certain=verdict.certain,
             tokens=shown.tokens,
             seconds=trial.seconds,
         )  # fmt: skip
@@ -206,15 +205,12 @@ def _made(history: History) -> Iterator[Made]:
             yield Made(site, error, effects, given_up_s)
 
 
-def fails_by_verdict(accept: Sequence[str] = GOOD, *, count_words: bool = False) -> Fails:
-    """A trial fails if its outcome is none of these and not unknown. `count_words`: a verdict that rests on words
-    counts like a certain one."""
+def fails_by_verdict(accept: Sequence[str] = GOOD) -> Fails:
+    """A trial fails if its outcome is none of these and not open."""
 
     def fails(trial: Trial) -> str:
         verdict = trial.verdict
-        if str(verdict.outcome) in accept or verdict.outcome in UNJUDGED:
-            return ""
-        return verdict.why if verdict.certain or count_words else ""
+        return "" if str(verdict.outcome) in accept or verdict.outcome in ENDED_OPEN else verdict.why
 
     return fails
 

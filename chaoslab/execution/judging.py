@@ -1,4 +1,4 @@
-"""Has a model, or a user's function, answer the questions about answers that only words would decide. Each question is
+"""Has a model, or a user's function, answer the questions about answers that nothing certain decides. Each question is
 asked once. The replies are kept beside the run's log, so that reports go without the model."""
 
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -127,7 +127,7 @@ T = TypeVar("T", bound=TrialToJudge)
 
 
 def judged(trials: Generator[T, None, None], judge: Judge | None) -> Generator[T, None, None]:
-    """The trials, each with the judge's opinion of its answer if words would decide its verdict."""
+    """The trials, each with the judge's opinion of its answer if nothing certain decides it."""
     if judge is None:
         yield from trials
         return

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from chaoslab.analysis.verdict.standing import ENDED_WELL
+from chaoslab.analysis.verdict.table import ENDED_WELL
 from chaoslab.core import events
 from chaoslab.execution.drawn import Around
 from chaoslab.execution.spec import Executor, RunSpec, TrialResult, TrialSpec

@@ -26,7 +26,6 @@ shorter deadline."""
 
 def prove(
     found: Exploration, agent: Any = None, *, mitigation: str = "", accept: Sequence[str] = GOOD,
-    count_words: bool = False,
     jobs: int = 1, **changed: Any,
 ) -> Proof:  # fmt: skip
     """Runs the trials of an exploration again with another agent, or with a mitigation around its functions: "key",
@@ -42,7 +41,7 @@ def prove(
     if (agent is None) == (not mitigation):
         raise ValueError("prove takes another agent, or mitigation=, and not both")
     asked = replace(asked, **{**({} if agent is None else {"agent": agent}), **changed, "logs": None})
-    fails = fails_by_verdict(accept, count_words=count_words)
+    fails = fails_by_verdict(accept)
     what = mitigation or f"the agent {getattr(agent, '__qualname__', type(agent).__name__)}"
     return proof(found.trials, what, lambda: opened_with(asked, mitigation, jobs=jobs, fails=fails))
 

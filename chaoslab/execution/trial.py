@@ -13,8 +13,8 @@ from types import SimpleNamespace
 from typing import Any, NoReturn
 from weakref import WeakSet
 
-from chaoslab.analysis.answers.admit import admits
 from chaoslab.analysis.answers.compare import Likeness, compare
+from chaoslab.analysis.answers.hint import find_admission
 from chaoslab.analysis.measures.idle import Idle, idle
 from chaoslab.analysis.measures.incidents import Incident, how_bad, incidents
 from chaoslab.analysis.verdict.judge import judge
@@ -363,7 +363,7 @@ def compared(spec: AgentSpec, alone: Executor) -> tuple[Trial, AgentSpec]:
         why = "its effects differ" if len(twin.effects) == len(again.effects) else why
     differ = _LEAKS.format(why, _kept(spec, twin, again)) if why else ""
     notes = (differ if legible else _NO_ANSWER.format(why),) if why else ()
-    if not spec.facts and admits(twin.said):
+    if not spec.facts and find_admission(twin.said):
         notes = (*notes, f"the trial without faults seems to say that something failed: {_short(twin.said)}")
     facts_stated, effects_stated = bool(spec.facts), spec.effects is not None
     held = same_state and (facts_stated or answer is not None) and (effects_stated or effects is not None)
@@ -394,8 +394,10 @@ def no_baseline(twin: Trial, spec: AgentSpec) -> str:
         return f"it fails ({line(_failure(twin), SHOWN)})"
     if error := next((event.error for _, event in twin.history.of(events.AnswerRead)), ""):
         return f"says= cannot read its answer ({error})"
+    if error := next((event.error for _, event in twin.history.of(events.EndState)), ""):
+        return f"its end state cannot be read ({error})"
     failed = next((event for _, event in twin.history.of(events.CallFinished) if not event.ok), None)
-    if failed is not None and not spec.facts and admits(twin.said):  # words alone would be a guess
+    if failed is not None and not spec.facts and find_admission(twin.said):  # it may be meant so, with anyway
         return f"its call of {failed.tool or failed.target} fails, and its own answer says so: {_short(twin.said)}"
     if spec.effects is None and (twice := _repeated(twin, spec.options.idempotent or ())):
         return f"it repeats an effect: {told_of(twice['effect'], twice)}"

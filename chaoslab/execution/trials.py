@@ -67,7 +67,7 @@ class _Row:
     @property
     def name(self) -> str:
         verdict = self.verdict
-        return "not judged" if verdict is None else verdict.name
+        return "not judged" if verdict is None else str(verdict.outcome)
 
     @property
     def cells(self) -> tuple[str, ...]:

@@ -489,9 +489,7 @@ def _ruled(gate: Gate | None, report: RunReport | None, code: int, unmet: Sequen
     if report is None:
         print("gate FAILED: the run has left no logs here", file=sys.stderr, flush=True)
         return GATE_FAILED
-    ruling = rule(
-        gate, report.verdicts, judgeable=report.judgeable, untried=report.untried, unmet=unmet, lost=report.lost
-    )
+    ruling = rule(gate, report.verdicts, untried=report.untried, unmet=unmet, lost=report.lost)
     if gate.given or not ruling.passed:
         print(ruling.line, file=sys.stdout if ruling.passed else sys.stderr, flush=True)
     return ruling.code or (PROVES_NOTHING if hit else 0)

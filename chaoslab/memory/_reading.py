@@ -172,7 +172,7 @@ class _Taking:
         ends = {record.trial: event.duration_s for record, event in history.of(events.PromptFinished)}
         undoes: set[str] = set()
         tried = {record.trial: bool(event.tried["failed"]) for record, event in history.of(events.VariationTried)}
-        standings = Standings(self.stated, self.rulings.by_trial if self.rulings is not None else {})
+        standings = Standings(self.rulings.by_trial if self.rulings is not None else {})
         for record, started in history.of(events.PromptStarted):
             trial = record.trial or ""
             if (verdict := judged.get(trial)) is None:
@@ -183,7 +183,7 @@ class _Taking:
                 standing = Standing.BAD if tried[trial] else Standing.WELL
             took = ends.get(record.trial)
             facts = Facts(
-                trial, str(verdict.outcome), standing is not Standing.OPEN and (ruled or verdict.certain),
+                trial, str(verdict.outcome), standing is not Standing.OPEN,
                 standing is Standing.BAD, bool(verdict.harm), tuple(dict.fromkeys(cells.get(trial, {}).values())),
                 frozenset(called[trial]), frozenset(failed[trial]),
                 None if took is None or math.isnan(took) else took, started.twin_s,

@@ -279,7 +279,7 @@ def _run(
 
 def _facts(tried: Tried, cell: Cell) -> Facts:
     return Facts(
-        "", tried.outcome, not tried.void and (tried.failed or tried.certain), tried.failed, bool(tried.harm), (cell,),
+        "", tried.outcome, not tried.void, tried.failed, bool(tried.harm), (cell,),
         frozenset(each.site.target for each in tried.made),
         frozenset(each.site.target for each in tried.made if each.error),
         tried.seconds, tokens=tried.tokens,

@@ -109,7 +109,6 @@ class Batches:
         self._cut: dict[str, list[int]] = {}
         self._run = ""
         self._kept, self._spoken = KeptReplies(), SILENT
-        self._trials: set[str] = set()
         self._gaps: list[Gap] = []
         self._packs = packs()
         self.running = False
@@ -124,7 +123,7 @@ class Batches:
     def whole(self) -> bool:
         """True if nothing is lost, but for packs that were left out, and nobody said anything of its answers."""
         kept = self._kept
-        said = kept.labels or kept.replies or kept.trust or kept.cut or kept.notes
+        said = kept.replies or kept.cut or kept.notes
         return not (said or self._cut or self._lost or self._packs.damaged)
 
     @property
@@ -135,7 +134,7 @@ class Batches:
     @property
     def notes(self) -> tuple[str, ...]:
         found = {**self._cut, **cut_of(self.rulings), **self._kept.cut}
-        return (*self._packs.damaged, *notes_of(found, self._lost), *self._kept.notes_on(self._run, self._trials))
+        return (*self._packs.damaged, *notes_of(found, self._lost), *self._kept.notes)
 
     def __iter__(self) -> Iterator[Batch]:
         """The batches. Raises FileNotFoundError: no such folder, or no log in it. OSError: a log cannot be read.
@@ -212,9 +211,7 @@ class Batches:
             )
         if not self._run:
             self._run = batch.run
-            batch.spoken = self._spoken = self._kept.spoken(self._run)
-        if self._kept.labels:
-            self._trials.update(batch.trials)
+            batch.spoken = self._spoken = self._kept.spoken
         return batch
 
 

@@ -108,8 +108,8 @@ class History:
             unread = {**cut, **cut_of(rulings), **kept.cut}
             history = cls(records, cut=unread, notes=packs.damaged, rulings=rulings, running=running, gaps=gaps)
             history.part = bool(packs.left_out)
-            history.spoken = kept.spoken(history.run)
-            history.notes += kept.notes_on(history.run, history.trials)
+            history.spoken = kept.spoken
+            history.notes += kept.notes
             return history
 
     @staticmethod

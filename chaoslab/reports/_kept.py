@@ -12,7 +12,7 @@ from chaoslab.base import extras
 from chaoslab.record.batches import Batches, Unordered
 from chaoslab.record.history import History
 from chaoslab.record.runs import revision_of
-from chaoslab.record.spoken import LABELS, OPINIONS
+from chaoslab.record.spoken import OPINIONS
 from chaoslab.reports._columns import COLUMNS
 from chaoslab.reports.frames import LOGGED, NAMES, TABLES, Columns, Frames, empty
 from chaoslab.reports.places import LOGS, read, reported
@@ -73,8 +73,7 @@ def _tables_there(folder: Path) -> bool:
     """True if the tables of a run are there and hold all its trials: it was not killed between a pack and its tables,
     and nobody has spoken of the answers since."""
     tables, packs = [*folder.glob(f"{TABLES}/trials/*.parquet")], [*folder.glob("info.*.log.zst")]
-    later = any((folder / each).exists() for each in (LABELS, OPINIONS))
-    return bool(tables) and len(tables) == len(packs) and not later
+    return bool(tables) and len(tables) == len(packs) and not (folder / OPINIONS).exists()
 
 
 def _written(folder: Path, name: str) -> pd.DataFrame:

@@ -27,9 +27,10 @@ def of_run(report: RunReport) -> dict[str, Any]:
     if run is not None:
         row |= {"world": run.world or None, "model": run.model or None, "inputs": json.dumps(others(run))}
         row["seed"] = None if run.seed is None else str(run.seed)
-    if report.judgeable and not judged.unknown:
-        of = judged.value.correct
-        row |= {"judged": of.total if of else 0, "correct": of.count if of else 0}
+    if not judged.unknown:
+        ended, done = judged.value.ended, judged.value.done
+        row |= {"judged": ended.judged, "well": ended.well, "open": ended.open}
+        row |= {"done": done.well, "not_done": done.bad} if done is not None else {}
     if report.knows_faults and not met.unknown:
         row["faults"] = sum(one.witnessed for one in met.value.by_fault)
     if not report.recovery.unknown:

@@ -6,11 +6,11 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from chaoslab.reports.labelling import GREEN, PLAIN, RED
 from chaoslab.reports.text import one_line
 from chaoslab.search.map import GOES_ON, RANK, Map, MapRow
 
 WIDTH = 100
+RED, GREEN, PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[0m"
 MAP = "map.html"
 """The page in the folder of an exploration's run."""
 ENDINGS = (".html", ".json")
@@ -54,7 +54,7 @@ def _outcomes(map_: Map, row: MapRow) -> str:
         if tried.failed:
             bad.setdefault(tried.outcome, []).append(tried.variation.injections[-1].choices[0].fault)
         else:
-            name = tried.outcome if tried.certain else f"≈ {tried.outcome}"
+            name = tried.outcome
             good[name] = good.get(name, 0) + 1
     parts = [f"{number} {name}" for name, number in good.items()]
     for name in sorted(bad, key=lambda name: RANK.get(name, len(RANK))):

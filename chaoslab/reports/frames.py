@@ -215,7 +215,7 @@ def _trials(history: History, judged: Mapping[str, Verdict], *, usage: bool) -> 
             "prompt_index": started.prompt_index,
             "prompt": started.prompt,
             "outcome": str(verdict.outcome),
-            "certain": verdict.certain,
+            "hint": verdict.hint,
             "world": str(verdict.world),
             "said": str(verdict.said),
             "basis": str(verdict.basis),

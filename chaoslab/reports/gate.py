@@ -1,16 +1,23 @@
-"""The requirements on a run, for CI: a minimum share of correct trials, and outcomes that no trial may have. Certain
-verdicts count. Those that rest on words are listed, and count only if that is asked for. A run in which nothing could
-be judged has no share of correct trials, so it fails any minimum."""
+"""The requirements on a run, for CI: a minimum share of correct trials, and outcomes that no trial may have. Trials
+that are open are counted as such: where they could turn the ruling, the run proves nothing."""
 
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from chaoslab.analysis.measures.intervals import rate
-from chaoslab.analysis.verdict.table import UNJUDGED, Outcome, Verdict
+from chaoslab.analysis.verdict.standing import (
+    OPEN_MAX,
+    Count,
+    Standing,
+    decide_share,
+    stand_by_fact,
+    stand_by_outcome,
+)
+from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.base.commandline import GATE_FAILED, PROVES_NOTHING
 from chaoslab.base.jsonable import listed
 from chaoslab.base.registry import did_you_mean
+from chaoslab.reports.page import count
 
 NAMED = 8
 """The most trials that a line names."""
@@ -20,12 +27,10 @@ REFUSABLE = tuple(str(outcome) for outcome in Outcome if outcome is not Outcome.
 @dataclass(frozen=True)
 class Gate:
     """The requirements. `min_correct`: the share of the trials that could be judged, 0 to 1. `fail_on`: outcomes; a
-    trial that did harm counts as "harm" whatever its outcome. `count_words`: verdicts that rest on words count too."""
+    trial that did harm counts as "harm" whatever its outcome."""
 
     min_correct: float | None = None
     fail_on: tuple[str, ...] = ()
-    count_words: bool = False
-
     given: bool = True
     """False if nobody asked for it: then nothing is said of what passes."""
 
@@ -57,82 +62,74 @@ def outcomes(text: str) -> tuple[str, ...]:
 
 
 def rule(
-    gate: Gate, judged: Mapping[str, Verdict], *, judgeable: bool, untried: Sequence[str] = (),
-    unmet: Sequence[str] = (), lost: int = 0,
+    gate: Gate, judged: Mapping[str, Verdict], *, untried: Sequence[str] = (), unmet: Sequence[str] = (), lost: int = 0,
 ) -> GateRuling:  # fmt: skip
-    """Compares a run's verdicts with the requirements. `judgeable`: something was stated about right answers.
-    `untried`: the plan's injections, if none of them had an attempt that it could hit. `unmet`: lines about those that
-    had to hit and hit nothing. `lost`: the number of trials whose lines are lost."""
+    """Compares a run's verdicts with the requirements. `untried`: the plan's injections, if none of them had an attempt
+    that it could hit. `unmet`: lines about those that had to hit and hit nothing. `lost`: the number of trials whose
+    lines are lost."""
     nothing = []
     if untried:
         nothing.append(f"no attempt was made that a fault could hit, so none was tried: {listed(untried, NAMED)}")
     elif unmet:
         nothing.append("; ".join(unmet))
-    if judged and all(verdict.outcome is Outcome.INVALID for verdict in judged.values()):
-        nothing.append(f"no trial proves anything: {next(iter(judged.values())).why}")
+    ended = Count.of(stand_by_outcome(str(verdict.outcome)) for verdict in judged.values()) + Count(open=lost)
+    if ended.open > OPEN_MAX * ended.total:
+        first = next((v.why for v in judged.values() if stand_by_outcome(str(v.outcome)) is Standing.OPEN), "")
+        why = f": {first}" if first else ""
+        nothing.append(f"{ended.open} of {count(ended.total, 'trial')} {_are(ended.open)} open{why}")
     parts = [GateRuling(False, f"the log has lost {lost} of its trials")] if lost else []
     if broken := [trial for trial, verdict in judged.items() if verdict.broken]:
         parts.append(
             GateRuling(False, f"{len(broken)} could not be judged: {listed(broken, NAMED)} ({judged[broken[0]].why})")
         )
     if gate.min_correct is not None:
-        parts.append(_of_correct(gate, judged, judgeable=judgeable))
+        parts.append(_rule_on_correct(gate.min_correct, judged, lost))
     if gate.fail_on:
-        parts.append(_of_refused(gate, judged))
-    guessed = [f"{trial} {verdict.name}" for trial, verdict in judged.items() if _passed_over(gate, verdict)]
-    if guessed and not gate.count_words:
-        rest = "1 rests" if len(guessed) == 1 else f"{len(guessed)} rest"
-        parts.append(GateRuling(True, f"{rest} on words and did not count (--count-words): {listed(guessed, NAMED)}"))
-    missed = not all(part.passed for part in parts)
-    code = GATE_FAILED if missed else PROVES_NOTHING if nothing else 0
+        parts.append(_rule_on_outcomes(gate, judged))
+    missed = not all(part.passed or part.code == PROVES_NOTHING for part in parts)
+    open_parts = any(part.code == PROVES_NOTHING for part in parts)
+    code = GATE_FAILED if missed else PROVES_NOTHING if nothing or open_parts else 0
     said = "; ".join([*nothing, *(part.line for part in parts if gate.given or not part.passed)])
     how = f"gate {'FAILED' if code else 'passed'}" if gate.given else "FAILED" if missed else "proves nothing"
     return GateRuling(not code, f"{how}: {said}", code)
 
 
-def _passed_over(gate: Gate, verdict: Verdict) -> bool:
-    """True if a requirement would have taken the outcome had it been certain."""
-    if verdict.certain:
-        return False
-    return (gate.min_correct is not None and verdict.correct is None) or verdict.outcome in gate.fail_on
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
 
 
-def _is_correct(verdict: Verdict, *, count_words: bool) -> bool | None:
-    """True or False for a trial that counts, else None."""
-    if verdict.correct is not None or not count_words or verdict.outcome in UNJUDGED:
-        return verdict.correct
-    return verdict.outcome is Outcome.CORRECT
-
-
-def _of_correct(gate: Gate, judged: Mapping[str, Verdict], *, judgeable: bool) -> GateRuling:
-    least = gate.min_correct or 0.0
+def _rule_on_correct(least: float, judged: Mapping[str, Verdict], lost: int) -> GateRuling:
+    """The ruling on the share of correct trials, with the open ones as bounds."""
     asked = f"at least {least * 100:g} % correct were asked for"
-    counts = {trial: _is_correct(verdict, count_words=gate.count_words) for trial, verdict in judged.items()}
-    counting = {trial: right for trial, right in counts.items() if right is not None}
-    found = rate(sum(counting.values()), len(counting)) if judgeable else None
-    if found is None:
-        why = "nothing was stated about right answers" if not judgeable else "no trial could be judged"
-        return GateRuling(False, f"{asked} and no share is known, since {why if judged else 'no trial was started'}")
-    passed = found.value >= least
-    poor = [trial for trial, right in counting.items() if not right]
-    counted = f"{asked}, {_percent(found.value)} are ({found.count} of {found.total} judged)"
-    return GateRuling(passed, counted if passed else f"{counted}; not correct: {listed(poor, NAMED)}")
+    counted = Count.of(stand_by_fact(verdict.correct) for verdict in judged.values()) + Count(open=lost)
+    if not judged:
+        return GateRuling(False, f"{asked} and no share is known, since no trial was started", PROVES_NOTHING)
+    if counted.share is None:
+        return GateRuling(False, f"{asked} and no share is known, since no trial could be judged", PROVES_NOTHING)
+    standing = decide_share(counted, least)
+    low, high = counted.bounds
+    text = f"{asked}, {_percent(counted.share)} are ({counted.well} of {counted.judged} judged)"
+    if counted.open:
+        text += f"; with {counted.open} open, {_percent(low)} to {_percent(high)}"
+    if standing is Standing.OPEN:
+        return GateRuling(False, text, PROVES_NOTHING)
+    poor = [trial for trial, verdict in judged.items() if verdict.correct is False]
+    passed = standing is Standing.WELL
+    return GateRuling(passed, text if passed else f"{text}; not correct: {listed(poor, NAMED)}")
 
 
-def _of_refused(gate: Gate, judged: Mapping[str, Verdict]) -> GateRuling:
-    refused = gate.fail_on
-
-    def ended(verdict: Verdict, name: str) -> bool:
-        counts = verdict.certain or gate.count_words
-        return (name == verdict.outcome and counts) or (name == "harm" and bool(verdict.harm))
-
-    found = {name: [trial for trial, verdict in judged.items() if ended(verdict, name)] for name in refused}
-    blamed = "; ".join(f"{len(trials)} {name}: {listed(trials, NAMED)}" for name, trials in found.items() if trials)
-    *others, last = refused
+def _rule_on_outcomes(gate: Gate, judged: Mapping[str, Verdict]) -> GateRuling:
+    trials = {name: [trial for trial, verdict in judged.items() if _ended_so(verdict, name)] for name in gate.fail_on}
+    blamed = "; ".join(f"{len(keys)} {name}: {listed(keys, NAMED)}" for name, keys in trials.items() if keys)
+    *others, last = gate.fail_on
     asked = f"no {' or '.join(filter(None, [', '.join(others), last]))} was allowed"
     if not judged:
-        return GateRuling(False, f"{asked} and nothing is known, since no trial was started")
+        return GateRuling(False, f"{asked} and nothing is known, since no trial was started", PROVES_NOTHING)
     return GateRuling(not blamed, f"{asked}, there {'is none' if not blamed else f'are {blamed}'}")
+
+
+def _ended_so(verdict: Verdict, name: str) -> bool:
+    return name == verdict.outcome or (name == "harm" and bool(verdict.harm))
 
 
 def _percent(value: float) -> str:

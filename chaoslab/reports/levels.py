@@ -47,9 +47,9 @@ def level_in(run: RunStarted | None) -> float | None:
     return level if all(math.isclose(chance_of(level), one, abs_tol=NEAR) for one in chances) else None
 
 
-def correct_of(runs: Iterable[Run]) -> Rate | None:
+def rate_well(runs: Iterable[Run]) -> Rate | None:
     """The share of correct trials of these runs together; None if nothing was judged."""
-    counts = [(run["correct"], run["judged"]) for run in runs if "judged" in run]
+    counts = [(run["well"], run["judged"]) for run in runs if "judged" in run]
     return rate(sum(correct for correct, _ in counts), sum(judged for _, judged in counts))
 
 
@@ -59,5 +59,5 @@ def pooled(label: str, runs: Iterable[Run]) -> PassRate:
     for run in runs:
         if (level := run.get("level")) is not None:
             found[level].append(run)
-    sums = {level: correct_of(of) for level, of in found.items()}
+    sums = {level: rate_well(of) for level, of in found.items()}
     return PassRate(label, [(level, share) for level, share in sorted(sums.items()) if share is not None])

@@ -14,10 +14,10 @@ from chaoslab.analysis.measures.intervals import Rate, rate
 from chaoslab.analysis.verdict.guard import guarded
 from chaoslab.analysis.verdict.judge import verdicts
 from chaoslab.analysis.verdict.seen import JUDGED
-from chaoslab.analysis.verdict.standing import Standing, Standings
+from chaoslab.analysis.verdict.standing import Count, Standings
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.jsonable import line
-from chaoslab.core.events import Event, FaultWitnessed, PromptStarted, RunFinished, RunStarted
+from chaoslab.core.events import Event, FaultWitnessed, RunFinished, RunStarted
 from chaoslab.record import runs
 from chaoslab.record.batches import Batch
 from chaoslab.record.gaps import ends_of, missing
@@ -45,9 +45,9 @@ _SEQ = re.compile(rb'"seq": ?(\d{1,18})')
 @dataclass(frozen=True)
 class RunLine:
     """One run of the list. `name`: the scenario's, or else the agent's or the model's. `ruling`: the scenario's on the
-    whole. `level`: of chaos. `revision`: the commit that was checked out. `well`: the trials that ended well, of the
-    judged. `harmed`: those with harm. `outcomes`, `harmed`: None if they were not counted. `trouble`: the reason why
-    it cannot be read, or empty."""
+    whole. `level`: of chaos. `revision`: the commit that was checked out. `standings`: the trials that ended well,
+    badly, and are open. `harmed`: those with harm. `outcomes`, `harmed`: None if they were not counted. `trouble`: the
+    reason why it cannot be read, or empty."""
 
     folder: Path
     began: datetime
@@ -61,9 +61,14 @@ class RunLine:
     name: str = ""
     ruling: str = ""
     level: float | None = None
-    well: Rate | None = None
+    standings: Count = Count()
     harmed: int | None = None
     revision: str = ""
+
+    @property
+    def well(self) -> Rate | None:
+        """The share that ended well, of the judged trials; None if none was judged."""
+        return rate(self.standings.well, self.standings.judged)
 
     def in_words(self) -> str:
         """The run in lines of at most 80 columns."""
@@ -81,6 +86,7 @@ class RunLine:
         of += [f"commit {line(self.revision, REVISION)}"] if self.revision else []
         of += [f"level {self.level:g}"] if self.level else []
         of += [f"{rate_text(self.well)} ended well"] if self.well else []
+        of += [f"{self.standings.open} open"] if self.standings.open else []
         of += [f"harm in {self.harmed}"] if self.harmed else []
         return "\n".join([head, *wrapped(" · ".join(of), indent="  "), *wrapped(said, indent="  ")])
 
@@ -91,8 +97,7 @@ class RunLine:
             "world": self.world or None, "seed": self.seed, "prompts": None if self.trouble else self.prompts,
             "name": self.name or None, "revision": self.revision or None,
             "ruling": self.ruling or None, "level": self.level,
-            "judged": None if self.well is None else self.well.total,
-            "ended_well": None if self.well is None else self.well.count, "harmed": self.harmed,
+            "standings": None if self.outcomes is None else vars(self.standings), "harmed": self.harmed,
             "outcomes": None if self.outcomes is None else {str(k): n for k, n in self.outcomes.items()},
             "faults_witnessed": self.witnessed, "ended": self.ended or None, "trouble": self.trouble or None,
         }  # fmt: skip
@@ -144,9 +149,7 @@ def _read(folder: Path, began: datetime) -> RunLine:
     run, end = history.first(RunStarted), history.first(RunFinished)
     rulings = Rulings.read(folder)
     judged = {} if large else verdicts(history)
-    stated = any(event.stated for _, event in history.of(PromptStarted))
-    standings = Standings(stated, rulings.by_trial if rulings is not None else {})
-    found = Counter(standings.each({trial: str(verdict.outcome) for trial, verdict in judged.items()}).values())
+    standings = Standings(rulings.by_trial if rulings is not None else {})
     state = rulings.state if rulings is not None else None
     return RunLine(
         folder,
@@ -160,7 +163,7 @@ def _read(folder: Path, began: datetime) -> RunLine:
         name=rulings.scenario if rulings is not None else run.model if run else "",
         ruling=str(state or "") if rulings is not None else "",
         level=level_in(run),
-        well=rate(found[Standing.WELL], found[Standing.WELL] + found[Standing.BAD]),
+        standings=Count.of(standings.each({trial: str(verdict.outcome) for trial, verdict in judged.items()}).values()),
         harmed=None if large else sum(bool(verdict.harm) for verdict in judged.values()),
         revision=runs.revision_of(folder),
     )

@@ -88,7 +88,7 @@ def plain(
         found.append(
             {
                 "trial": trial, "prompt": event.prompt, "outcome": str(verdict.outcome), "world": str(verdict.world),
-                "said": str(verdict.said), "basis": str(verdict.basis), "certain": verdict.certain, "why": verdict.why,
+                "said": str(verdict.said), "basis": str(verdict.basis), "hint": verdict.hint, "why": verdict.why,
                 "harm": list(verdict.harm),
                 "events": [
                     {"t": each.t, "writer": each.writer, "seq": each.seq, **json.loads("{" + encode_event(each.event))}
@@ -166,7 +166,7 @@ def _story(start: Record, event: events.PromptStarted, records: list[Record], ve
                 answered = False
             lines.append(f"{difference(record.t - start.t, 3):>12}  {said}")
         answered = answered or type(record.event) is events.PromptFinished
-    lines.append(f"{'verdict':>12}  {verdict.name}: {line(verdict.why, ANSWER_WIDTH)}")
+    lines.append(f"{'verdict':>12}  {verdict.outcome}: {line(verdict.why, ANSWER_WIDTH)}")
     return "\n".join(lines)
 
 

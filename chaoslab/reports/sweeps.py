@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from chaoslab.analysis.measures.intervals import Rate
+from chaoslab.analysis.measures.intervals import rate
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.base.durations import duration, span
 from chaoslab.config.settings import Settings
@@ -17,9 +17,10 @@ from chaoslab.reports.formats import put
 from chaoslab.reports.page import percent, percents
 
 PAGE = "sweep.html"
-HEADER = ("correct", "interval", "faults", "recovered", "MTTR", "a trial")
+HEADER = ("well", "interval", "open", "done", "faults", "recovered", "MTTR", "a trial")
 NOTES = [
-    "correct: of the judged trials, with its 95 % Wilson interval; faults: witnessed;",
+    "well: trials that ended well, of the judged ones, with the 95 % Wilson interval; open: not known;",
+    "done: trials that did all as asked, of those of which that is known; faults: witnessed;",
     "recovered: of the incidents; MTTR: the mean of the recovered; a trial: the mean",
 ]
 TITLES = {"success": "Success", "mttr": "Time to recovery", "time": "Time per trial", "heat": "Success at each pair"}
@@ -55,8 +56,8 @@ class DoneCell:
 
 def line(done: DoneCell, cells: int) -> str:
     """The progress: the place, its result, and the time left."""
-    correct = _correct(done.report)
-    what = "none judged" if correct is None else f"{correct.count} of {correct.total} correct"
+    ended = done.report.success.value.ended
+    what = f"{ended} ended well" if ended.judged else f"none judged, {ended.open} open"
     kept = f", kept from {done.folder}" if done.kept else ""
     left = f"; {span(done.left_s)} to go" if done.left_s else ""
     return f"{done.number}/{cells} {done.cell}: {what}{kept}{left}"
@@ -72,32 +73,32 @@ def table_of(done: Sequence[DoneCell]) -> list[str]:
 
 def plain(done: DoneCell) -> dict[str, Any]:
     """The place as JSON values; null is not known. Times in seconds."""
-    correct, recovery = _correct(done.report), done.report.recovery.value.overall
-    times = _times_s(done.report)
+    figures, recovery = done.report.success.value, done.report.recovery.value.overall
+    times, well = _times_s(done.report), rate(figures.ended.well, figures.ended.judged)
     return {
         "levels": dict(done.cell.levels), "run": str(done.folder), "trials": len(done.report.trials),
-        "correct": None if correct is None else correct.count, "judged": None if correct is None else correct.total,
-        "interval": None if correct is None else [correct.interval.low, correct.interval.high],
+        "ended": vars(figures.ended), "done": None if figures.done is None else vars(figures.done),
+        "interval": None if well is None else [well.interval.low, well.interval.high],
         "incidents": recovery.n, "never_recovered": recovery.censored, "mttr_mean_s": recovery.mean_s,
         "trial_mean_s": fmean(times) if times else None,
     }  # fmt: skip
 
 
 def _figures(report: RunReport) -> list[str]:
-    correct, recovery, times = _correct(report), report.recovery.value.overall, _times_s(report)
+    figures, recovery, times = report.success.value, report.recovery.value.overall, _times_s(report)
+    well = rate(figures.ended.well, figures.ended.judged)
+    done = None if figures.done is None else figures.done.share
     met = sum(row.witnessed for row in report.delivered.value.by_fault)
     return [
-        "–" if correct is None else percent(correct.value),
-        "–" if correct is None else percents(correct.interval),
+        "–" if well is None else percent(well.value),
+        "–" if well is None else percents(well.interval),
+        f"{figures.ended.open:,}",
+        "–" if done is None else percent(done),
         f"{met:,}",
         f"{recovery.recovered} of {recovery.n}" if recovery.n else "–",
         "–" if recovery.mean_s is None else duration(recovery.mean_s, 2),
         duration(fmean(times), 2) if times else "–",
     ]
-
-
-def _correct(report: RunReport) -> Rate | None:
-    return report.success.value.correct if report.judgeable else None
 
 
 def _times_s(report: RunReport) -> list[float]:

@@ -10,8 +10,8 @@ from chaoslab.core.events import PromptStarted, RunStarted
 from chaoslab.record.history import History
 
 WORST_FIRST = (
-    Outcome.HARM, Outcome.FALSE_SUCCESS, Outcome.WRONG, Outcome.FAILED, Outcome.HUNG, Outcome.DEGRADED,
-    Outcome.INVALID, Outcome.UNFINISHED,
+    Outcome.HARM, Outcome.FALSE_SUCCESS, Outcome.UNDONE, Outcome.WRONG, Outcome.FAILED, Outcome.HUNG,
+    Outcome.DEGRADED, Outcome.INVALID, Outcome.UNFINISHED,
 )  # fmt: skip
 """The outcomes that a person wants to examine."""
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)

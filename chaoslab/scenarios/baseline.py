@@ -22,7 +22,7 @@ from chaoslab.search.pairs import Side
 
 OLD_D = 30
 """The age in days from which on a baseline is called old."""
-SUITE = (*PLACES, "accept", "expect", "count_words", "effects", "facts", "state", "deadline")
+SUITE = (*PLACES, "accept", "expect", "effects", "facts", "state", "deadline")
 """The keys of a scenario on which its trials and their rulings depend, beside its agent and its agent's world."""
 
 

@@ -40,6 +40,6 @@ def check(trial: Trial, *assertions: Any) -> None:
 
 
 def _told(trial: Trial, wrong: list[str]) -> str:
-    told = f"{trial.key} ({trial.verdict.name})"
+    told = f"{trial.key} ({trial.verdict.outcome})"
     command = shlex.join(["chaoslab", "show", str(trial.folder), "--trial", trial.key])
     return "\n".join([*(f"{told}: {each}" for each in wrong), f"story: {command if trial.folder else 'trial.story()'}"])

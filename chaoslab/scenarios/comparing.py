@@ -127,7 +127,6 @@ class AskedCompare(RunOptions):
     changed: Mapping[str, Any] | None = None
     revisions: Sequence[str] = ()
     accept: Sequence[str] = ("correct", "degraded")
-    count_words: bool = False
     shrink: bool = False
     tell: Tell | None = None
 
@@ -201,7 +200,7 @@ def _agents(asked: AskedCompare) -> tuple[Sides, Sides]:
     if asked.new is None and not asked.changed:
         raise ValueError("both sides are the same: give the new agent, or changed= with its options")
     prompts = asked.prompts if isinstance(asked.prompts, list | tuple) else [asked.prompts]
-    rules = TrialRules(asked.accept, count_words=asked.count_words)
+    rules = TrialRules(asked.accept)
     options = {each.name: getattr(asked, each.name) for each in fields(RunOptions)} | {"logs": None}
     other = {**options, **(asked.changed or {})}
     if wrong := [key for key in ("faults", "seed", "world", "timeout_s") if options[key] != other[key]]:
@@ -262,10 +261,9 @@ def _sides(run: Contents, name: str) -> Iterator[tuple[str, Side]]:
     for row in run.all_rows:
         of = figures[row.trial]
         yield row.trial, Side(
-            WELL[row.standing], report.verdicts[row.trial].name, row.in_words, row.calls, row.seconds or 0.0, of.tokens,
-            bool(row.harm), None if of.unpriced else float(of.usd),
+            WELL[row.standing], str(row.outcome), row.in_words, row.calls, row.seconds or 0.0, of.tokens, bool(row.harm), None if of.unpriced else float(of.usd),
             quality.each.get(row.trial) if quality and row.standing is not Standing.OPEN else None,
-            tuple(spells[row.trial]), not row.certain, row.prompt, story=partial(_story, name, row.trial),
+            tuple(spells[row.trial]), row.prompt, story=partial(_story, name, row.trial),
         )  # fmt: skip
 
 

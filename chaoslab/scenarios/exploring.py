@@ -56,7 +56,7 @@ def opened(
     is tried around the agent's functions. Raises ScenarioError: something of the user's cannot be imported or does not
     fit, or there is no baseline."""
     spec = scenario.spec
-    rules = TrialRules(spec.accept, scenario.expect, scenario.by_turn, spec.count_words, bool(spec.operations))
+    rules = TrialRules(spec.accept, scenario.expect, scenario.by_turn, bool(spec.operations))
 
     def fails(trial: Trial) -> str:
         ruling = ruled(rules, 1, trial)

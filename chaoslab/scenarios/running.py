@@ -15,7 +15,8 @@ from chaoslab.analysis.assertions.calls import Slo
 from chaoslab.analysis.measures.idle import Idle
 from chaoslab.analysis.opinion import Opinion, Unjudged
 from chaoslab.analysis.verdict.ledger import events_of
-from chaoslab.analysis.verdict.table import Outcome, Verdict, WorldState
+from chaoslab.analysis.verdict.standing import Count, Standing, decide_share, stand_by_outcome
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base import interrupts
 from chaoslab.base.boundary import let_through
 from chaoslab.base.clock import system
@@ -47,12 +48,11 @@ WHY = 300
 @dataclass(frozen=True)
 class TrialRules:
     """The requirements on a trial. `accept`: the names of outcomes. `by_turn`: assertions about one turn, by its
-    number. `count_words`: a verdict that rests on words counts like a certain one, instead of as unknown."""
+    number."""
 
     accept: Sequence[str] = ("correct", "degraded")
     expect: Sequence[Assertion] = ()
     by_turn: Mapping[int, Sequence[Assertion]] = field(default_factory=dict)
-    count_words: bool = False
     operations: bool = False
     """There is no agent, but operations, and one that fails has failed, whatever could be said of an answer."""
 
@@ -90,14 +90,6 @@ class Ruling:
     missed: tuple[Missed, ...] = ()
     opinions: tuple[Opinion, ...] = ()
     """The opinions of a model as the judge, if one was asked."""
-    unknown: bool = False
-    """INVALID only because the outcome is unknown, which says nothing against the trial."""
-
-    @property
-    def open(self) -> bool:
-        """It proves nothing, and something speaks against it: what was asked for was not done, and no word tells if the
-        answer says so."""
-        return self.state is RulingState.INVALID and (not self.unknown or _unclear(self.trial.verdict))
 
     @property
     def reasons(self) -> list[str]:
@@ -129,7 +121,7 @@ class Result:
         own = [each for each in ruling.trial.plan.injections if each.name != BUDGET]
         if ruling.trial.calls_known and self.idle.wants(own):
             self.idle.take(ruling.trial.history, own)
-        for each in self.scenario.slo if ruling.state is not RulingState.INVALID or ruling.unknown else ():
+        for each in self.scenario.slo if ruling.trial.verdict.outcome is not Outcome.INVALID else ():
             ended = [
                 event
                 for _, event, _ in FinishedTrial(ruling.trial.history, ruling.trial.key, ruling.trial.verdict).ended(
@@ -145,11 +137,10 @@ class Result:
         state = self.state
         if state is not RulingState.FAILED:
             return [self.invalid] if state is RulingState.INVALID else []
-        failed, passed = self.count(RulingState.FAILED), self.count(RulingState.PASSED)
         least = self.scenario.spec.pass_rate
         asked = f"{least:.4g} of them should" if least < 1 else "all should"
-        short = [f"{passed} of {passed + failed} trials passed, {asked}"] if passed < least * (passed + failed) else []
-        return [*short, *self.below]
+        missed = decide_share(self.standings, least, open_max=self.scenario.spec.invalid_rate) is Standing.BAD
+        return [*([f"{self.standings} trials passed, {asked}"] if missed else []), *self.below]
 
     @property
     def below(self) -> list[str]:
@@ -166,12 +157,16 @@ class Result:
         return sum(ruling.state is state for ruling in self.rulings)
 
     @property
+    def standings(self) -> Count:
+        """The trials that passed, failed, and are open."""
+        return count_rulings(self.rulings)
+
+    @property
     def state(self) -> RulingState:
         """FAILED if too few trials passed; INVALID if that cannot be told."""
-        failed, passed = self.count(RulingState.FAILED), self.count(RulingState.PASSED)
-        if failed and passed < self.scenario.spec.pass_rate * (passed + failed):
-            return RulingState.FAILED
-        if self.below:
+        spec = self.scenario.spec
+        standing = decide_share(self.standings, spec.pass_rate, open_max=spec.invalid_rate)
+        if standing is Standing.BAD or self.below:
             return RulingState.FAILED
         return RulingState.INVALID if self.invalid else RulingState.PASSED
 
@@ -183,7 +178,7 @@ class Result:
         if self.scenario.faults and not self.met:
             names = ", ".join(each.name for each in self.scenario.faults)
             return f"no trial met a fault ({line(names, 100)})"
-        if why := unproven(self.rulings, self.scenario.spec.invalid_rate):
+        if why := unproven(self.rulings, self.scenario.spec.pass_rate, self.scenario.spec.invalid_rate):
             return why
         empty = next((each for each in self.scenario.slo if not self.calls.get(each, (0, 0))[1]), None)
         return f"{empty}: there was no such call" if empty is not None else ""
@@ -207,7 +202,7 @@ def run(
     count = spec.trials if trials is None else trials
     wanted = [only] if isinstance(only, int) else only
     numbers: Sequence[int] = range(count) if wanted is None else [number - 1 for number in wanted]
-    rules = TrialRules(spec.accept, scenario.expect, scenario.by_turn, spec.count_words, bool(spec.operations))
+    rules = TrialRules(spec.accept, scenario.expect, scenario.by_turn, bool(spec.operations))
     seed = spec.seed if seed is None else seed
     drawn = partial(scenario.drawn, seed) if scenario.spaces else None
     result = Result(scenario)
@@ -266,35 +261,36 @@ def ruled(rules: TrialRules, number: int, trial: Trial) -> Ruling:
         missed = tuple(missing(rules, trial, opinions))
     except Unjudged as error:
         return Ruling(number, trial, RulingState.INVALID, line(str(error), WHY), opinions=tuple(opinions))
-    outcome = verdict.outcome if verdict.certain or rules.count_words else Outcome.UNKNOWN
-    unknown = outcome is Outcome.UNKNOWN and "unknown" not in rules.accept
-    asserted = bool(rules.expect or rules.by_turn)
-    why = ""
-    if str(outcome) not in rules.accept and not (unknown and asserted and not _unclear(verdict)):
-        why = line(f"{verdict.name}: {verdict.why}", WHY)
-    state = (
-        RulingState.FAILED if missed or (why and not unknown) else RulingState.INVALID if why else RulingState.PASSED
-    )
-    judged = state is RulingState.FAILED or not rules.operations or "failed" in rules.accept
-    if not judged and (failed := failed_one(trial.history)):
+    why = "" if str(verdict.outcome) in rules.accept else line(f"{verdict.outcome}: {verdict.why}", WHY)
+    is_open = stand_by_outcome(str(verdict.outcome)) is Standing.OPEN
+    state = RulingState.PASSED if not why else RulingState.INVALID if is_open else RulingState.FAILED
+    if missed:
+        state = RulingState.FAILED
+    # Without an agent nobody answers, so an operation that failed is what failed.
+    of_operations = state is not RulingState.FAILED and rules.operations and "failed" not in rules.accept
+    if of_operations and (failed := failed_one(trial.history)):
         return Ruling(number, trial, RulingState.FAILED, line(failed, WHY), missed, tuple(opinions))
-    return Ruling(number, trial, state, why, missed, tuple(opinions), unknown=state is RulingState.INVALID)
+    return Ruling(number, trial, state, why, missed, tuple(opinions))
 
 
-def _unclear(verdict: Verdict) -> bool:
-    return verdict.outcome is Outcome.UNKNOWN and verdict.world is WorldState.UNDONE
+_STANDINGS = {
+    RulingState.PASSED: Standing.WELL, RulingState.FAILED: Standing.BAD, RulingState.INVALID: Standing.OPEN,
+}  # fmt: skip
 
 
-def unproven(rulings: Sequence[Ruling], most: float) -> str:
-    """The reason why these trials together prove nothing; empty if they do. `most`: the share of them that may be
-    invalid. Those that nothing speaks against count only if there are no others."""
-    left = [ruling for ruling in rulings if ruling.state is RulingState.INVALID]
-    invalid = [ruling for ruling in left if ruling.open]
-    if left and len(left) == len(rulings):
-        invalid = left
-    if not invalid or (len(invalid) <= most * len(rulings) and invalid is not left):
+def count_rulings(rulings: Sequence[Ruling]) -> Count:
+    """The trials that passed, failed, and are open."""
+    return Count.of(_STANDINGS[ruling.state] for ruling in rulings)
+
+
+def unproven(rulings: Sequence[Ruling], least: float, open_max: float) -> str:
+    """The reason why these trials together prove nothing; empty if they do. `least`: the share that should pass.
+    `open_max`: the share that may be open."""
+    count = count_rulings(rulings)
+    if decide_share(count, least, open_max=open_max) is not Standing.OPEN:
         return ""
-    return f"{len(invalid)} of {len(rulings)} trials prove nothing: {invalid[0].why}"
+    first = next((ruling.why for ruling in rulings if ruling.state is RulingState.INVALID), "")
+    return f"{count.open} of {count.total} trials prove nothing: {first}"
 
 
 def missing(rules: TrialRules, trial: Trial, opinions: list[Opinion]) -> Iterator[Missed]:

@@ -68,7 +68,7 @@ class OfAgent:
     def cause(self, number: int) -> str:
         try:
             (trial,) = self._trials([number])
-            return shrink_trial(trial, accept=self.rules.accept, count_words=self.rules.count_words).cause
+            return shrink_trial(trial, accept=self.rules.accept).cause
         except ValueError as error:
             return f"not found: {line(str(error), PROMPT)}"
 
@@ -117,11 +117,11 @@ def side_of(ruling: Ruling, prompt: str = "") -> Side:
     prices = [event.cost_usd for event in used]
     quality = recovery_quality(history, {key: verdict})
     return Side(
-        None if ruling.state is RulingState.INVALID else ruling.state is RulingState.PASSED, verdict.name,
+        None if ruling.state is RulingState.INVALID else ruling.state is RulingState.PASSED, str(verdict.outcome),
         "; ".join(ruling.reasons) or verdict.why, sum(1 for _ in history.of(CallStarted)), trial.seconds,
         sum(event.prompt_tokens + event.completion_tokens for event in used), bool(verdict.harm),
         None if None in prices else sum(filter(None, prices)), None if quality is None else quality.quality,
-        tuple((one.duration_s, one.recovered, one.cut) for one in incidents(history)), not verdict.certain, prompt,
+        tuple((one.duration_s, one.recovered, one.cut) for one in incidents(history)), prompt,
         tuple(dict.fromkeys(event.model for event in used)), partial(tell, history.records, key),
     )  # fmt: skip
 

@@ -115,9 +115,7 @@ DrawnLevel = Annotated[
     Annotated[Level, Tag("one")] | Annotated[LevelChoices, Tag("choices")], Discriminator(one_or_choices)
 ]
 Family = Literal["network", "tool", "meaning", "model", "stream", "context"]
-OutcomeName = Literal[
-    "correct", "degraded", "wrong", "false_success", "harm", "failed", "hung", "unknown", "invalid", "unfinished"
-]
+OutcomeName = Literal["correct", "degraded", "wrong", "undone", "false_success", "harm", "failed", "hung"]
 
 
 class TurnSpec(Strict):
@@ -311,15 +309,12 @@ class ScenarioSpec(Strict):
     accept: list[OutcomeName] = Field(
         default=["correct", "degraded"], min_length=1, description="The outcomes that pass."
     )
-    count_words: bool = Field(
-        False, description="true: a verdict that rests on words counts like a certain one; else it is open."
-    )
     pass_rate: Annotated[float, Field(ge=0, le=1)] = Field(
         1.0, description="The least share of trials that must pass, from 0 to 1."
     )
     invalid_rate: Annotated[float, Field(ge=0, le=1)] = Field(
         INVALID_RATE,
-        description="The largest share of trials that may be invalid, from 0 to 1. Unknown trials do not count.",
+        description="The largest share of trials that may be open (unknown, undone, invalid), from 0 to 1.",
     )
     found: str = Field(
         "",

@@ -34,18 +34,15 @@ OF_CALLS = {"when", "attempts", "on_turn", "between_turns", "window_s", "after"}
 def result_text(result: Result, *, trial: int | None = None, given: Sequence[str] = ()) -> str:
     """The result in words. `trial`: the only one. `given`: options that its trials depend on, as they were given."""
     state, scenario = result.state, result.scenario
-    passed, judged = (
-        result.count(RulingState.PASSED),
-        result.count(RulingState.PASSED) + result.count(RulingState.FAILED),
-    )
+    passed, judged = result.standings.well, result.standings.judged
     share = rate(passed, judged)
     known = f", 95 % interval {share.interval.low:.0%}–{share.interval.high:.0%}" if share is not None else ""
     head = (
         f"{str(state).upper():8} {scenario.name}: {passed} of {judged} trials passed{known}; {result.met} met a fault"
     )
-    unknown = sum(ruling.unknown for ruling in result.rulings)
-    counts = {"invalid": result.count(RulingState.INVALID) - unknown, "unknown": unknown}
-    lines = [head + "".join(f"; {count} {name}" for name, count in counts.items() if count)]
+    open_as = count_open(result)
+    kinds = ", ".join(f"{count} {name}" for name, count in open_as.items())
+    lines = [head + (f"; {result.standings.open} open ({kinds})" if open_as else "")]
     if state is RulingState.INVALID:
         lines.append(f"  it proves nothing: {result.invalid}")
     if state is RulingState.PASSED and scenario.spec.found:
@@ -56,6 +53,12 @@ def result_text(result: Result, *, trial: int | None = None, given: Sequence[str
     if trial is not None and result.rulings:
         lines.append(result.rulings[0].trial.story().rstrip())
     return "\n".join(lines)
+
+
+def count_open(result: Result) -> dict[str, int]:
+    """The open trials by outcome, the most frequent first."""
+    rulings = [ruling for ruling in result.rulings if ruling.state is RulingState.INVALID]
+    return dict(Counter(str(ruling.trial.verdict.outcome) for ruling in rulings).most_common())
 
 
 def failed_alike(result: Result, given: Sequence[str] = (), *, most: int = EXAMPLES) -> list[str]:
@@ -150,10 +153,10 @@ def plain(result: Result, given: Sequence[str] = ()) -> dict[str, Any]:
         "state": str(result.state),
         "why": result.invalid if result.state is RulingState.INVALID else "",
         "trials": len(result.rulings),
-        "passed": result.count(RulingState.PASSED),
-        "failed": result.count(RulingState.FAILED),
-        "invalid": result.count(RulingState.INVALID),
-        "unknown": sum(ruling.unknown for ruling in result.rulings),
+        "passed": result.standings.well,
+        "failed": result.standings.bad,
+        "open": result.standings.open,
+        "open_as": count_open(result),
         "met_a_fault": result.met,
         "hit_nothing": result.idle.in_words(),
         "slo": [

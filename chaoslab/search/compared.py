@@ -106,10 +106,7 @@ def _parts(found: Figures) -> Iterator[str]:
             f"{less:.3g} for less"
         )
     if open_ := len(found.pairs) - len(found.judged):
-        words = sum((each.base.words and each.base.well is None) or (each.new.words and each.new.well is None)
-                    for each in found.pairs)  # fmt: skip
-        rest = f", {words} of them since a verdict rests on words alone (count_words counts these)" if words else ""
-        yield f"{open_} pairs prove nothing{rest}"
+        yield f"{open_} pairs prove nothing"
     if (all_ := found.pass_all) is not None and all_.base != all_.new:
         yield (
             f"pass^{all_.k}: {all_.base:.3g} → {all_.new:.3g}, 95 % interval of the change "

@@ -19,9 +19,8 @@ SHOWN = 200
 
 @dataclass(frozen=True)
 class Side:
-    """One trial of a pair. `well`: it passed; None if nothing can be concluded. `words`: its verdict rests on words
-    alone. `dollars`: None if a model's price is not known. `quality`: that of its recovery, 0 to 1; None if it met no
-    fault or was not judged. `spells`: duration in seconds, recovered, cut, of each incident. `prompt`: what it asks.
+    """One trial of a pair. `well`: it passed; None if nothing can be concluded. `dollars`: None if a model's price is
+    not known. `quality`: that of its recovery, 0 to 1; None if it met no fault or was not judged. `spells`: duration in seconds, recovered, cut, of each incident. `prompt`: what it asks.
     `models`: those that answered. `story`: makes its story; None if that is not known."""
 
     well: bool | None
@@ -34,7 +33,6 @@ class Side:
     dollars: float | None = 0.0
     quality: float | None = None
     spells: tuple[tuple[float, bool, bool], ...] = ()
-    words: bool = False
     prompt: str = ""
     models: tuple[str, ...] = ()
     story: Callable[[], Story] | None = field(default=None, repr=False, compare=False)

@@ -9,7 +9,7 @@ from dataclasses import astuple, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
-from chaoslab.analysis.verdict.table import UNJUDGED
+from chaoslab.analysis.verdict.table import ENDED_OPEN
 from chaoslab.base.identity import canonical, digest
 from chaoslab.core.inject import inject
 from chaoslab.core.plan import Injection
@@ -156,8 +156,8 @@ class Tried:
     one line; `kind`: the same for trials that failed alike. `met`: the names of the injections that were witnessed.
     `made`: its attempts in the order of beginning. `moments`: the names of the calls of each moment at which several
     were made, in the order in which they then began. `world`: a digest of its effects and its outcome. `harm`: a
-    text for each thing done that should not have been. `certain`: the outcome does not rest on words alone.
-    `tokens`: those that models counted.
+    text for each thing done that should not have been. `tokens`: those that
+    models counted.
     """
 
     number: int
@@ -172,14 +172,13 @@ class Tried:
     moments: tuple[tuple[str, ...], ...] = ()
     world: str = ""
     harm: tuple[str, ...] = ()
-    certain: bool = True
     tokens: int = 0
     seconds: float = 0.0
 
     @property
     def void(self) -> bool:
         """Nothing can be concluded from it."""
-        return self.outcome in UNJUDGED and not self.failed
+        return self.outcome in ENDED_OPEN and not self.failed
 
     def to_json(self) -> dict[str, Any]:
         made = [[*astuple(each.site), each.error, each.effects, each.given_up_s] for each in self.made]

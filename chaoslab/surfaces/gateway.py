@@ -356,13 +356,13 @@ def answered(book: LiveLog, *, prompt: str, answer: str, error: str = "", second
     )  # fmt: skip
 
 
-def ruled(history: History, gate: Gate, judged: Mapping[str, Verdict], *, judgeable: bool) -> int:
+def ruled(history: History, gate: Gate, judged: Mapping[str, Verdict]) -> int:
     """The exit code for a run of one trial; says to standard error what the verdict does not say."""
     unmet, started = list(not_met(history)), history.first(events.RunStarted)
     planned = [i.name for i in Plan.from_json(started.plan).injections if i.may_hit] if started is not None else []
     if planned and not unmet and not history.has(events.FaultWitnessed):
         unmet = [f"nothing met a fault ({shortened(', '.join(planned), 100)})"]
-    ruling = rule(gate, judged, judgeable=judgeable, unmet=unmet)
+    ruling = rule(gate, judged, unmet=unmet)
     if gate.given or unmet:
         print(f"chaoslab: {ruling.line}", file=sys.stderr, flush=True)
     return ruling.code
@@ -394,8 +394,8 @@ def judged(book: LiveLog, started: events.PromptStarted, gate: Gate, code: int, 
     history = read(book.run.name, logs=logs)
     verdict = judge(history, book.key)
     remedy = "" if started.stated or verdict.outcome is not Outcome.UNKNOWN else ": --effects and --fact state it"
-    print(f"chaoslab: {verdict.name} – {verdict.why}{remedy} ({book.run.folder})", file=sys.stderr, flush=True)
-    ruling = ruled(history, gate, {book.key: verdict}, judgeable=started.stated)
+    print(f"chaoslab: {verdict.outcome} – {verdict.why}{remedy} ({book.run.folder})", file=sys.stderr, flush=True)
+    ruling = ruled(history, gate, {book.key: verdict})
     return code if ruling == PROVES_NOTHING and code else ruling or code
 
 

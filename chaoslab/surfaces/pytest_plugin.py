@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 TRIALS = 10
 """The trials of `chaos.run` if neither it nor the mark says how many."""
-OF_MARK = ("faults", "trials", "seed", "expect", "accept", "pass_rate", "invalid_rate", "count_words")
+OF_MARK = ("faults", "trials", "seed", "expect", "accept", "pass_rate", "invalid_rate")
 SUFFIXES = (".chaos.yaml", ".chaos.yml", ".chaos.json", ".chaos.toml")
 MARK = (
     "chaos(faults=[…], trials=10, seed=1, expect=[…], accept=[…], pass_rate=1.0, invalid_rate=0.05): what `chaos.run` "
@@ -91,7 +91,7 @@ class Chaos:
         seed: int | None = None,
         expect: Iterable[Assertion | str | dict[str, Any] | Callable[[Trial], Any]] | None = None,
         accept: Sequence[str] | None = None, pass_rate: float | None = None, invalid_rate: float | None = None,
-        count_words: bool | None = None, **options: Any,
+        **options: Any,
     ) -> list[Trial]:  # fmt: skip
         """Runs the trials and returns them, or fails the test with the story of the first that does not end well.
 
@@ -99,18 +99,18 @@ class Chaos:
         count first, then these, then the mark's. `expect`: assertions (`chaoslab.expect`), their names, or functions of
         a trial. `accept`: the outcomes that are well, correct and degraded by default. `pass_rate`: the least share of
         trials that must end well, `invalid_rate` the largest of those that may be invalid; unknown ones are only warned
-        of. `count_words`: a verdict that rests on words counts like a certain one. `options`: all others of
+        of. `options`: all others of
         `chaoslab.run`.
         """
         self.used = True
         from contextlib import closing
-        from dataclasses import replace
 
+        from chaoslab.analysis.verdict.standing import Standing, decide_share
         from chaoslab.execution.options import RunArguments, check_number, taking
         from chaoslab.execution.spec import INVALID_RATE
         from chaoslab.execution.trial import numbered
         from chaoslab.record.rulings import RulingState
-        from chaoslab.scenarios.running import Book, ruled, unproven
+        from chaoslab.scenarios.running import Book, count_rulings, ruled, unproven
 
         @taking(RunArguments)
         def run(asked: RunArguments) -> RunArguments:
@@ -132,7 +132,6 @@ class Chaos:
             rules = _rules(
                 _first(expect, self._stated.get("expect"), ()), _first(accept, self._stated.get("accept"), None)
             )
-            rules = replace(rules, count_words=bool(_first(count_words, self._stated.get("count_words"), False)))
             injections = list(_first(faults, self._stated.get("faults"), ()))
             numbers = range(count) if only is None else [only - 1]
             trials_of = numbered(run(agent, prompt, seed=seed, faults=injections, **options), numbers)
@@ -143,17 +142,15 @@ class Chaos:
                 rulings.append(ruled(rules, number + 1, trial))
                 if trial.folder is not None:
                     book.add(rulings[-1], _again(self._node, seed, rulings[-1]))
-                invalid = sum(ruling.open for ruling in rulings)
-                if (rulings[-1].state is RulingState.FAILED and least == 1.0) or invalid > most * len(numbers):
+                count = count_rulings(rulings)
+                if (count.bad and least == 1.0) or count.open > most * len(numbers):
                     break
         state, why = RulingState.PASSED, ""
-        passed, failed = (
-            sum(ruling.state is state for ruling in rulings) for state in (RulingState.PASSED, RulingState.FAILED)
-        )
-        if failed and passed < least * (passed + failed):
+        count = count_rulings(rulings)
+        if decide_share(count, least, open_max=most) is Standing.BAD:
             state = RulingState.FAILED
-            why = "" if least == 1.0 else f"{passed} of {passed + failed} trials passed, {least:.0%} should have"
-        elif why := unproven(rulings, most):
+            why = "" if least == 1.0 else f"{count} trials passed, {least:.0%} should have"
+        elif why := unproven(rulings, least, most):
             state = RulingState.INVALID
         elif injections and only is None and not any(_met(ruling) for ruling in rulings):
             names = ", ".join(each.name for each in injections)
@@ -167,8 +164,8 @@ class Chaos:
             self._fail(poor[0], seed, why)
         if state is RulingState.INVALID:
             pytest.fail(f"invalid: {why}", pytrace=False)
-        if unknown := [ruling for ruling in rulings if ruling.unknown]:
-            text = f"chaos: unknown in {len(unknown)} of {len(rulings)} trials: {unknown[0].why}"
+        if still_open := [ruling for ruling in rulings if ruling.state is RulingState.INVALID]:
+            text = f"chaos: {len(still_open)} of {len(rulings)} trials are open: {still_open[0].why}"
             self._node.warn(pytest.PytestWarning(text))
         return [ruling.trial for ruling in rulings]
 

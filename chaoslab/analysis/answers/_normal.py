@@ -6,13 +6,10 @@ Nothing is dropped that may mean something: only punctuation and markdown go, an
 import re
 import unicodedata
 from functools import lru_cache
-from itertools import groupby
 
-from chaoslab.analysis.answers import _notation
-from chaoslab.analysis.answers._notation import clock
+from chaoslab.analysis.answers._notation import rewrite_clock, rewrite_numbers, rewrite_units
 from chaoslab.analysis.answers.values import in_iso, tokens
 
-NUMBER_WORDS = {word: f"#{number}" for word, number in _notation.SMALL.items() if 2 <= number <= 12}
 CURRENCIES = frozenset(["eur", "usd", "gbp", "jpy"])
 _SPELLED = {
     "eur": r"€|\beuros?\b",
@@ -23,7 +20,7 @@ _SPELLED = {
 }
 _SPELLING = re.compile("|".join(f"(?P<{name}>{ways})" for name, ways in _SPELLED.items()), re.IGNORECASE)
 _SIGNS = {
-    "−": "-", "½": ".5", "¼": ".25", "¾": ".75", "≥": " atleast ", "≤": " atmost ", "±": " plusminus ", "≠": " not ",
+    "−": "-", "≥": " atleast ", "≤": " atmost ", "±": " plusminus ", "≠": " not ",
     "~": " about ", "≈": " about ", "✅": " ok ", "✔": " ok ", "✓": " ok ", "☑": " ok ", "👍": " ok ",
     "❌": " failed ", "✗": " failed ", "✘": " failed ", "👎": " failed ", "⚠": " warning ", "?": " questionmark ",
 }  # fmt: skip
@@ -56,34 +53,24 @@ _MARKDOWN = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _AT = re.compile(r"(?<=\d{4}-\d\d-\d\d),?\s+at\s+(?=\d)", re.IGNORECASE)
-_BULLET = re.compile(r"[ \t]*[-*+•‣◦▪][ \t]+\S")
 
 
-def normal(expected: str, given: str) -> tuple[list[str], list[str]]:
-    """The tokens of both texts. A time or amount of the second is spelled as in the first where it is the same one."""
-    one, two = _plainly(expected), _plainly(given)
-    one, two = _notation.aligned(clock(one, two), clock(two, one))
-    return _tokens(one), _tokens(two)
+def normal_tokens(text: str) -> list[str]:
+    """The tokens of a text in one notation."""
+    return [*_normal_tokens(text)]
 
 
-@lru_cache(maxsize=64)
-def _plainly(text: str) -> str:
-    text = _SIGN.sub(_in_words, _MARKDOWN.sub(" ", text))
-    return _AT.sub(" ", in_iso(_notation.plainly(text)))
-
-
-def _in_words(match: re.Match[str]) -> str:
-    word = _SIGNS[match[0]]
-    if word.startswith("."):  # 12½ is 12.5
-        return word if match.string[: match.start()][-1:].isdigit() else f"0{word}"
-    return word
+@lru_cache(maxsize=128)
+def _normal_tokens(text: str) -> tuple[str, ...]:
+    text = _SIGN.sub(lambda match: _SIGNS[match[0]], _MARKDOWN.sub(" ", text))
+    return tuple(_tokens(_AT.sub(" ", in_iso(rewrite_clock(rewrite_numbers(text))))))
 
 
 def _tokens(text: str) -> list[str]:
-    text = _RELATION.sub(_related, re.sub(r"\bcan['’]t\b", "can not", _notation.spelled(text), flags=re.IGNORECASE))
+    text = _RELATION.sub(_related, re.sub(r"\bcan['’]t\b", "can not", rewrite_units(text), flags=re.IGNORECASE))
     text = _SPELLING.sub(lambda match: f" {match.lastgroup} ", text)
     text = _SYMBOL.sub(_named, text)
-    found = [NUMBER_WORDS.get(token, token) for token in tokens(text)]
+    found = tokens(text)
     for at in range(len(found) - 1):  # USD 30 is 30 USD
         owned = at > 0 and found[at - 1].startswith("#")
         if found[at] in CURRENCIES and found[at + 1].startswith("#") and not owned:
@@ -108,18 +95,3 @@ def as_written(token: str) -> str:
     if code != token:
         return chr(int(code.translate(_AS_DIGITS), 16))
     return _WRITTEN.get(token) or token.removeprefix("#")
-
-
-def sorted_lists(text: str) -> str:
-    """The text with the items of each list without numbers in one order. A list within a list stays as it is."""
-    found: list[str] = []
-    for listed, lines in groupby(text.splitlines(), lambda line: bool(_BULLET.match(line))):
-        run = [*lines]
-        flat = listed and len({line[: len(line) - len(line.lstrip())] for line in run}) == 1
-        found += sorted(run, key=lambda line: _tokens(_plainly(line))) if flat else run
-    return "\n".join(found)
-
-
-def named_lists(text: str) -> bool:
-    """True if each item of the text's lists is a name and its value, as in "- Oslo: 12": their order says nothing."""
-    return all(":" in line for line in text.splitlines() if _BULLET.match(line))

@@ -17,7 +17,7 @@ Difference = tuple[str, Any, Any]
 """The path of a place, the expected value there and the given one; `LACKING` if there is none."""
 
 
-def structure(text: str) -> Any:
+def parse_structure(text: str) -> Any:
     """The object or list of a JSON text, else None."""
     fenced = _FENCED.fullmatch(text)
     text = fenced[1] if fenced else text
@@ -31,16 +31,16 @@ def structure(text: str) -> Any:
 
 def differences(expected: Any, given: Any) -> list[Difference]:
     """The places in which the two differ, those of idle keys left out."""
-    return [found for found in _leaves(expected, given, "") if not _key(found) & _IDLE]
+    return [place for place in _leaves(expected, given, "") if not _key(place) & _IDLE]
 
 
-def of_making(found: Difference) -> bool:
+def is_of_making(place: Difference) -> bool:
     """True if a difference may be one of the answer's own making."""
-    return bool(_key(found) & _VAGUE)
+    return bool(_key(place) & _VAGUE)
 
 
-def _key(found: Difference) -> set[str]:
-    return {word.lower() for word in _WORD.findall(found[0].rpartition(".")[2])}
+def _key(place: Difference) -> set[str]:
+    return {word.lower() for word in _WORD.findall(place[0].rpartition(".")[2])}
 
 
 def differences_text(differing: Sequence[Difference]) -> str:
@@ -50,21 +50,7 @@ def differences_text(differing: Sequence[Difference]) -> str:
     return f"{path or 'it'} is {_short(other)} instead of {_short(one)}{more}"
 
 
-def withdrawn(place: Difference) -> bool:
-    """True if a flag is false instead of true, or a value is gone."""
-    _, one, other = place
-    return (one is True and other is False) or (one not in (None, False, LACKING) and other in (None, LACKING))
-
-
-def leaves(held: Any) -> list[tuple[str, Any]]:
-    """The path and the value of each place."""
-    return [
-        (path, one)
-        for path, one, _ in _leaves(held, LACKING if not isinstance(held, dict | list) else type(held)(), "")
-    ]
-
-
-def number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
     """True for a number that is no flag."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 

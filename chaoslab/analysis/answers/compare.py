@@ -1,7 +1,7 @@
-"""One answer beside the expected one: the same, other values, alike in other words, or not to be told.
+"""One answer beside the expected one: the same, other values, or unclear.
 
-The first two are certain: they rest on equal texts in one notation, and on texts that are equal but for their values.
-The third is a guess from words, and everything else is the last: no word outweighs another.
+The first two are certain: they rest on texts that are equal in one notation, and on texts that are equal but for their
+values. No word outweighs another: everything else is unclear, with a hint for a person.
 """
 
 import re
@@ -9,49 +9,38 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
+from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from functools import cache, lru_cache
 
-from chaoslab.analysis.answers import _structures, _words
-from chaoslab.analysis.answers._normal import as_written, named_lists, normal, sorted_lists
-from chaoslab.analysis.answers._sentences import sentences, telling_sentences
-from chaoslab.analysis.answers.values import READ_MAX, is_value, plain, tokens
+from chaoslab.analysis.answers import _structures
+from chaoslab.analysis.answers._normal import as_written, normal_tokens
+from chaoslab.analysis.answers.values import READ_MAX, is_value, tokens
 from chaoslab.base.jsonable import listed
 
 SHOWN = 4
 """The most words that a reason names."""
-LONGEST = 2_000
-"""The most tokens of a text whose differences are searched: the search is quadratic."""
-PARTS_MAX = 60
-"""The most sentences that are laid beside another text."""
 
 
 class Likeness(StrEnum):
-    """The result of comparing two answers.
-
-    OTHER: equal words, and other numbers. OPPOSED, by words: equal words but for a few that turn the meaning.
-    ALIKE, by words: the same values, and most words are the same ones.
-    """
+    """The result of comparing two answers. OTHER: equal words, and other numbers."""
 
     SAME = "same"
     OTHER = "other"
-    OPPOSED = "opposed"
-    ALIKE = "alike"
     UNCLEAR = "unclear"
 
 
 @dataclass(frozen=True)
 class AnswerLikeness:
-    """The likeness of two answers. `said`: the finding, as part of a line. `kept`: every value and name of the expected
-    one that proves something is there, in order, and none is added."""
+    """The likeness of two answers. `text`: the finding, as part of a line. `same_values`: every value of the expected
+    one that is not in the prompt is there, and none is added."""
 
     likeness: Likeness
-    said: str
-    kept: bool = False
+    text: str
+    same_values: bool = False
 
 
-_EQUAL = AnswerLikeness(Likeness.SAME, "the same answer")
+_EQUAL = AnswerLikeness(Likeness.SAME, "the same answer", same_values=True)
 
 
 def compare(expected: str, given: str, *, asked: str = "", known: str = "") -> AnswerLikeness:
@@ -64,78 +53,77 @@ def compare(expected: str, given: str, *, asked: str = "", known: str = "") -> A
         return _EQUAL
     if max(len(expected), len(given)) > READ_MAX:
         return AnswerLikeness(Likeness.UNCLEAR, f"the answers differ and are longer than {READ_MAX:,} characters")
-    return _compared(expected, given, asked, known)
+    return _compare(expected, given, asked, known)
 
 
 @lru_cache(maxsize=256)
-def _compared(expected: str, given: str, asked: str, known: str) -> AnswerLikeness:
-    held = [_structures.structure(text) for text in (expected, given)]
-    if held[0] is not None and held[1] is not None:
-        found = [each for each in _structures.differences(held[0], held[1]) if not _same_text(each)]
-        if not found:
-            return AnswerLikeness(Likeness.SAME, "the same values")
-        differing = [each for each in found if not _structures.of_making(each)]
-        other = bool(differing) and all(_contradicts(each, known) for each in differing)
-        return AnswerLikeness(
-            Likeness.OTHER if other else Likeness.UNCLEAR, _structures.differences_text(differing or found)
-        )
-    if held[0] is not None or held[1] is not None:
+def _compare(expected: str, given: str, asked: str, known: str) -> AnswerLikeness:
+    structures = [_structures.parse_structure(text) for text in (expected, given)]
+    if structures[0] is not None and structures[1] is not None:
+        return _compare_structures(structures[0], structures[1], known)
+    if structures[0] is not None or structures[1] is not None:
         return AnswerLikeness(Likeness.UNCLEAR, "only one of the two answers is structured")
-    one, two = normal(expected, given)
+    one, two = normal_tokens(expected), normal_tokens(given)
     if one == two and one:
-        return _same_but(expected, given, "in another notation")
-    idle = normal(_words.IDLE.sub("", expected), _words.IDLE.sub("", given))
-    if idle[0] == idle[1] and idle[0]:
-        return _same_but(expected, given, "but for idle words")
-    lists = sorted_lists(expected), sorted_lists(given)
-    if lists != (expected, given):
-        listed = normal(*lists)
-        if listed[0] == listed[1]:
-            if named_lists(expected):
-                return _same_but(expected, given, "but for the order of a list")
-            return AnswerLikeness(Likeness.ALIKE, "the same list in another order", kept=True)  # it may be a ranking
-    if len(two) < len(one) and one[: len(two)] == two:
-        return AnswerLikeness(
-            Likeness.UNCLEAR, f"it is only the beginning of its twin's, without {_listed(one[len(two) :])}"
-        )
-    if max(len(one), len(two)) > LONGEST:
-        return AnswerLikeness(Likeness.UNCLEAR, f"the answers differ and have more than {LONGEST:,} words")
-    return _of_values(one, two, known) or _of_words(expected, given, asked, known)
+        return _unless_ambiguous(expected, given, "in another notation")
+    if one and normal_tokens(_IDLE.sub("", expected)) == normal_tokens(_IDLE.sub("", given)):
+        return _unless_ambiguous(expected, given, "but for idle words")
+    return _compare_values(one, two, known) or _describe_difference(one, two, asked)
 
 
-def _same_but(expected: str, given: str, but: str) -> AnswerLikeness:
-    """The likeness of two texts that are the same but for this, unless they differ in signs that were not looked at:
+_IDLE = re.compile(
+    r"\A\s*(?:(?:ok|okay|sure|certainly|absolutely|great|alright|hello|hi|hey|thanks|thank you|well)[,.!]\s+|✅\s*)+"
+    r"|\b(?:the|an|please|kindly|now|so|therefore) (?=\w)",
+    re.IGNORECASE,
+)
+"""Words that change nothing where they stand: two answers that differ in them alone are the same."""
+
+
+def _unless_ambiguous(expected: str, given: str, but: str) -> AnswerLikeness:
+    """The likeness of two texts that are the same but for this, unless they differ in signs that the notation drops:
     accents, which make other words in many languages, capitals within a name with digits, such as a key, and three
     digits behind a point, which may be thousands."""
-    for signs in (_accented, _keys, _THOUSANDS.findall):
-        one, two = (Counter(signs(text)) for text in (expected, given))
+    for find_signs in (_find_accents, _find_keys, _THOUSANDS.findall):
+        one, two = (Counter(find_signs(text)) for text in (expected, given))
         if one != two:
-            return _unclear("they are written in two ways", _listed([*(two - one), *(one - two)]), kept=True)
-    return AnswerLikeness(Likeness.SAME, f"the same answer {but}")
+            text = f"they are written in two ways: {_list([*(two - one), *(one - two)])}"
+            return AnswerLikeness(Likeness.UNCLEAR, text, same_values=True)
+    return AnswerLikeness(Likeness.SAME, f"the same answer {but}", same_values=True)
 
 
-def _accented(text: str) -> list[str]:
+def _find_accents(text: str) -> list[str]:
     """The letters of a text that have accents, or other marks of their script."""
-    return [] if text.isascii() else _marked().findall(unicodedata.normalize("NFD", text).casefold())
+    return [] if text.isascii() else _accent_pattern().findall(unicodedata.normalize("NFD", text).casefold())
 
 
 @cache
-def _marked() -> re.Pattern[str]:
+def _accent_pattern() -> re.Pattern[str]:
     """The pattern of a letter with its marks. It takes 3 ms to make, and most answers have none."""
     marks = "".join(chr(code) for code in range(0x300, 0x3100) if unicodedata.category(chr(code)) == "Mn")
     return re.compile(f"[^{marks}][{marks}]+")
 
 
-def _keys(text: str) -> list[str]:
+def _find_keys(text: str) -> list[str]:
     """The names of a text with digits, capitals and small letters."""
-    return [each for each in _KEY.findall(text) if not (each.isupper() or each.islower() or each.istitle())]
+    return [name for name in _KEY.findall(text) if not (name.isupper() or name.islower() or name.istitle())]
 
 
 _THOUSANDS = re.compile(r"(?<![\d.,])[1-9]\d{0,2}\.\d{3}(?![\d.,]*\d)")
 _KEY = re.compile(r"\b(?=\w*[^\W\d]\d)\w{4,}")  # digits before letters alone are a quantity, as in 5kWh
 
 
-def _same_text(place: _structures.Difference) -> bool:
+def _compare_structures(expected: object, given: object, known: str) -> AnswerLikeness:
+    differing = [place for place in _structures.differences(expected, given) if not _is_same_text(place)]
+    if not differing:
+        return AnswerLikeness(Likeness.SAME, "the same values", same_values=True)
+    telling = [place for place in differing if not _structures.is_of_making(place)]
+    other = bool(telling) and all(_contradicts(place, known) for place in telling)
+    return AnswerLikeness(
+        Likeness.OTHER if other else Likeness.UNCLEAR, _structures.differences_text(telling or differing)
+    )
+
+
+def _is_same_text(place: _structures.Difference) -> bool:
     _, one, other = place
     return isinstance(one, str) and isinstance(other, str) and compare(one, other).likeness is Likeness.SAME
 
@@ -145,134 +133,74 @@ def _contradicts(place: _structures.Difference, known: str) -> bool:
     _, one, other = place
     if isinstance(one, str) and isinstance(other, str):
         return compare(one, other, known=known).likeness is Likeness.OTHER
-    return _structures.number(one) and _structures.number(other) and not set(tokens(str(other))) & set(tokens(known))
+    numbers = _structures.is_number(one) and _structures.is_number(other)
+    return numbers and not set(tokens(str(other))) & set(tokens(known))
 
 
-def _of_values(one: Sequence[str], two: Sequence[str], known: str) -> AnswerLikeness | None:
+def _compare_values(one: Sequence[str], two: Sequence[str], known: str) -> AnswerLikeness | None:
     """The finding that two texts have the same words but for numbers; None if that is not so."""
     if len(one) != len(two):
         return None
-    places = [at for at, (wanted, said) in enumerate(zip(one, two, strict=True)) if wanted != said]
-    if any(_of_making(two, at) for at in places) or {two[at] for at in places} & set(tokens(known)):
+    places = [at for at, (wanted, value) in enumerate(zip(one, two, strict=True)) if wanted != value]
+    if any(_counts_attempts(two, at) for at in places) or {two[at] for at in places} & set(tokens(known)):
         return None
-    less, more = ([text[at] for at in places] for text in (one, two))
-    said = f"it says {_listed(more)} instead of {_listed(less)}"
-    numbers = all(one[at].startswith("#") and two[at].startswith("#") for at in places)
-    known_as = all(_words.thousandfold(one[at], two[at]) for at in places) if numbers else True
-    return None if known_as else AnswerLikeness(Likeness.OTHER, said)
+    if not all(one[at].startswith("#") and two[at].startswith("#") for at in places):
+        return None
+    if not places or _is_thousandfold(one[places[0]], two[places[0]]):
+        return None
+    text = f"it says {_list([two[at] for at in places])} instead of {_list([one[at] for at in places])}"
+    return AnswerLikeness(Likeness.OTHER, text)
 
 
-def _of_making(text: Sequence[str], at: int) -> bool:
-    """True if a number counts what the agent did, such as its attempts or seconds."""
-    return bool(_words.MAKING & {token.rstrip("s") for token in (*text[max(0, at - 2) : at], *text[at + 1 : at + 3])})
-
-
-def _of_words(expected: str, given: str, asked: str, known: str) -> AnswerLikeness:
-    """The comparison of two texts with other words, without the sentences that tell nothing of what was asked."""
-    texts = [
-        telling_sentences(_SHORTENED.sub("", _words.IDLE.sub("", _TIMED.sub(_minutes, text))))
-        for text in (expected, given)
+_MAKING = frozenset(
+    [
+        "attempt",
+        "trie",
+        "try",
+        "retry",
+        "retrie",
+        "time",
+        "second",
+        "sec",
+        "s",
+        "ms",
+        "millisecond",
+        "call",
+        "request",
+        "error",
+        "failure",
+        "took",
+        "after",
     ]
-    one, two = normal(*texts)
-    shown = _differing(one, two)
-    if not one or not two:
-        return _unclear("it says nothing of what was asked", shown)
-    differing = (Counter(one) - Counter(two)) + (Counter(two) - Counter(one))
-    asked_for = normal(asked, asked)[0]
-    wanted, said = ([token for token in each if is_value(token)] for each in (one, two))
-    proving = [value for value in wanted if value not in asked_for]
-    lacking = [value for value in proving if value not in said]
-    added = [value for value in said if value not in wanted and value not in asked_for]
-    names = [name for text in texts for name in _names(text) if name in differing and name not in asked_for]
-    against = [word for word in differing if _words.opposes(word, differing, asked_for)]
-    content = [{*_words.content([token for token in each if token not in against])} for each in (one, two)]
-    shared, new = content[0] & content[1], content[1] - content[0] - {*_words.content(asked_for)}
-    own = {*_words.content([token for token in one if token not in asked_for])}
-    if proving:  # a short answer leaves out what was asked
-        most = 2 * len(shared) > max(map(len, content)) or 2 * len(shared & own) >= len(own)
-    else:
-        own -= {_words.stem(word) for word in against}
-        most = bool(own) and own <= content[1] and 2 * len(shared) > len(content[0])
-    most = most and not (new or names) and (content[0] == content[1] or _words.english(expected))
-    place = _words.moved(one, two)
-    turned = not place and _words.turned(one, two, against)
-    if lacking or added:  # one number in place of another
-        turned = not against and [each[0][0] for each in (lacking, added) if len(each) == 1] == ["#", "#"]
-        turned = turned and not _words.thousandfold(lacking[0], added[0]) and added[0] not in tokens(known)
-    if most and turned:
-        return AnswerLikeness(Likeness.OPPOSED, f"it says the opposite or another value: {shown}")
-    if lacking or added:
-        return _unclear(f"it lacks {_listed(lacking)}" if lacking else f"it adds {_listed(added)}", shown)
-    if not proving and not most:
-        return _unclear("no value proves it, and its words differ", shown, kept=True)
-    if names:
-        return _unclear(f"its names differ: {_listed(names)}", shown)
-    if place:
-        return _unclear(f"it has the same words in another order, such as {as_written(place)}", shown)
-    if against:
-        return _unclear(f"'{as_written(against[0])}' stands in one of the two alone", shown, kept=True)
-    if not most:
-        return _unclear("most of its words are other ones", shown, kept=True)
-    by = f"the same values: {_listed(proving)}; its words differ" if proving else "the same words but for plain ones"
-    return AnswerLikeness(Likeness.ALIKE, f"{by}: {shown}", kept=True)
+)
+"""Words beside a number of the agent's own way, without the s of a plural."""
 
 
-def _unclear(why: str, shown: str, *, kept: bool = False) -> AnswerLikeness:
-    return AnswerLikeness(Likeness.UNCLEAR, f"{why}: {shown}", kept)
+def _counts_attempts(text: Sequence[str], at: int) -> bool:
+    """True if a number counts what the agent did, such as its attempts or seconds."""
+    return bool(_MAKING & {token.rstrip("s") for token in (*text[max(0, at - 2) : at], *text[at + 1 : at + 3])})
 
 
-def echoes(expected: str, given: str, asked: str) -> bool:
-    """True if an English text says what the expected one does: each of its sentences has mostly words of that and of
-    the prompt, or one has nearly all of a sentence of that, and none turns a meaning round or tells of trouble."""
-    own, parts = normal(expected, expected)[0], sentences(given)
-    if not _words.english(expected) or _structures.structure(given) is not None or len(parts) > PARTS_MAX:
+def _is_thousandfold(one: str, two: str) -> bool:
+    """True if one number is the other with a point for the thousands, as in 1.200."""
+    try:
+        less, more = sorted(Decimal(number.removeprefix("#")) for number in (one, two))
+    except InvalidOperation:  # a name with a digit in it
         return False
-    known = {_words.stem(token) for token in (*own, *normal(asked, asked)[0])}
-    twins = [{*_words.content(normal(part, part)[0])} for part in sentences(expected)]
-    claimed, only = False, bool(parts)
-    for part in parts:
-        said = [token for token in normal(expected, _SHORTENED.sub("", part))[1] if token not in _words.PLAIN]
-        new = Counter(token for token in said if _words.stem(token) not in known)
-        if any(token in _words.TROUBLE or (_words.opposes(token, new) and token != "one") for token in new):
-            return False
-        content = {*_words.content(said)}
-        claimed = claimed or any(len(twin) > 1 and 4 * len(twin & content) > 3 * len(twin) for twin in twins)
-        only = only and bool(content) and 3 * new.total() < len(said)
-    return claimed or only
+    return less * 1000 == more
 
 
-def _minutes(match: re.Match[str]) -> str:
-    return f"{60 * int(match[1]) + int(match[2])} minutes"
+def _describe_difference(one: Sequence[str], two: Sequence[str], asked: str) -> AnswerLikeness:
+    """The values that one text alone has, as a hint."""
+    prompt = set(normal_tokens(asked))
+    wanted, values = (Counter(token for token in text if is_value(token)) for text in (one, two))
+    lacking = [value for value in wanted - values if value not in prompt]
+    added = [value for value in values - wanted if value not in prompt]
+    if lacking or added:
+        parts = [f"lacks {_list(lacking)}"] * bool(lacking) + [f"adds {_list(added)}"] * bool(added)
+        return AnswerLikeness(Likeness.UNCLEAR, f"it {' and '.join(parts)}")
+    return AnswerLikeness(Likeness.UNCLEAR, "it has its twin's values in other words", same_values=True)
 
 
-_TIMED = re.compile(r"\b(\d{1,4}) ?h(?:ours?)?,?(?: and)? ?(\d{1,4}) ?min(?:ute)?s?\b", re.IGNORECASE)
-_SHORTENED = re.compile(r"(?<=[^\W\d_])['’](?:s|ve|re|ll|d|m)\b", re.IGNORECASE)
-
-
-def _names(text: str) -> list[str]:
-    """The capitalised words of a text that begin no sentence, in small letters."""
-    found = _NAME.findall(text)
-    return [plain(name) for name in found if name != "I"]
-
-
-_NAME = re.compile(r"(?:(?<=[^\W_] )|(?<=, ))[^\W\d_a-z][^\W_]*")
-
-
-def _differing(one: Sequence[str], two: Sequence[str]) -> str:
-    """The words that differ, as part of a line."""
-    steps = SequenceMatcher(None, one, two, autojunk=False).get_opcodes()
-    parts = [(one[a:b], two[c:d]) for step, a, b, c, d in steps if step != "equal"]
-    told = []
-    for old, new in parts:
-        instead = f" instead of '{_short(old)}'" if old else " added"
-        told.append(f"'{_short(new)}'{instead}" if new else f"without '{_short(old)}'")
-    return listed(told, SHOWN)
-
-
-def _short(part: Sequence[str]) -> str:
-    text = " ".join(map(as_written, part))
-    return text if len(text) <= 40 else f"{text[:39]}…"
-
-
-def _listed(values: Sequence[str]) -> str:
+def _list(values: Sequence[str]) -> str:
     return listed([value[:40] for value in dict.fromkeys(map(as_written, values))], SHOWN)

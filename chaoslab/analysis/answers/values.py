@@ -8,16 +8,13 @@ from datetime import date
 from decimal import Decimal
 from functools import lru_cache
 
-from chaoslab.analysis.answers import _notation
-from chaoslab.analysis.answers._notation import clock
+from chaoslab.analysis.answers._notation import rewrite_clock, rewrite_numbers
 from chaoslab.base.alike import rounded
 
 READ_MAX = 20_000
 """The most characters of an answer that are read."""
 EXPONENT_MAX = 40
 """The largest exponent of a number that is written out: 1e3 is 1000."""
-SHORT = 500
-"""The most characters of a text whose tokens are kept for the next time."""
 
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 """Thai, Lao, Burmese, Khmer, kana and Han: scripts without spaces between words, so each sign is a token."""
@@ -51,20 +48,16 @@ def folded(text: str) -> str:
 
 def tokens(text: str) -> list[str]:
     """The words and numbers of a text in a canonical spelling; a number begins with #."""
-    return [*_kept(text)] if len(text) <= SHORT else _tokens(text)
+    return [*_tokens(text)]
 
 
 @lru_cache(maxsize=128)
-def _kept(text: str) -> tuple[str, ...]:
-    return tuple(_tokens(text))
-
-
-def _tokens(text: str) -> list[str]:
+def _tokens(text: str) -> tuple[str, ...]:
     found = []
-    for match in _TOKEN.finditer(_STAMP.sub(" t ", clock(plain(text)))):
+    for match in _TOKEN.finditer(_STAMP.sub(" t ", rewrite_clock(plain(text)))):
         number = match["number"]
         found.append(_canonical(number) if number else match[0])
-    return found
+    return tuple(found)
 
 
 _CODE = re.compile(r"0\d\d+")
@@ -127,16 +120,9 @@ def _date(match: re.Match[str]) -> str | None:
 
 def shows(spellings: Sequence[str], text: str) -> bool:
     """True if one of the spellings occurs in the text as whole words and whole numbers. Case, accents and spacing do
-    not count, nor does the unit of an amount."""
-    read = _notation.plainly(text)
-    if _shows(spellings, text) or (read != text and _shows(spellings, read)):
-        return True
-    return any(_shows([way], said) for way in spellings if (said := _as_in(str(way), read)) != read)
-
-
-def _as_in(way: str, text: str) -> str:
-    """The text with its times and amounts as this spelling of a fact has them."""
-    return _notation.aligned(way, clock(text, way))[1]
+    not count."""
+    rewritten = rewrite_clock(rewrite_numbers(text))
+    return _shows(spellings, text) or (rewritten != text and _shows(spellings, rewritten))
 
 
 def _shows(spellings: Sequence[str], text: str) -> bool:

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from chaoslab.analysis.answers.admit import admits
 from chaoslab.analysis.answers.compare import Likeness, compare
 from chaoslab.analysis.answers.values import READ_MAX, shows
 from chaoslab.analysis.assertions import Assertion, FinishedTrial, Miss
@@ -15,18 +14,6 @@ from chaoslab.analysis.opinion import opinion
 from chaoslab.base.identity import canonical
 from chaoslab.base.jsonable import line
 from chaoslab.core.events import PromptStarted, TurnStarted
-
-
-@dataclass(frozen=True)
-class AdmitsFailure(Assertion):
-    """The answer states in its own words that something could not be done, or may not have been."""
-
-    example = "admits_failure"
-
-    def check(self, seen: FinishedTrial) -> Miss | None:
-        if seen.answer is None:
-            return Miss("there is no answer")
-        return None if admits(seen.answer) else seen.of_answer(f"the answer admits nothing: {line(seen.answer, 160)!r}")
 
 
 @dataclass(frozen=True)
@@ -138,7 +125,7 @@ class SameAsTwin(Assertion):
             return Miss("there is no answer" if seen.answer is None else "its twin has no answer")
         found = compare(twin.answer, seen.answer)
         if found.likeness is not Likeness.SAME:
-            return seen.of_answer(f"the answer is not its twin's: {found.said}")
+            return seen.of_answer(f"the answer is not its twin's: {found.text}")
         counts = [Counter(canonical([e.effect, e.content]) for _, e in each.effects()) for each in (twin, seen)]
         if counts[0] != counts[1]:
             said = f"it has {counts[1].total()} effects, its twin {counts[0].total()}, and they differ"

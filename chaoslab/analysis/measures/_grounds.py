@@ -1,23 +1,20 @@
-"""The number and share of trials per outcome, and the evidence that the verdicts of a run rest on. The share is of all
-trials; for `correct` it is of those that could be judged."""
+"""The number and share of trials per outcome, the two counts of a run, and the evidence that its verdicts rest on."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from chaoslab.analysis.measures.intervals import Rate, rate
-from chaoslab.analysis.verdict.table import UNJUDGED, Basis, Verdict
-
-GUESSED = (Basis.JUDGE, Basis.WORDS)
-"""The bases that are not certain by themselves."""
+from chaoslab.analysis.verdict.standing import Count, Standing, stand_by_fact
+from chaoslab.analysis.verdict.table import ENDED_OPEN, Basis, Verdict, WorldState
 
 
 @dataclass(frozen=True)
 class Grounds:
-    """The verdicts that reach a conclusion, by basis; and the unknown ones by what became of their world."""
+    """The verdicts that reach a conclusion, by basis; and the open ones by what became of their world."""
 
     by_basis: Mapping[Basis, int]
-    unknown: Mapping[str, int]
+    open: Mapping[str, int]
 
     @property
     def judged(self) -> int:
@@ -29,54 +26,51 @@ class Grounds:
         """The sums as a sentence without its full stop; empty if no verdict reaches a conclusion."""
         if not self.judged:
             return ""
-        end = self.by_basis.get(Basis.END, 0)
-        what = "the trial's end, effects, state or values" if end else "effects, state or values"
-        rest = [
-            f"{number} on {'words' if basis is Basis.WORDS else 'a model'}"
-            for basis in GUESSED
-            if (number := self.by_basis.get(basis, 0))
-        ]
-        sure = self.judged - sum(self.by_basis.get(basis, 0) for basis in GUESSED)
-        verb = "verdict rests" if self.judged == 1 else "verdicts rest"
-        return "; ".join([f"{sure} of {self.judged} {verb} on {what}", *rest])
+        parts = ", ".join(f"{number} by {basis}" for basis, number in self.by_basis.items())
+        return f"{self.judged} {'verdict was' if self.judged == 1 else 'verdicts were'} decided: {parts}"
 
     @property
     def undecided(self) -> str:
-        """The unknown verdicts by their world, as in "3 unknown: 2 left undone, 1 as asked"; empty if there are
-        none."""
-        if not self.unknown:
+        """The open verdicts by their world, as in "3 open: 2 left undone, 1 as asked"; empty if there are none."""
+        if not self.open:
             return ""
-        total = sum(self.unknown.values())
-        return f"{total} unknown: " + ", ".join(f"{number} {world}" for world, number in self.unknown.items())
+        total = sum(self.open.values())
+        return f"{total} open: " + ", ".join(f"{number} {world}" for world, number in self.open.items())
 
 
 def grounds(verdicts: Iterable[Verdict]) -> Grounds:
     """The sums over these verdicts."""
     by_basis: Counter[Basis] = Counter()
-    unknown: Counter[str] = Counter()
+    undecided: Counter[str] = Counter()
     for verdict in verdicts:
-        if str(verdict.outcome) not in UNJUDGED:
+        if verdict.outcome in ENDED_OPEN:
+            undecided[str(verdict.world)] += 1
+        else:
             by_basis[verdict.basis] += 1
-        elif str(verdict.outcome) == "unknown":
-            unknown[str(verdict.world)] += 1
-    return Grounds(dict(by_basis), dict(unknown.most_common()))
+    return Grounds(dict(by_basis.most_common()), dict(undecided.most_common()))
 
 
 @dataclass(frozen=True)
 class Success:
-    """The rates of a run. `by_outcome`: the outcomes that occurred. `correct`: None if no trial could be judged."""
+    """The two figures of a run. `by_outcome`: the outcomes that occurred. `ended`: the trials that ended well.
+    `done`: those in which all was done as asked, by ledger and end state, whatever was said; None if nothing was stated
+    about effects. Trials of which the log has nothing left are open in both."""
 
     total: int
     by_outcome: dict[str, Rate]
-    correct: Rate | None
+    ended: Count
+    done: Count | None
 
 
-def success(outcomes: Iterable[str], *, judgeable: bool = True) -> Success:
-    """The rates with Wilson intervals, from one outcome per trial (as `judge` gives them). `judgeable`: False if
-    nothing was stated about right answers: then only failures can be found, and there is no share of correct ones."""
-    counts = Counter(str(outcome) for outcome in outcomes)
-    total = counts.total()
-    rates = {name: rate(count, total) for name, count in counts.items()}
-    judged = total - sum(counts[name] for name in UNJUDGED)
-    by_outcome = {name: found for name, found in rates.items() if found is not None}
-    return Success(total, by_outcome, rate(counts["correct"], judged) if judgeable else None)
+def success(verdicts: Collection[Verdict], standings: Iterable[Standing], *, lost: int = 0) -> Success:
+    """The counts, and the rates with Wilson intervals. `standings`: one for each verdict. `lost`: the trials that ended
+    and of which the log has not even the beginning."""
+    outcomes = Counter(str(verdict.outcome) for verdict in verdicts)
+    rates = {name: rate(count, outcomes.total()) for name, count in outcomes.items()}
+    stated = [verdict for verdict in verdicts if verdict.world is not WorldState.NOT_STATED]
+    return Success(
+        outcomes.total(),
+        {name: share for name, share in rates.items() if share is not None},
+        Count.of(standings) + Count(open=lost),
+        Count.of(stand_by_fact(verdict.done) for verdict in stated) + Count(open=lost) if stated else None,
+    )

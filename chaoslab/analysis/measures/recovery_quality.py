@@ -20,7 +20,7 @@ from statistics import fmean
 from chaoslab.analysis.measures.intervals import Interval, bootstrap_mean
 from chaoslab.analysis.measures.trials import Beside, TrialTable
 from chaoslab.analysis.verdict.ledger import FindingKind
-from chaoslab.analysis.verdict.table import UNJUDGED, Verdict
+from chaoslab.analysis.verdict.table import ENDED_OPEN, Verdict
 from chaoslab.core.events import FaultWitnessed, PromptStarted
 from chaoslab.record.history import History
 
@@ -57,7 +57,7 @@ class Recovered:
         met = {record.trial for record, _ in history.of(FaultWitnessed)}
         started = {record.trial: event for record, event in history.of(PromptStarted)}
         for trial, verdict in verdicts.items():
-            if trial in met and trial in started and str(verdict.outcome) not in UNJUDGED:
+            if trial in met and trial in started and verdict.outcome not in ENDED_OPEN:
                 self.add(trial, _own(verdict, started[trial]))
 
     def add(self, trial: str, own: tuple[float, float, float]) -> None:

@@ -23,7 +23,7 @@ from chaoslab.analysis.measures.consistency import Consistency
 from chaoslab.analysis.measures.intervals import Rate, clopper_pearson_low, rate
 from chaoslab.analysis.measures.mttr import Recovery
 from chaoslab.analysis.measures.trials import Beside, TrialTable
-from chaoslab.analysis.verdict.standing import Standing, Standings
+from chaoslab.analysis.verdict.standing import Count, Standing, Standings
 
 OBJECTIVES = (0.9, 0.95, 0.99, 0.999)
 """The objectives (SLOs) whose budgets are told: the share of trials that should end well."""
@@ -73,6 +73,7 @@ def reliability_of(
 ) -> Reliability | None:
     """The reliability over these trials. `recovered`: None if it is not known."""
     found = standings.of_all(trials.keys, [trial.outcome for trial in trials.rows])
+    count = Count.of(found)
     judged = [
         (trial, standing is Standing.WELL)
         for trial, standing in zip(trials.rows, found, strict=True)
@@ -84,7 +85,7 @@ def reliability_of(
         return None
     failed = available.total - available.count
     busy_s = math.fsum(trial.took_s for trial, _ in judged if trial.took_s is not None)
-    proven = least_share(available.count, available.total)
+    proven = least_share(count.well, count.total)  # an open trial proves nothing, so it may have ended badly
     nines = nines_of(proven)
     of_handled = rate(sum(handled), len(handled))
     swift = _swiftness(beside for _, beside in trials.beside_calm if beside is not None)

@@ -155,7 +155,10 @@ class RunReport:
     def _of(cls, found: Findings, notes: Sequence[str], rulings: Rulings | None) -> RunReport:
         found.end()
         rows, stated = found.rows, found.stated
-        standings = Standings(stated, rulings.by_trial if rulings is not None else {})
+        standings = Standings(rulings.by_trial if rulings is not None else {})
+        of_each = StandingOfEach(standings, found.verdicts)
+        finished = found.finished
+        lost = max(0, finished.processed - len(found.trials)) if finished is not None else 0
         recovery = found.recovery.section(lambda taken: taken.result(found.verdicts))
         alike = rows.section(lambda trials: consistency(trials.passed))
         attempts = found.attempts.section(lambda taken: taken.result())
@@ -174,14 +177,12 @@ class RunReport:
             knows_usage=found.has(Usage),
             verdicts=found.verdicts,
             rulings=rulings,
-            standings=StandingOfEach(standings, found.verdicts),
+            standings=of_each,
             # a cut log has witnesses of trials that it lacks
             met={trial: len(there) for trial, there in found.met.items() if trial in found.verdicts},
             figures=rows.section(lambda trials: trials),
             grounds=Section.of(lambda: grounds(found.verdicts.values())),
-            success=Section.of(
-                lambda: success([verdict.outcome.value for verdict in found.verdicts.values()], judgeable=stated)
-            ),
+            success=Section.of(lambda: success(found.verdicts.values(), of_each.values(), lost=lost)),
             delivered=found.delivery.section(lambda taken: Delivered(taken.by_injection(), taken.by_fault)),
             not_met=found.not_met.section(lambda taken: NotMet(taken.result(), found.delivery.measure.scheduled)),
             disturbance=found.disturbances.section(lambda taken: taken.result()),

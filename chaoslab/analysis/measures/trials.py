@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from chaoslab.analysis.measures._calls import retries
 from chaoslab.analysis.measures.noticed import NOTHING, Noticed, noticed
-from chaoslab.analysis.verdict.table import UNJUDGED
+from chaoslab.analysis.verdict.standing import Standing, stand_by_outcome
 from chaoslab.core.events import CallStarted, Effect, FaultWitnessed, PromptFinished, PromptStarted, StoryLeftOut, Usage
 from chaoslab.record.history import History
 
@@ -84,7 +84,7 @@ class TrialTable:
     rows: list[TrialFigures] = field(default_factory=list)
     """The figures of each, in the same order."""
     passed: dict[str, list[bool]] = field(default_factory=dict)
-    """The judged trials of each prompt: True where the outcome is correct."""
+    """The judged trials of each prompt: True where one ended well."""
     _known: dict[Hashable, Hashable] = field(default_factory=dict, repr=False, compare=False)
     _alike: dict[Hashable, TrialFigures] = field(default_factory=dict, repr=False, compare=False)
 
@@ -159,9 +159,9 @@ class TrialTable:
 
     def _begun(self, history: History, outcomes: Mapping[str, str], rows: Mapping[str, TrialFigures]) -> None:
         for record, event in history.of(PromptStarted):
-            outcome = outcomes.get(record.trial or "", "unknown")
-            if outcome not in UNJUDGED:
-                self.passed.setdefault(str(event.prompt_index), []).append(outcome == "correct")
+            standing = stand_by_outcome(outcomes.get(record.trial or ""))
+            if standing is not Standing.OPEN:
+                self.passed.setdefault(str(event.prompt_index), []).append(standing is Standing.WELL)
             if record.trial is not None:
                 of = rows[record.trial]
                 of.prompt = self._same((event.prompt_index, event.prompt))

@@ -112,12 +112,11 @@ def _judge(seen: TrialEvents, history: History) -> Verdict:
         return _ended(outcome, world, harm, lost, Finding(FindingKind.NO_ANSWER, why, (line(finished[0]),)))
     if unseen := spoilt.unseen(seen):
         return _ended(Outcome.INVALID, world, harm, lost, unseen)
-    labelled = finished[0].trial in history.spoken.labels
-    if not started.stated and not harm and not labelled:
+    if not started.stated and not harm:
         return Verdict(Outcome.UNKNOWN, started.incomparable or "nothing was stated about a right answer", world=world)
     if (unread := _unread_fault(seen)) and not harm:
         return Verdict(Outcome.UNKNOWN, unread, world=world)
-    if ended.answer == started.twin and not (harm or lost or started.facts or labelled):
+    if ended.answer == started.twin and not (harm or lost or started.facts):
         return _as_its_twin(started.incomparable, world, len(started.effects or ()), may)
     done = list(ledger.net(started.effects or (), done, rules))
     return _weighed(AnsweredTrial(started, finished, done, world, harm, lost, seen, history.spoken, rules, may))
@@ -226,23 +225,23 @@ def _as_its_twin(incomparable: str, world: WorldState, effects: int, may: str) -
 
 def _weighed(trial: AnsweredTrial) -> Verdict:
     """The verdict on a trial with an answer, by the table."""
-    started, said = trial.started, sense_of(trial)
-    outcome = TABLE[trial.world, said.said]
+    started, sense = trial.started, sense_of(trial)
+    outcome = TABLE[trial.world, sense.said]
     if outcome is Outcome.CORRECT and started.incomparable:
-        outcome, said = Outcome.UNKNOWN, said._replace(text=_incomparable(started, said.text))
-    evidence = [*trial.harm, *trial.lost, *said.findings]
+        outcome, sense = Outcome.UNKNOWN, sense._replace(text=_incomparable(started, sense.text))
+    evidence = [*trial.harm, *trial.lost, *sense.findings]
     texts = tuple(finding.text for finding in trial.harm)
     if evidence:
-        told = [finding.text for finding in evidence]
-        if outcome is Outcome.UNKNOWN:
-            told = [*told, *([trial.may] if trial.may else []), said.text]
-        why = "; ".join(dict.fromkeys(told))
+        reasons = [finding.text for finding in evidence]
+        if outcome in (Outcome.UNKNOWN, Outcome.UNDONE):
+            reasons = [*reasons, *([trial.may] if trial.may else []), sense.text]
+        why = "; ".join(dict.fromkeys(filter(None, reasons)))
     else:
-        why = _why(trial, outcome, said)
-    basis = said.basis if not trial.harm else _basis(trial.harm)
+        why = _why(trial, outcome, sense)
+    basis = sense.basis if not trial.harm else _basis(trial.harm)
+    hint = sense.hint if outcome in (Outcome.UNKNOWN, Outcome.UNDONE) else ""
     return Verdict(
-        outcome, why, texts, evidence=tuple(evidence), world=trial.world, said=said.said, basis=basis,
-        trusted=said.trusted,
+        outcome, why, texts, evidence=tuple(evidence), world=trial.world, said=sense.said, basis=basis, hint=hint,
     )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
-"""The questions of a run that a model or a person may answer: what it is asked, and what its reply says.
+"""The questions of a run that a judge may answer: the messages that ask a model, and the sense of its reply.
 
-A model gets two fixed questions, of which only those apply that words would decide. The texts of the trial are data in
+A model gets two fixed questions, about answers that nothing certain decides. The texts of the trial are data in
 JSON. Nothing here asks anybody.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from chaoslab.analysis.verdict.answer import Question
 from chaoslab.analysis.verdict.judge import verdicts
-from chaoslab.analysis.verdict.table import UNJUDGED, Basis, Said, Verdict
+from chaoslab.analysis.verdict.table import Basis, Said
 from chaoslab.record.history import History
 from chaoslab.record.spoken import AnswerQuestion, Opinion, Spoken
 
@@ -35,8 +35,8 @@ _OF_FACTS = '"facts": "yes", "no" or "cannot tell"'
 
 @dataclass(frozen=True)
 class Questions(Spoken):
-    """Nobody said anything yet: it collects the questions that words would answer, by trial. It takes the place of what
-    was said in a history that is judged."""
+    """Collects the questions that a judge would answer, by trial. It takes the place of the replies in a history that
+    is judged."""
 
     by_trial: dict[str, Question] = field(default_factory=dict)
 
@@ -50,35 +50,15 @@ class Questions(Spoken):
 
 
 def questions(history: History) -> dict[str, Question]:
-    """The question of each trial whose verdict words would decide, whatever was said of it before."""
+    """The question of each trial whose answer nothing certain decides, whatever was said of it before."""
     asked = Questions()
-    found = as_if(history, asked)
-    return {trial: question for trial, question in asked.by_trial.items() if found[trial].basis is Basis.WORDS}
-
-
-def labelled(history: History) -> dict[str, Verdict]:
-    """The verdicts that a label would decide, by trial, as they are."""
-    if_labelled = as_if(history, Spoken(dict.fromkeys(history.trials, str(Said.WRONG))))
-    return {trial: verdict for trial, verdict in verdicts(history).items() if if_labelled[trial].basis is Basis.LABEL}
-
-
-def undecided(history: History) -> dict[str, Verdict]:
-    """Those that are unknown or uncertain."""
-    return {
-        trial: verdict
-        for trial, verdict in labelled(history).items()
-        if verdict.outcome in UNJUDGED or not verdict.certain
-    }
-
-
-def as_if(history: History, spoken: Spoken) -> dict[str, Verdict]:
-    """The verdicts if this had been said of the answers."""
     before = history.spoken
-    history.spoken = spoken
+    history.spoken = asked
     try:
-        return verdicts(history)
+        judged = verdicts(history)
     finally:
         history.spoken = before
+    return {trial: question for trial, question in asked.by_trial.items() if judged[trial].basis is Basis.NONE}
 
 
 def messages(question: Question) -> Messages:

@@ -1,21 +1,24 @@
-"""Tells whether a trial ended well: by its outcome, or by the ruling of the scenario that ran it.
+"""The one count of a run's trials: each is well, bad or open, by its outcome or by the ruling of its scenario.
 
-A trial *ended well* if its outcome is correct or degraded: the agent did what it could and said nothing untrue. Trials
-that allow no conclusion are open. If nothing was stated about right answers, a trial whose outcome is unknown ended
-well: it neither failed, nor hung, nor did harm.
+A trial ended *well* if it is correct or degraded: the agent did what it could and said nothing untrue. It is *open* if
+it allows no conclusion (unknown, invalid, unfinished), or if something was left undone and it is not known if the
+answer says so. All others are *bad*. A scenario states which outcomes it accepts, and may assert more, so its ruling
+takes the place of the outcome.
 
-A scenario states which outcomes it accepts, and may assert more, so its ruling takes the place of the outcome.
+Whatever counts trials asks this module. An open trial is never well, and no count leaves it out: a share is given over
+well + bad, with the open ones beside it, and as bounds where it decides something.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cache
 
-from chaoslab.analysis.verdict.table import UNJUDGED, Verdict
+from chaoslab.analysis.verdict.table import ENDED_OPEN, ENDED_WELL, Verdict
 from chaoslab.record.rulings import RulingState, TrialRuling
 
-ENDED_WELL = ("correct", "degraded")
+OPEN_MAX = 0.05
+"""The largest share of open trials beside which the others decide, where the user states no other."""
 
 
 class Standing(StrEnum):
@@ -29,30 +32,92 @@ class Standing(StrEnum):
 _RULED = {RulingState.PASSED: Standing.WELL, RulingState.FAILED: Standing.BAD, RulingState.INVALID: Standing.OPEN}
 
 
+def stand_by_outcome(outcome: str | None) -> Standing:
+    """The standing of a trial by its outcome. `outcome`: its name; None if there is no verdict."""
+    if outcome is None or outcome in ENDED_OPEN:
+        return Standing.OPEN
+    return Standing.WELL if outcome in ENDED_WELL else Standing.BAD
+
+
+def stand_by_fact(holds: bool | None) -> Standing:
+    """The standing of a trial by one fact about it, such as `Verdict.done`; None if it is not known."""
+    return Standing.OPEN if holds is None else Standing.WELL if holds else Standing.BAD
+
+
+@dataclass(frozen=True)
+class Count:
+    """The number of trials that are well, bad and open."""
+
+    well: int = 0
+    bad: int = 0
+    open: int = 0
+
+    @classmethod
+    def of(cls, standings: Iterable[Standing]) -> "Count":
+        """The count of these standings."""
+        numbers = Counter(standings)
+        return cls(numbers[Standing.WELL], numbers[Standing.BAD], numbers[Standing.OPEN])
+
+    def __add__(self, other: "Count") -> "Count":
+        return Count(self.well + other.well, self.bad + other.bad, self.open + other.open)
+
+    @property
+    def total(self) -> int:
+        return self.well + self.bad + self.open
+
+    @property
+    def judged(self) -> int:
+        """Those that are well or bad."""
+        return self.well + self.bad
+
+    @property
+    def share(self) -> float | None:
+        """The share of well ones among the judged; None if none was judged."""
+        return self.well / self.judged if self.judged else None
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The share of well ones among all if each open one were bad, and if each were well; (0, 1) without trials."""
+        if not self.total:
+            return 0.0, 1.0
+        return self.well / self.total, (self.well + self.open) / self.total
+
+    def __str__(self) -> str:
+        return f"{self.well} of {self.judged}" + (f", {self.open} open" if self.open else "")
+
+
+def decide_share(count: Count, least: float, *, open_max: float = OPEN_MAX) -> Standing:
+    """The standing of a whole whose share of well trials should be at least this. It is open where the open trials
+    could turn it and are more than the share `open_max` of all."""
+    low, high = count.bounds
+    if high < least:
+        return Standing.BAD
+    if count.total and low >= least:
+        return Standing.WELL
+    if count.judged and count.open <= open_max * count.total:
+        return Standing.WELL if count.well >= least * count.judged else Standing.BAD
+    return Standing.OPEN
+
+
 @dataclass(frozen=True)
 class Standings:
-    """The standing of the trials of a run. `judgeable`: something was stated about right answers. `rulings`: those of
-    the scenario, by trial."""
+    """The standing of the trials of a run. `rulings`: those of the scenario, by trial."""
 
-    judgeable: bool = True
     rulings: Mapping[str, TrialRuling] = field(default_factory=dict)
 
     def of(self, trial: str, outcome: str | None) -> Standing:
         """The standing of a trial. `outcome`: its name; None if there is no verdict."""
         if ruling := self.rulings.get(trial):
             return _RULED[ruling.state]
-        return _of_outcome(outcome, self.judgeable)
+        return stand_by_outcome(outcome)
 
     def each(self, outcomes: Mapping[str, str | None]) -> dict[str, Standing]:
         """The standing of each of many trials. `outcomes`: as in `of`, by trial."""
-        return dict(zip(outcomes, self.of_all(outcomes, [*outcomes.values()]), strict=True))
+        return {trial: self.of(trial, outcome) for trial, outcome in outcomes.items()}
 
-    def of_all(self, trials: Iterable[str], outcomes: Collection[str | None]) -> list[Standing]:
+    def of_all(self, trials: Iterable[str], outcomes: Iterable[str | None]) -> list[Standing]:
         """The standings of trials in their order. `outcomes`: one for each."""
-        if self.rulings:
-            return [self.of(trial, outcome) for trial, outcome in zip(trials, outcomes, strict=True)]
-        found = {outcome: _of_outcome(outcome, self.judgeable) for outcome in set(outcomes)}
-        return [found[outcome] for outcome in outcomes]
+        return [self.of(trial, outcome) for trial, outcome in zip(trials, outcomes, strict=True)]
 
 
 class StandingOfEach(Mapping[str, Standing]):
@@ -72,10 +137,3 @@ class StandingOfEach(Mapping[str, Standing]):
 
     def __repr__(self) -> str:
         return repr(dict(self))
-
-
-@cache
-def _of_outcome(outcome: str | None, judgeable: bool) -> Standing:
-    if outcome in ENDED_WELL or (outcome == "unknown" and not judgeable):
-        return Standing.WELL
-    return Standing.OPEN if outcome is None or outcome in UNJUDGED else Standing.BAD

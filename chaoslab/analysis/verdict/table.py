@@ -10,14 +10,15 @@ from chaoslab.analysis.verdict.ledger import Finding, FindingKind
 class Outcome(StrEnum):
     """The outcome of a trial, best first; the last three allow no conclusion.
 
-    WRONG: the ledger is right and the answer is not. FALSE_SUCCESS: something was not done, and the answer does not say
-    so. HARM: something was done that should not have been (an effect twice, unasked or with other content), whatever
-    else happened.
+    WRONG: the ledger is right and the answer is not. UNDONE: something was not done, and it is not known if the answer
+    says so. FALSE_SUCCESS: something was not done, and the answer does not say so. HARM: something was done that should
+    not have been (an effect twice, unasked or with other content), whatever else happened.
     """
 
     CORRECT = "correct"
     DEGRADED = "degraded"
     WRONG = "wrong"
+    UNDONE = "undone"
     FALSE_SUCCESS = "false_success"
     HARM = "harm"
     FAILED = "failed"
@@ -27,8 +28,10 @@ class Outcome(StrEnum):
     UNFINISHED = "unfinished"
 
 
-UNJUDGED = ("unknown", "invalid", "unfinished")
-"""The outcomes that allow no conclusion."""
+ENDED_WELL = ("correct", "degraded")
+"""The outcomes of a trial that ended well."""
+ENDED_OPEN = ("undone", "unknown", "invalid", "unfinished")
+"""The outcomes of a trial of which it is not known if it ended well."""
 
 
 class WorldState(StrEnum):
@@ -62,7 +65,7 @@ class Basis(StrEnum):
 
     END: how the trial ended. LEDGER, STATE: its effects. FACTS: those that were stated. VALUES: values that differ in
     equal words, or the fields of a structured answer. SAME: an answer equal to the twin's. SAYS: the user's own `says`.
-    LABEL: a person. JUDGE: a model. WORDS: patterns of words, which are a guess.
+    JUDGE: the user's own `judge`. NONE: nothing decided it.
     """
 
     END = "end"
@@ -72,14 +75,13 @@ class Basis(StrEnum):
     VALUES = "values"
     SAME = "same answer"
     SAYS = "says"
-    LABEL = "label"
     JUDGE = "judge"
-    WORDS = "words"
+    NONE = "none"
 
 
 _ROWS = {
     WorldState.AS_ASKED: "correct wrong degraded wrong unknown failed",
-    WorldState.UNDONE: "false_success false_success degraded false_success unknown failed",
+    WorldState.UNDONE: "false_success false_success degraded false_success undone failed",
     WorldState.HARM: "harm harm harm harm harm harm",
     WorldState.MAY: "unknown wrong degraded unknown unknown failed",
     WorldState.NOT_STATED: "correct wrong degraded unknown unknown failed",
@@ -93,12 +95,12 @@ did harm."""
 
 @dataclass(frozen=True)
 class Verdict:
-    """An outcome and its reason in one line.
+    """An outcome and its reason in one line. It is certain, or it is unknown.
 
     `harm`: a text for each thing that is wrong on the ledger, whatever the outcome. `evidence`: the findings behind the
     outcome. `broken`: the judge itself failed, so a run with such a trial passes no gate. `world`, `said`: the two
-    answers behind the outcome. `basis`: the evidence that decided it. `trusted`: the model that was asked agreed often
-    enough with a person's labels.
+    answers behind the outcome. `basis`: the evidence that decided it. `hint`: for a person, what the words of an answer
+    seem to say; it decides nothing, and is empty if the outcome is known.
     """
 
     outcome: Outcome
@@ -109,33 +111,31 @@ class Verdict:
     world: WorldState = WorldState.NOT_STATED
     said: Said = Said.UNCLEAR
     basis: Basis = Basis.END
-    trusted: bool = False
+    hint: str = ""
 
     @property
-    def certain(self) -> bool:
-        """False if the outcome rests on words alone, or on a model whose agreement with people is not known. Gates take
-        certain verdicts only. A verdict that reaches no conclusion claims nothing, and so is certain."""
-        return self.outcome in UNJUDGED or self.trusted or self.basis not in (Basis.WORDS, Basis.JUDGE)
+    def done(self) -> bool | None:
+        """True or False if all was done as asked, or was not, by ledger and end state, whatever was said; None if that
+        is not known or nothing was stated about it."""
+        if self.harm or self.world is WorldState.HARM:
+            return False
+        if self.world is WorldState.AS_ASKED:
+            return None if self.outcome in (Outcome.INVALID, Outcome.UNFINISHED) else True
+        return (
+            False
+            if self.world is WorldState.UNDONE and self.outcome not in (Outcome.INVALID, Outcome.UNFINISHED)
+            else None
+        )
 
     @property
     def correct(self) -> bool | None:
-        """True or False if the trial certainly is or is not correct, None if that is not known. What was left undone is
-        not correct, whatever words say of it."""
+        """True or False if the trial is or is not correct, None if that is not known. What was left undone is not
+        correct, whatever words say of it, and neither is an answer that lacks a stated fact."""
         if self.outcome in (Outcome.INVALID, Outcome.UNFINISHED) and not self.harm:
             return None
-        undone = self.world in (WorldState.UNDONE, WorldState.HARM) or any(
-            each.kind is FindingKind.FACT for each in self.evidence
-        )
-        if undone:
+        if self.done is False or any(finding.kind is FindingKind.FACT for finding in self.evidence):
             return False
-        if self.outcome is Outcome.UNKNOWN or not self.certain:
-            return None
-        return self.outcome is Outcome.CORRECT
-
-    @property
-    def name(self) -> str:
-        """The outcome's name, with ≈ before it if it is not certain."""
-        return str(self.outcome) if self.certain else f"≈ {self.outcome}"
+        return None if self.outcome is Outcome.UNKNOWN else self.outcome is Outcome.CORRECT
 
 
 def markdown() -> str:

@@ -23,7 +23,6 @@ from chaoslab.reports.changes._spending import MovedAmount, moved
 from chaoslab.reports.charts.series import lines
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents._rows import TrialRow
-from chaoslab.reports.contents.outcomes import UNSTATED
 from chaoslab.reports.levels import PassRate, pooled
 from chaoslab.reports.page import count
 
@@ -167,7 +166,7 @@ def keyed(contents: Contents) -> dict[tuple[str, str, int], TrialRow]:
 def _change(before: TrialRow, now: Contents, after: TrialRow) -> TrialChange:
     standings = (before.standing, after.standing)
     new, fixed = standings == (Standing.WELL, Standing.BAD), standings == (Standing.BAD, Standing.WELL)
-    ranks = [-1 if row.outcome is UNSTATED else list(Outcome).index(row.outcome) for row in (before, after)]
+    ranks = [list(Outcome).index(row.outcome) for row in (before, after)]
     way = Way.OPEN
     if new or fixed:
         way = Way.WORSE if new else Way.BETTER

@@ -1,39 +1,36 @@
 """The outcomes of the trials."""
 
+from chaoslab.analysis.measures.intervals import rate
 from chaoslab.reports._types import Figure
 from chaoslab.reports.charts._palette import INK, OUTCOMES
 from chaoslab.reports.charts._style import canvas, nothing, rows_named
 from chaoslab.reports.frames import Frames
 
 FEW = 8
-FOUND = ("failed", "hung", "unknown", "unfinished")
-"""Outcomes that can occur even if nothing was stated about right answers."""
 
 
 def success_rate(run: Frames) -> Figure:
     """A bar per outcome: its share of all trials, with a 95 % Wilson interval."""
-    found, judgeable, rates = run.measures.success.value, run.measures.judgeable, run.outcomes
+    found, rates = run.measures.success.value, run.outcomes
     if rates.empty:
         return nothing("Success rate by outcome", "no trial was started in this run")
-    if not judgeable:
-        note = "nothing was stated about right answers, so none was judged"
-    elif found.correct is None:
+    well = rate(found.ended.well, found.ended.judged)
+    if well is None:
         note = "of no trial anything can be concluded, so none was judged"
     else:
-        low, high = found.correct.interval.low, found.correct.interval.high
-        note = (
-            f"{found.correct.count:,} of {found.correct.total:,} judged trials correct: {_percent(found.correct.value)}"
-        )
+        low, high = well.interval.low, well.interval.high
+        note = f"{well.count:,} of {well.total:,} judged trials ended well: {_percent(well.value)}"
         note += f", 95 % interval {low:.0%} to {high:.0%}"
-        note += "; few trials, so the interval is wide" if found.correct.total < FEW else ""
+        note += "; few trials, so the interval is wide" if well.total < FEW else ""
+    note += f"; {found.ended.open:,} open" if found.ended.open else ""
     figure, axes = canvas("Success rate by outcome", note)
     names = list(OUTCOMES)
     for row, name in enumerate(names):
-        said = _none(name, judgeable=judgeable)
-        for rate in rates[rates["outcome"] == name].itertuples():
-            said = f"{rate.trials:,} of {found.total:,} ({_percent(rate.share)})"
-            axes.barh(row, rate.share, color=OUTCOMES[name].color, height=0.6)
-            ends = [rate.low, rate.high]
+        said = "none"
+        for share in rates[rates["outcome"] == name].itertuples():
+            said = f"{share.trials:,} of {found.total:,} ({_percent(share.share)})"
+            axes.barh(row, share.share, color=OUTCOMES[name].color, height=0.6)
+            ends = [share.low, share.high]
             axes.plot(ends, [row, row], color="white", linewidth=4, solid_capstyle="butt")
             axes.plot(ends, [row, row], color=INK, marker="|", linewidth=1.3, clip_on=False)
         axes.text(1.02, row, said, transform=axes.get_yaxis_transform(), va="center", fontsize=9)
@@ -42,10 +39,6 @@ def success_rate(run: Frames) -> Figure:
     axes.xaxis.set_major_formatter(lambda value, _: f"{value * 100:.0f}")
     axes.set_xlabel("share of all trials (%), line: 95 % Wilson interval")
     return figure
-
-
-def _none(name: str, *, judgeable: bool) -> str:
-    return "none" if judgeable else "none found" if name in FOUND else "not judged"
 
 
 def _percent(share: float) -> str:

@@ -13,7 +13,7 @@ from chaoslab.reports._types import Axes, DataFrame, Figure
 from chaoslab.reports.charts._palette import SLATE, series
 from chaoslab.reports.charts._style import canvas, legend, nothing, shares_up, short, with_bars
 from chaoslab.reports.charts.series import Axis, Series, level_in
-from chaoslab.reports.levels import PassRate, Run, axis, correct_of
+from chaoslab.reports.levels import PassRate, Run, axis, rate_well
 from chaoslab.reports.page import count
 
 NAMED = 5
@@ -44,10 +44,10 @@ def success_against(found: Sequence[Series], axis: Axis) -> Figure:
 def _success(axes: Axes, line: Series, axis: Axis, *, number: int, aside: float) -> None:
     """Draws one line, and each of its runs if there are several at one level."""
     label = line.label or "all runs together"
-    alone = [(axis.place(run), one.value) for run in line.runs if (one := correct_of([run]))]
+    alone = [(axis.place(run), one.value) for run in line.runs if (one := rate_well([run]))]
     pooled = {}
     for place in _places([line], axis):
-        if rate := correct_of(run for run in line.runs if axis.place(run) == place):
+        if rate := rate_well(run for run in line.runs if axis.place(run) == place):
             pooled[place] = rate
     points = [(prob + aside, rate.value, rate.interval.low, rate.interval.high) for prob, rate in pooled.items()]
     n = f", n = {_each([rate.total for rate in pooled.values()])}" if pooled else ": none judged"
@@ -235,7 +235,7 @@ def heat_map(runs: Sequence[Run], across: Axis, up: Axis) -> Figure:
     for x, level in enumerate(across.levels):
         for y, other in enumerate(up.levels):
             here = [run for run in runs if (level_in(run, across.name), level_in(run, up.name)) == (level, other)]
-            if (rate := correct_of(here)) is None:
+            if (rate := rate_well(here)) is None:
                 continue
             axes.fill_between([x - 0.5, x + 0.5], y - 0.5, y + 0.5, color=colors(rate.value), linewidth=0)
             ink = "black" if rate.value > 0.55 else "white"

@@ -8,8 +8,7 @@ from typing import Any
 
 from chaoslab.analysis.measures.intervals import Rate
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.analysis.verdict.standing import ENDED_WELL
-from chaoslab.analysis.verdict.table import Outcome
+from chaoslab.analysis.verdict.table import ENDED_WELL, Outcome
 from chaoslab.core.events import faults_of
 from chaoslab.reports.contents.outcomes import SEVERITY, word
 from chaoslab.reports.page import count, percent, share

@@ -36,7 +36,7 @@ def effects(report: RunReport) -> Iterator[str | Table]:
     if not found.by_fault:
         return
     by_fault = _sorted(found.by_fault)
-    unruled = "" if report.judgeable else "failed, hung or did harm, "
+    unruled = ""
     bad = unruled if report.rulings is None else "failed the scenario, "
     yield (
         f"Did not end well: {bad}of those that could be judged; without it: the same of the trials that called the "

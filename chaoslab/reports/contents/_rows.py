@@ -39,7 +39,7 @@ class FindingRow:
 
 @dataclass(frozen=True)
 class TrialRow:
-    """One trial. `world`, `said`, `basis`, `certain`: as a `Verdict` has them. `seconds`: its duration in its
+    """One trial. `world`, `said`, `basis`, `hint`: as a `Verdict` has them. `seconds`: its duration in its
     world's time, None if it is not known. `calls`, `failed`: attempts at
     calls, and those that failed; those that were given up did not. `retries`: attempts after the first of a request,
     without fallbacks. `met`: each fault that was witnessed, with its target. `ruling`: the scenario's, if one ran it.
@@ -51,7 +51,7 @@ class TrialRow:
     world: WorldState
     said: Said
     basis: Basis
-    certain: bool
+    hint: str
     standing: Standing
     why: str
     ruling: TrialRuling | None
@@ -66,8 +66,8 @@ class TrialRow:
 
     @property
     def word(self) -> str:
-        """The outcome in words, with ≈ before it if it rests on words alone."""
-        return word(self.outcome) if self.certain else f"≈ {word(self.outcome)}"
+        """The outcome in words."""
+        return word(self.outcome)
 
     @property
     def in_words(self) -> str:
@@ -75,8 +75,7 @@ class TrialRow:
         for its outcome."""
         if self.ruling is None or not self.ruling.reasons:
             return self.why
-        before = f"{self.outcome}: " if self.certain else f"≈ {self.outcome}: "
-        return "; ".join(reason.removeprefix(before) for reason in self.ruling.reasons)
+        return "; ".join(reason.removeprefix(f"{self.outcome}: ") for reason in self.ruling.reasons)
 
 
 def order(report: RunReport) -> list[str]:
@@ -118,7 +117,7 @@ def rows(report: RunReport, trials: Iterable[str], stories: History | None = Non
             world=verdict.world,
             said=verdict.said,
             basis=verdict.basis,
-            certain=verdict.certain,
+            hint=shown(verdict.hint, WHY),
             standing=report.standings[trial],
             ruling=_shown(report.rulings.by_trial.get(trial) if report.rulings else None),
             why=shown(verdict.why, WHY),
@@ -189,4 +188,4 @@ def _poor(report: RunReport, order: Sequence[str]) -> Iterator[tuple[str, str, s
         if ruling is not None and ruling.state is not RulingState.PASSED:
             yield ruling.state, "; ".join(ruling.reasons) or found.why, trial
         elif ruling is None and poor(report, trial):
-            yield f"{'' if found.certain else '≈ '}{word(found.outcome)}", found.why, trial
+            yield word(found.outcome), found.why, trial

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from chaoslab.analysis.measures.intervals import Rate, rate
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.ledger import FindingKind
-from chaoslab.analysis.verdict.standing import Standing
+from chaoslab.analysis.verdict.standing import Count, Standing, decide_share
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.durations import duration
 from chaoslab.record.rulings import Rulings, RulingState
@@ -69,16 +69,16 @@ class Harm:
 
 @dataclass(frozen=True)
 class Headline:
-    """The run's verdict. `judged`: the trials that allow a conclusion. `met`: the trials in which a fault was
-    witnessed. `harmed`: those with harm, of all trials. `bad`: those that did not end well, of the judged."""
+    """The run's verdict. `trials`: also those that the log lost. `met`: the trials in which a fault was witnessed.
+    `ended`: the trials that ended well. `done`: those in which all was done as asked; None if nothing was stated about
+    effects. `harmed`: those with harm, of all trials."""
 
     said: str
     tone: Tone
     trials: int
-    judged: int
     met: int
-    bad: Rate | None
-    correct: Rate | None
+    ended: Count
+    done: Count | None
     harmed: Rate | None
     delivery: Delivery | None
 
@@ -93,16 +93,16 @@ class Point(NamedTuple):
 def headline(report: RunReport) -> Headline:
     """The verdict on a run, with its numbers."""
     said, tone = verdict(report)
-    judged, bad, harmed = _counted(report)
-    correct = None if report.success.unknown else report.success.value.correct
-    return Headline(said, tone, len(report.verdicts), judged, len(report.met), bad, correct, harmed, delivery(report))
+    figures = report.success.value
+    return Headline(
+        said, tone, figures.ended.total, len(report.met), figures.ended, figures.done, _rate_harm(report),
+        delivery(report),
+    )  # fmt: skip
 
 
-def _counted(report: RunReport) -> tuple[int, Rate | None, Rate | None]:
-    """The number of trials that could be judged, and the shares of bad and of harmed ones."""
-    bad, well = (list(report.standings.values()).count(each) for each in (Standing.BAD, Standing.WELL))
-    harmed = rate(sum(bool(found.harm) for found in report.verdicts.values()), len(report.verdicts))
-    return bad + well, rate(bad, bad + well), harmed
+def _rate_harm(report: RunReport) -> Rate | None:
+    """The share of trials with harm."""
+    return rate(sum(bool(verdict.harm) for verdict in report.verdicts.values()), len(report.verdicts))
 
 
 def verdict(report: RunReport) -> tuple[str, Tone]:
@@ -132,7 +132,7 @@ def damage(report: RunReport) -> str:
 
 
 def _verdict(report: RunReport) -> tuple[str, Tone]:
-    judged, bad, harmed = _counted(report)
+    ended, harmed = report.success.value.ended, _rate_harm(report)
     all_ = len(report.verdicts)
     if not all_:
         return "No conclusion: no trial was started", Tone.OPEN
@@ -142,22 +142,22 @@ def _verdict(report: RunReport) -> tuple[str, Tone]:
     if harmed and harmed.count:
         calm = _calm(report, [trial for trial, found in report.verdicts.items() if found.harm])
         return f"Harm was done in {harmed.count} of {of}{calm}", Tone.BAD
-    if bad and bad.count:
+    if ended.bad:
         calm = _calm(report, [trial for trial, standing in report.standings.items() if standing is Standing.BAD])
-        return f"{bad.count} of {count(judged, 'judged trial')} did not end well{calm}", Tone.BAD
-    if bad is None:
+        still_open = f"; {ended.open} open" if ended.open else ""
+        return f"{ended.bad} of {count(ended.judged, 'judged trial')} did not end well{calm}{still_open}", Tone.BAD
+    if not ended.judged:
         return f"No conclusion: none of {of} could be judged", Tone.OPEN
     if report.knows_faults and not report.met:
         planned = report.delivered.unknown or report.delivered.value.by_injection
         return f"No conclusion about faults: none was {'witnessed' if planned else 'planned'} in {of}", Tone.OPEN
-    if not report.judgeable:
-        return f"None of {of} failed; nothing was stated about right answers", Tone.OPEN
     degraded = sum(found.outcome is Outcome.DEGRADED for found in report.verdicts.values())
-    if degraded == judged:
-        return f"{degraded} of {count(judged, 'judged trial')} {_was(degraded)} degraded, and said so", Tone.OPEN
-    left = f"; {all_ - judged} could not be judged" if judged < all_ else ""
+    if degraded == ended.judged:
+        return f"{degraded} of {count(ended.judged, 'judged trial')} {_was(degraded)} degraded, and said so", Tone.OPEN
+    low, high = ended.bounds
+    left = f"; {ended.open} of {ended.total} are open, so {low:.0%} to {high:.0%} ended well" if ended.open else ""
     honest = f", {degraded} of them degraded, and said so" if degraded else ""
-    well = f"ll of {count(judged, 'judged trial')} ended well{honest}{left}"
+    well = f"ll of {count(ended.judged, 'judged trial')} ended well{honest}{left}"
     if report.lost:
         return f"{count(report.lost, 'trial')} {_was(report.lost)} lost from the log: a{well}", Tone.OPEN
     if report.finished is None and report.started is not None:
@@ -165,7 +165,7 @@ def _verdict(report: RunReport) -> tuple[str, Tone]:
     reason = report.finished.reason if report.finished else "done"
     if reason != "done":
         return f"The run ended early ({reason.replace('_', ' ')}): a{well}", Tone.OPEN
-    return f"A{well}", Tone.GOOD
+    return f"A{well}", Tone.GOOD if decide_share(ended, 1.0) is Standing.WELL else Tone.OPEN
 
 
 def _calm(report: RunReport, trials: Sequence[str]) -> str:
@@ -191,7 +191,8 @@ def _ruled(rulings: Rulings, harmed: Rate | None) -> tuple[str, Tone]:
     if rulings.state is RulingState.INVALID:
         return f"The scenario proves nothing: {'; '.join(rulings.why) or 'it says no reason'}{harm}", Tone.OPEN
     all_ = f"all of {of} passed" if not failed else f"{passed} of {of} passed, as many as it asks for"
-    return f"The scenario holds: {all_}{harm}", Tone.GOOD
+    still_open = f"; {found[RulingState.INVALID]} open" if found[RulingState.INVALID] else ""
+    return f"The scenario holds: {all_}{still_open}{harm}", Tone.GOOD
 
 
 def _was(number: int) -> str:
@@ -210,13 +211,10 @@ def points(report: RunReport) -> tuple[Point, ...]:
     """The facts that belong to the verdict: what could be judged, by what, and was correct; the faults and who met
     them."""
     of = count(len(report.verdicts), "trial")
-    how = "" if report.judgeable else ", as failed or not: nothing was stated about right answers"
-    how += "; the scenario ruled on them" if how and report.rulings is not None else ""
-    made = [Point(str(_counted(report)[0]), f"of {of} could be judged{how}")]
-    if (right := report.success.value.correct) is not None:
-        verb = "is" if 1 in (right.count, right.total) else "are"
-        figure = f"{right.count} of {right.total}"
-        made.append(Point(figure, f"judged trial{'' if right.total == 1 else 's'} {verb} correct ({share(right)})"))
+    figures = report.success.value
+    made = [_point(figures.ended, "ended well")]
+    if figures.done is not None:
+        made.append(_point(figures.done, "did all as asked, whatever was said"))
     made += [Point("", said) for said in (report.grounds.value.said, report.grounds.value.undecided) if said]
     if not report.knows_faults:
         return (*made, Point("", "Faults are not known from such a log"))
@@ -229,6 +227,14 @@ def points(report: RunReport) -> tuple[Point, ...]:
         figure = f"{found.witnessed} of {found.scheduled}"
         made.append(Point(figure, f"{faults} witnessed ({armed}{found.injected} injected)"))
     return (*made, Point(str(len(report.met)), f"of {of} met a fault"))
+
+
+def _point(figure: Count, what: str) -> Point:
+    """A count as a fact, with its interval and the open ones beside it."""
+    of = rate(figure.well, figure.judged)
+    known = f" ({share(of)})" if of is not None else ""
+    still_open = f"; {figure.open} open" if figure.open else ""
+    return Point(f"{figure.well} of {figure.judged}", f"judged trials {what}{known}{still_open}")
 
 
 def harm_said(report: RunReport) -> str:

@@ -4,12 +4,10 @@ from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.reports.charts._palette import OUTCOMES
 from chaoslab.reports.trials import WORST_FIRST
 
-UNSTATED = Outcome.UNKNOWN
-"""The outcome of a trial that ended well where nothing was stated about right answers."""
 SEVERITY = (*WORST_FIRST, *(outcome for outcome in reversed(Outcome) if outcome not in WORST_FIRST))
 """Every outcome, worst first."""
 GLYPHS = {
-    "o": "●", "s": "■", "h": "⬢", "p": "⬟", "X": "✖", "v": "▼", "*": "★", "D": "◆", "P": "✚", "^": "▲",
+    "o": "●", "s": "■", "h": "⬢", "p": "⬟", "X": "✖", "v": "▼", "*": "★", "d": "⬥", "D": "◆", "P": "✚", "^": "▲",
 }  # fmt: skip
 """The shapes of the charts as characters."""
 LIGHT, DARK = "#ffffff", "#000000"

@@ -17,7 +17,7 @@ from chaoslab.reports.contents.headline import Tone
 from chaoslab.reports.text import visible
 
 FILE = "report.json"
-VERSION = 1
+VERSION = 2
 
 
 def files(contents: Contents) -> dict[str, str]:
@@ -118,6 +118,7 @@ def _words(words: Any) -> dict[str, Any]:
 
 
 _RATE = {"$ref": "#/$defs/rate"}
+_COUNT = _object(counts="well bad open")
 SCHEMA: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": "A report of chaoslab",
@@ -127,9 +128,11 @@ SCHEMA: dict[str, Any] = {
         notes=_list(_TEXT),
         verdict=_object(
             texts="said",
-            counts="trials judged met",
+            counts="trials met",
             tone=_words(Tone),
-            **dict.fromkeys(("correct", "bad", "harmed"), _maybe(_RATE)),
+            ended=_COUNT,
+            done=_maybe(_COUNT),
+            harmed=_maybe(_RATE),
             faults=_maybe(_object(counts="scheduled armed injected witnessed")),
         ),
         scenario=_maybe(
@@ -167,13 +170,12 @@ SCHEMA: dict[str, Any] = {
         advice=_list(_object(texts="seen do replay", size=_RATE, trials=_list(_TEXT))),
         trials=_list(
             _object(
-                texts="trial prompt why answer replay",
+                texts="trial prompt why hint answer replay",
                 counts="calls failed retries",
                 outcome=_words(Outcome),
                 world=_words(WorldState),
                 said=_words(Said),
                 basis=_words(Basis),
-                certain={"type": "boolean"},
                 standing=_words(Standing),
                 ruling=_maybe(_object(state=_words(Ruled), reasons=_list(_TEXT))),
                 harm=_list(_TEXT),

@@ -15,7 +15,6 @@ from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents._rows import TrialRow
 from chaoslab.reports.contents.headline import Tone
-from chaoslab.reports.contents.outcomes import UNSTATED
 
 FILE = "report.xml"
 _KINDS = {Standing.BAD: "failure", Standing.OPEN: "error"}
@@ -78,12 +77,6 @@ def _case(suite: Element, contents: Contents, row: TrialRow) -> str:
     case = SubElement(suite, "testcase", classname=contents.name, name=f"{row.trial} {row.prompt}")
     if contents.real_time:
         case.set("time", f"{row.seconds or 0.0:.6f}")
-    if row.outcome is UNSTATED and row.ruling is None:
-        SubElement(case, "skipped", message=row.why)
-        return "skipped"
-    if not row.certain and row.ruling is None:  # a gate takes certain verdicts alone
-        SubElement(case, "skipped", message=f"{row.word}, which rests on words: {row.in_words}")
-        return "skipped"
     kind = _KINDS.get(row.standing, "")
     if kind:
         found = SubElement(case, kind, type=str(row.outcome), message=f"{row.word}: {row.in_words}")

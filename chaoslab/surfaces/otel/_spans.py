@@ -260,14 +260,14 @@ class TrialSpans:
         end_t = root.end_t or root.begin_t
         shift_ns = now_ns - self._at(end_t, 0) if moves else 0
         times = {f"{_conventions.OWN}time.virtual": moves, f"{_conventions.OWN}time.shifted_s": shift_ns / 1e9}
-        root.has |= times | _prefixed({"outcome": str(verdict.outcome), "certain": verdict.certain})
+        root.has |= times | _prefixed({"outcome": str(verdict.outcome)})
         right = verdict.correct
         root.events.append((end_t, _conventions.EVALUATED, {
             _conventions.EVALUATION: "chaoslab.verdict",
             _conventions.LABEL: str(verdict.outcome),
             _conventions.SCORE: None if right is None else float(right),
             _conventions.WHY: verdict.why,
-            **_prefixed({"certain": verdict.certain, "basis": str(verdict.basis), "harm": [*verdict.harm] or None}),
+            **_prefixed({"basis": str(verdict.basis), "harm": [*verdict.harm] or None}),
         }))  # fmt: skip
         trace = digest(self._name, self._trial, size=16)
         found = [self._plain(each, trace, shift_ns, end_t) for each in (root, *self._operations.values())]

@@ -52,7 +52,7 @@ class Export:
         self._collector, self._spoken = collector, spoken
         self._run, self._name = UNKNOWN, ""
         self._open: dict[str, _Open] = {}
-        self._outcomes: Counter[tuple[str, bool]] = Counter()
+        self._outcomes: Counter[tuple[str]] = Counter()
         self._faults: Counter[tuple[str, str, str]] = Counter()
         self._outages = IncidentTimes()
         self._spans: list[Json] = []
@@ -98,7 +98,7 @@ class Export:
         verdict = judge(history, trial)
         made = TrialSpans(self._run, self._name or history.run, trial, history.records)
         self._spans += made.spans(verdict, now_ns=self._now_ns())
-        self._outcomes[str(verdict.outcome), verdict.certain] += 1
+        self._outcomes[(str(verdict.outcome),)] += 1
         for kind, stage in ((FaultInjected, "injected"), (FaultWitnessed, "witnessed")):
             for _, event in history.of(kind):
                 self._faults[event.fault, event.target, stage] += 1
@@ -127,7 +127,7 @@ class Export:
         recovery = self._outages.result().overall
         endings = Counter(str(one.ending) for one in self._outages.found)
         found = [
-            self._sum("trials", "{trial}", self._outcomes, ("outcome", "certain")),
+            self._sum("trials", "{trial}", self._outcomes, ("outcome",)),
             self._sum("faults", "{fault}", self._faults, ("fault", "target", "stage")),
             self._sum("incidents", "{incident}", {(name,): count for name, count in endings.items()}, ("ending",)),
         ]

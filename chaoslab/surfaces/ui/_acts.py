@@ -1,18 +1,16 @@
-"""The acts of the pages, each of which is a command too: start a run, and label an answer."""
+"""The acts of the pages, each of which is a command too: start a run."""
 
 import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from chaoslab.base.clock import iso, system
 from chaoslab.base.jsonable import line
 from chaoslab.config.settings import program
-from chaoslab.record.spoken import LABELS, SAID, KeptReplies, keep
 from chaoslab.reports.places import LOGS
 from chaoslab.reports.text import visible
 from chaoslab.scenarios.files import found as scenario_files
@@ -94,16 +92,3 @@ class Children:
         return [
             {"command": command, "code": None, "said": ""} for command, _, _ in reversed(self._running)
         ] + self._done
-
-
-def label(folder: Path, run: str, trials: Sequence[str], asked: Mapping[str, Any]) -> str:
-    """Notes a person's word on a trial's answer. Raises ValueError: there is no such trial or word. OSError: it cannot
-    be written."""
-    trial, said = str(asked.get("trial", "")), str(asked.get("said", ""))
-    if trial not in trials:
-        raise ValueError(f"there is no trial {line(trial, TEXT)!r}")
-    if said not in SAID:
-        raise ValueError(f"an answer is {', '.join(SAID)}, and not {line(said, TEXT)!r}")
-    settles = trial in KeptReplies.read(folder).by_trial(run)
-    keep(folder, LABELS, trial=trial, said=said, run=run, at=iso(system.utc()), settles=settles)
-    return f"{trial} is labelled: {said}"

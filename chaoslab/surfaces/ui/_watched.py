@@ -38,13 +38,13 @@ from chaoslab.record.held import MAIN, is_written
 from chaoslab.record.history import place_in_time
 from chaoslab.record.lines import Record, kind_of, whole
 from chaoslab.record.rulings import FILE, Rulings
-from chaoslab.record.spoken import LABELS, SILENT, KeptReplies
+from chaoslab.record.spoken import KeptReplies
 from chaoslab.record.steering import CHANCES, NOTHING, PAUSED, RunSteering, of_gateway, of_lab, planned
 from chaoslab.reports.contents.outcomes import SEVERITY
 from chaoslab.reports.explored import MAP
 from chaoslab.reports.text import one_line
 from chaoslab.surfaces.levers import FILE as GATEWAY
-from chaoslab.surfaces.ui._unparsed import UnreadNumbers, of_trial
+from chaoslab.surfaces.ui._unparsed import UnreadNumbers
 
 PART = 1 << 19
 """The bytes of a main log that are read at once."""
@@ -72,7 +72,6 @@ class TrialLine(NamedTuple):
     trial: str
     prompt: str
     outcome: str
-    certain: bool
     standing: str
     why: str
     harm: str
@@ -127,7 +126,6 @@ class WatchedRun:
         self.notes: deque[str] = deque(maxlen=NOTES)
         self.asked_s = clock.monotonic()
         """The moment at which somebody last asked for it."""
-        self._again: deque[str] = deque()
         self._begin()
         self._state = self._told()
 
@@ -154,10 +152,8 @@ class WatchedRun:
         self._off: list[str] = []
         self._now, self._last_t = "", 0.0
         self._past: deque[tuple[float, int, int, int]] = deque()
-        self._standing = Standings(judgeable=False)
+        self._standing = Standings()
         self._ruled = (-1, -1.0)
-        self._kept: KeptReplies | None = None
-        self._labelled = 0
         self._gone = ""
 
     def look(self) -> bool:
@@ -198,7 +194,7 @@ class WatchedRun:
                 self._gone, self.running = why, False
                 self.note(why)
             return False
-        self._read_words()
+        self._read_rulings()
         fresh = self._take(records)
         if self.whole == self._follower.more:
             self.whole, self._version = not self.whole, self._version + 1
@@ -207,8 +203,6 @@ class WatchedRun:
         if self._pulled != (pulled := _Pulled.of(self.folder) if running else _Pulled()):
             self._pulled, self._version = pulled, self._version + 1
         self._settle(fresh)
-        while self._again:
-            self._judge_again(self._again.popleft())
         self._version += bool(records)
         self._rate()
         return self._follower.more
@@ -302,7 +296,7 @@ class WatchedRun:
             records.append(self._began)
         history = Batch.of_lines(
             sorted(records, key=place_in_time), running=self.running,
-            spoken=self._kept.spoken(self.began_as) if self._kept is not None else SILENT,
+            spoken=KeptReplies.read(self.folder).spoken,
         )  # fmt: skip
         ends: dict[str | None, PromptFinished] = {record.trial: event for record, event in history.of(PromptFinished)}
         calls: Counter[str | None] = Counter(trial for trial, _, _, _ in history.made)
@@ -319,12 +313,10 @@ class WatchedRun:
         for record, started in history.of(PromptStarted):
             if (trial := record.trial) is None or trial not in found:
                 continue
-            if started.stated and not self._standing.judgeable:
-                self._stand(Standings(True, self._standing.rulings))
             verdict, end, own = found[trial], ends.get(trial), repairs.get(trial, ())
             closed = [each.duration_s for each in own if each.recovered]
             self._put(TrialLine(
-                trial, one_line(started.prompt, TEXT), str(verdict.outcome), verdict.certain,
+                trial, one_line(started.prompt, TEXT), str(verdict.outcome),
                 str(self._standing.of(trial, str(verdict.outcome))), one_line(verdict.why, TEXT),
                 one_line(verdict.harm[0], TEXT) if verdict.harm else "", tuple(met.get(trial, ())),
                 end.duration_s if end is not None and not math.isnan(end.duration_s) else None,
@@ -362,8 +354,8 @@ class WatchedRun:
                 cell.judged += by
                 cell.bad += by * (row.standing == Standing.BAD)
 
-    def _read_words(self) -> None:
-        """Reads what a scenario and people have said of the trials, if there is more of it."""
+    def _read_rulings(self) -> None:
+        """Reads what a scenario has said of the trials, if there is more of it."""
         now_s = self._clock.monotonic()
         size, at_s = self._ruled
         found = _size(self.folder / FILE)
@@ -371,15 +363,12 @@ class WatchedRun:
             self._ruled = (found, now_s)
             with suppress(OSError):
                 self._rule(Rulings.read(self.folder))
-        if (found := _size(self.folder / LABELS)) != self._labelled:
-            self._labelled = found
-            self._kept = KeptReplies.read(self.folder)
 
     def _rule(self, rulings: Rulings | None) -> None:
         if rulings is None:
             return
         self.scenario, self.ruling = rulings.scenario, str(rulings.state or "")
-        self._stand(Standings(self._standing.judgeable, rulings.by_trial))
+        self._stand(Standings(rulings.by_trial))
         self._version += 1
 
     def _stand(self, standing: Standings) -> None:
@@ -409,21 +398,6 @@ class WatchedRun:
     def began_as(self) -> str:
         """The run's own name; empty while its log does not tell it."""
         return self._began.run if self._began else ""
-
-    def judge_again(self, trial: str) -> None:
-        """Has a trial judged again, at the next look, that somebody has labelled."""
-        self._again.append(trial)
-
-    def _judge_again(self, trial: str) -> None:
-        """Judges a trial again: its events are read anew."""
-        self._labelled = -1
-        with suppress(OSError, LookupError):
-            records = [*of_trial(self.folder, trial)]
-            self._read_words()
-            self._open[trial] = _Open([r for r in records if r.trial == trial], ended=True)
-            self._judge([trial])
-            self._open[trial].judged = True
-            self._version += 1
 
     def _told(self) -> dict[str, Any]:
         run, end, asked = self.started, self.finished, self._pulled.asked

@@ -20,14 +20,13 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from chaoslab.analysis.verdict.table import UNJUDGED
 from chaoslab.base import files
 from chaoslab.base.clock import system
 from chaoslab.base.jsonable import line
 from chaoslab.record.history import History
 from chaoslab.record.lines import log_files
 from chaoslab.record.rulings import Rulings
-from chaoslab.record.spoken import SAID, KeptReplies
+from chaoslab.record.spoken import KeptReplies
 from chaoslab.reports import formats
 from chaoslab.reports.changes import Changes
 from chaoslab.reports.changes.formats import html as changes_page
@@ -38,7 +37,7 @@ from chaoslab.reports.formats import html
 from chaoslab.reports.formats.html.timelines import embedded, stories
 from chaoslab.reports.text import visible
 from chaoslab.surfaces.levers import of_gateway, steer
-from chaoslab.surfaces.ui._acts import Children, label
+from chaoslab.surfaces.ui._acts import Children
 from chaoslab.surfaces.ui._campaign import brief, state
 from chaoslab.surfaces.ui._remembered import shown
 from chaoslab.surfaces.ui._unparsed import of_trial
@@ -145,7 +144,6 @@ class Pages:
             Route("/memory", self.memory),
             Route("/run/{run}/steer", self.steer, methods=["POST"]),
             Route("/run/{run}/levers", self.levers),
-            Route("/run/{run}/label", self.label, methods=["POST"]),
             Route("/start", self.start, methods=["POST"]),
             Route("/metrics", self.metrics),
             Route("/favicon.ico", lambda _: Response(status_code=204)),
@@ -244,7 +242,7 @@ class Pages:
         return _page(
             "ui_trial.html", data=stories(contents), run=run.name, trial=trial, row=row,
             before=keys[at - 1] if at > 0 else "", after=keys[at + 1] if 0 <= at < len(keys) - 1 else "",
-            open=not row.certain or row.outcome in UNJUDGED, replay=contents.replay(trial), sayings=SAID,
+            replay=contents.replay(trial),
             here=_at(run.name),
         )  # fmt: skip
 
@@ -321,13 +319,6 @@ class Pages:
             raise LookupError(f"{folder.name} has no levers: it is over, or was begun without --levers")
         return JSONResponse(found)
 
-    async def label(self, request: Request) -> Response:
-        run, asked = self._reader.run(request.path_params["run"]), await _body(request)
-        name = run.began_as or run.folder.name
-        said = label(run.folder, name, [*run.rows] or [str(asked.get("trial", ""))], asked)
-        run.judge_again(str(asked["trial"]))
-        return JSONResponse({"said": said})
-
     async def start(self, request: Request) -> Response:
         return JSONResponse({"said": self._children.start(await _body(request))})
 
@@ -344,7 +335,7 @@ def _story(folder: Path, trial: str) -> Contents:
     history = History(of_trial(folder, trial), rulings=rulings)
     if trial not in history.trials:
         raise LookupError(f"there is no trial {line(trial, 100)} in {folder.name}")
-    history.spoken = KeptReplies.read(folder).spoken(history.run)
+    history.spoken = KeptReplies.read(folder).spoken
     return Contents.of(history, where=str(folder))
 
 

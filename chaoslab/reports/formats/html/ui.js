@@ -2,9 +2,9 @@
 (() => {
   const main = document.getElementById("main"), byId = (id) => document.getElementById(id);
   const looks = new Map(JSON.parse(byId("words").textContent).outcomes.map((one) => [one.name, one]));
-  function chip(outcome, certain = true) {
+  function chip(outcome) {
     const look = looks.get(outcome) ?? { word: outcome, glyph: "" };
-    return make("span", { class: `chip o-${outcome}` }, make("span", { "aria-hidden": "true" }, look.glyph), ` ${certain ? "" : "≈ "}${look.word}`);
+    return make("span", { class: `chip o-${outcome}` }, make("span", { "aria-hidden": "true" }, look.glyph), ` ${look.word}`);
   }
   function put(element, ...children) {
     if (typeof element === "string") element = byId(element);
@@ -339,7 +339,7 @@
     function table() {
       fill(body, ...page.rows.map((row) => make("tr", { "data-key": row.trial },
         make("th", { scope: "row" }, make("a", { href: `${here}/trial/${encodeURIComponent(row.trial)}` }, row.trial)),
-        make("td", {}, chip(row.outcome, row.certain)), make("td", { class: "said" }, row.why), make("td", { class: "said" }, row.prompt),
+        make("td", {}, chip(row.outcome)), make("td", { class: "said" }, row.why), make("td", { class: "said" }, row.prompt),
         make("td", { class: "said" }, row.met.map(([name, target]) => `${name} on ${target}`).join(", ")),
         make("td", { class: "n" }, row.seconds === null ? "–" : row.seconds.toFixed(3)), make("td", { class: "n" }, String(row.calls)),
         make("td", { class: "n" }, String(row.failed)))));
@@ -388,10 +388,6 @@
     copy.addEventListener("click", async () => {
       await navigator.clipboard.writeText(copy.dataset.text).then(() => say(`copied: ${copy.dataset.text}`), () => say(copy.dataset.text));
     });
-    for (const button of document.querySelectorAll("button.label"))
-      button.addEventListener("click", async () => {
-        if (await act(`${main.dataset.run}/label`, { trial: main.dataset.trial, said: button.dataset.said })) setTimeout(() => location.reload(), 800);
-      });
   }
 
   // Asks once a second while somebody looks, and takes what has changed.

@@ -1,0 +1,45 @@
+"""A hint for a person on an answer that nothing certain decides: the sentence that seems to admit something.
+
+English only. It decides nothing: a verdict with a hint stays unknown. `says=` decides by words of the user's own.
+"""
+
+import re
+
+from chaoslab.analysis.answers._structures import parse_structure
+from chaoslab.analysis.answers.values import READ_MAX, folded
+
+_SENTENCE = re.compile(
+    r"(?<=[.!?…;])[)\"]*\s+|\n+|\s+[–—-]\s+|,? (?:but|however|yet|although|though)\b,?", re.IGNORECASE
+)
+_QUOTED = re.compile(r"\"[^\"\n]*\"|“[^“”\n]*”|(?<!\w)'[^'\n]*'(?!\w)")
+_NO_TROUBLE = re.compile(
+    r"\b(?:no|without|zero|0) (?:\w+ ){0,2}(?:errors?|failures?|problems?|issues?|trouble|retr(?:y|ies)|delays?)\b"
+    r"|\bnot only\b|\bno (?:further|additional|other|more)\b|\bnothing (?:else|further|more)\b"
+)
+"""Phrases of a trouble that there was not."""
+_ADMISSION = re.compile(
+    r"\b(?:not|never|no longer|cannot|unable|none|neither|nothing)\b|n't\b"
+    r"|\bfail(?:s|ed|ing|ures?)?\b|\bunsuccessful(?:ly)?\b|\bpartial(?:ly)?\b|\bincomplete\b|\berrors?\b"
+    r"|\bwithout (?:any )?success\b|\bin vain\b|\bno luck\b|\bg[ai]ve up\b|\bgiving up\b|\bwent wrong\b|\bto no avail\b"
+    r"|\b(?:is|are|was|were|remains?|remained|still|currently) (?:\w+ )?(?:unavailable|unreachable|down|offline"
+    r"|undone|pending|unpaid|unsent|missing)\b|\boutstanding\b|\bun(?:confirmed|verified|certain|clear|known)\b"
+    r"|\b(?:may|might|could) (?:or may not |already |possibly |well )?have\b|\bwhether\b|\bnot sure\b"
+    r"|\bno (?:\w+ )?(?:reply|response|answer|confirmation|data|reading|result|value|figure)s?\b"
+    r"|\b(?:refused|rejected|denied|declined|blocked|dropped|lost|interrupted|aborted|crashed)\b"
+    r"|\btim(?:ed|es) out\b|\btime-?out\b|\bmax(?:imum)? iterations\b|\b(?:stopped|ended) due to\b"
+)
+
+
+def find_admission(answer: str, twin: str = "") -> str:
+    """The first sentence of an answer that seems to admit something and is not in the twin's; empty if there is none.
+    A structured answer, and one of more than 20,000 characters, has none."""
+    if len(answer) > READ_MAX or parse_structure(answer) is not None:
+        return ""
+    without_faults = {part.strip() for part in _SENTENCE.split(folded(twin))}
+    for sentence in _SENTENCE.split(answer):
+        text = folded(_QUOTED.sub(" it ", sentence.replace("’", "'"))).replace("❌", " failed ")
+        if folded(sentence).strip() in without_faults or text.rstrip().endswith("?"):
+            continue
+        if _ADMISSION.search(_NO_TROUBLE.sub(" ", text)):
+            return sentence.strip()
+    return ""
