@@ -261,7 +261,8 @@ def _sides(run: Contents, name: str) -> Iterator[tuple[str, Side]]:
     for row in run.all_rows:
         of = figures[row.trial]
         yield row.trial, Side(
-            WELL[row.standing], str(row.outcome), row.in_words, row.calls, row.seconds or 0.0, of.tokens, bool(row.harm), None if of.unpriced else float(of.usd),
+            WELL[row.standing], str(row.outcome), row.in_words, row.calls, row.seconds or 0.0, of.tokens,
+            bool(row.harm), None if of.unpriced else float(of.usd),
             quality.each.get(row.trial) if quality and row.standing is not Standing.OPEN else None,
             tuple(spells[row.trial]), row.prompt, story=partial(_story, name, row.trial),
         )  # fmt: skip

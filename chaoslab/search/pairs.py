@@ -20,8 +20,9 @@ SHOWN = 200
 @dataclass(frozen=True)
 class Side:
     """One trial of a pair. `well`: it passed; None if nothing can be concluded. `dollars`: None if a model's price is
-    not known. `quality`: that of its recovery, 0 to 1; None if it met no fault or was not judged. `spells`: duration in seconds, recovered, cut, of each incident. `prompt`: what it asks.
-    `models`: those that answered. `story`: makes its story; None if that is not known."""
+    not known. `quality`: that of its recovery, 0 to 1; None if it met no fault or was not judged. `spells`: duration in
+    seconds, recovered, cut, of each incident. `prompt`: what it asks. `models`: those that answered. `story`: makes its
+    story; None if that is not known."""
 
     well: bool | None
     outcome: str
