@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -151,6 +152,9 @@ class Session:
                 outcome = await self._tries(self.graph_input(prompt.prompt, now), trial, episode)
             else:
                 outcome = await self._talk(conversation, trial, episode, now)
+        if outcome.error_type == "none" and (pattern := self.settings.says_undone):
+            undone = re.search(pattern, outcome.answer, re.IGNORECASE)
+            self.info.write(events.AnswerRead(says={"*": False if undone else None}), trial=trial.key)
         self._finished(trial, prompt, outcome, began_s)
         await self.seam.settled()
 

@@ -196,6 +196,15 @@ HOST_MAX = 253
 _BLANK = re.compile(r"[\x00-\x20\x7f]")
 
 
+def pattern(text: str) -> str:
+    """A regular expression."""
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"a regular expression ({error})") from None
+    return text
+
+
 def moment(text: str) -> str:
     """A moment in UTC, not at the calendar's ends, where there would be no room before or after it."""
     from datetime import UTC, datetime

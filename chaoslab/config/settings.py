@@ -94,6 +94,11 @@ class Settings:
         3600.0, parsers.seconds, "Virtual seconds that one trial may take before it counts as hung (virtual world)."
     )
     prompts: str = _setting("", str, "A JSON file of prompts. Empty: the prompts that come with the agent.")
+    says_undone: str = _setting(
+        "could not|couldn't|unable to|not able to",
+        parsers.pattern,
+        "A regular expression for answers that say that something was not done. Empty: no words of an answer decide.",
+    )
     now: str = _setting(
         DEFAULT_NOW,
         parsers.moment,

@@ -165,12 +165,16 @@ def _read_by_says(trial: AnsweredTrial, event: AnswerRead) -> AnswerSense | None
         return AnswerSense(Said.UNCLEAR, Basis.SAYS, f"its says= failed: {event.error}")
     asked = [str(wish.get("effect")) for wish in trial.started.effects or ()]
     missing = [str(wish.get("effect")) for wish in trial.lacking]
-    failed = frozenset(call.tool or call.target for _, call in trial.seen.of(CallFinished) if call.error or not call.ok)
+    failed = {call.tool or call.target for _, call in trial.seen.of(CallFinished) if call.error or not call.ok}
+    failed |= {effect.effect for _, effect in trial.done if {effect.tool, effect.target} & failed}
     sense = by_says(
         event.says, event.twin, asked, missing, undone=bool(trial.lost), failed=failed,
         admits=bool(trial.admission),
     )  # fmt: skip
     if sense is None:
+        facts = _find_missing_facts(trial)
+        if facts and event.says.get(ANY, ANY) is None and not trial.admission:  # it says nothing of what it lacks
+            return AnswerSense(Said.WRONG, Basis.SAYS, "", facts)
         return None
     said, text = sense
     if said is Said.RIGHT and (beside := trial.beside) is not None:
