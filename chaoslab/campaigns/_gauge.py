@@ -8,18 +8,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaoslab.analysis.verdict.table import Outcome
+from chaoslab.analysis.verdict.judge import verdicts
+from chaoslab.analysis.verdict.standing import Count, Standings
 from chaoslab.core.events import CallFinished, FaultWitnessed, Usage
 from chaoslab.record.follow import Follower
+from chaoslab.record.history import History
 from chaoslab.record.lines import Record
-from chaoslab.record.rulings import Rulings, RulingState
+from chaoslab.record.rulings import Rulings
 
 if TYPE_CHECKING:
     from chaoslab.campaigns._spec import ObjectiveSpec
 
 RATED_MIN = 10
 """The fewest calls that have a rate."""
-HARM = f"{Outcome.HARM}:"
 
 
 class Gauge:
@@ -35,7 +36,7 @@ class Gauge:
         self._base_s = self._now_s = 0.0
         self.cost = 0.0
         self.faults = 0
-        self._ruled: dict[Path, tuple[int, int, int]] = {}
+        self._counts: dict[Path, tuple[Count, int]] = {}
 
     def _there(self) -> Iterable[Path]:
         with suppress(FileNotFoundError):
@@ -51,7 +52,10 @@ class Gauge:
                 for record in follower.new():
                     self.take(record)
                 rulings = Rulings.read(folder)
-                self._ruled[folder] = _counted(rulings)
+                if rulings is not None:
+                    self._counts[folder] = _count_rulings(rulings)
+                elif follower.ended:
+                    self._counts[folder] = _count_verdicts(folder)
                 if follower.ended and (rulings is None or rulings.state is not None):  # no ruling is to come
                     follower.close()
                     self._old.add(folder)
@@ -75,17 +79,19 @@ class Gauge:
             self.faults += 1
 
     @property
-    def trials(self) -> int:
-        """The trials that were ruled on."""
-        return sum(each[0] for each in self._ruled.values())
+    def standings(self) -> Count:
+        """The trials that ended well, badly, and are open: by the ruling of their scenario, or by their verdict once
+        their run has ended."""
+        return sum((count for count, _ in self._counts.values()), Count())
 
     @property
     def failed(self) -> int:
-        return sum(each[1] for each in self._ruled.values())
+        return self.standings.bad
 
     @property
     def harm(self) -> int:
-        return sum(each[2] for each in self._ruled.values())
+        """The trials with harm, also those that their scenario accepts."""
+        return sum(harmed for _, harmed in self._counts.values())
 
     @property
     def calls(self) -> int:
@@ -115,10 +121,14 @@ class Gauge:
             each.close()
 
 
-def _counted(rulings: Rulings | None) -> tuple[int, int, int]:
-    """The trials of a run that were ruled on, failed, and ended in harm."""
-    if rulings is None:
-        return 0, 0, 0
-    ruled = rulings.by_trial.values()
-    harmed = (any(why.startswith(HARM) for why in each.reasons) for each in ruled)
-    return len(ruled), sum(each.state is RulingState.FAILED for each in ruled), sum(harmed)
+def _count_rulings(rulings: Rulings) -> tuple[Count, int]:
+    """The trials of a run that its scenario ruled on, and those with harm."""
+    ruled = rulings.by_trial
+    return Count.of(Standings(ruled).each(dict.fromkeys(ruled)).values()), sum(each.harm for each in ruled.values())
+
+
+def _count_verdicts(folder: Path) -> tuple[Count, int]:
+    """The trials of a run that has ended and that no scenario ran, and those with harm."""
+    judged = verdicts(History.read(folder))
+    outcomes = {trial: str(verdict.outcome) for trial, verdict in judged.items()}
+    return Count.of(Standings().each(outcomes).values()), sum(bool(verdict.harm) for verdict in judged.values())

@@ -236,9 +236,6 @@ class _Checks:
         """Tells a measure that no step of the campaign can give."""
         steps, scenarios = self.spec.steps, self.scenarios
         commands = any(step.command is not None for step in steps)
-        if measure in ("harm", "failed") and not any(step.scenario for step in steps):
-            said = "is judged by a scenario, and no step is one: take error_rate, or add a scenario"
-            self.say(where, f"{measure} {said}")
         if measure == "slo_burn" and self.spec.slo is None:
             self.say(where, "slo_burn needs an objective: add slo, as in {share: 99%, within: 2s}")
         models = any(each.spec.models or each.spec.agent == "lab" for each in scenarios)

@@ -27,7 +27,7 @@ def _lines(story: JournalStory, name: str) -> Iterator[str]:
         [str(each.round), each.name, each.state or "under way", *_figures(each), each.why[:60]] for each in story.own
     ]
     if rows:
-        yield from table(["round", "step", "end", "passed", "harm", "failed calls", "faults", ""], rows)
+        yield from table(["round", "step", "end", "passed", "open", "harm", "failed calls", "faults", ""], rows)
     for unit in dict.fromkeys(each.name for each in story.done):
         shares = [share for each in story.done if each.name == unit and (share := _passed(each)) is not None]
         if (said := trend(shares)) is not None:
@@ -35,14 +35,20 @@ def _lines(story: JournalStory, name: str) -> Iterator[str]:
 
 
 def _passed(done: DoneUnit) -> Rate | None:
-    trials = int(done.figures.get("trials", 0))
-    return rate(trials - int(done.figures.get("failed", 0)), trials)
+    well, failed = (int(done.figures.get(name, 0)) for name in ("well", "failed"))
+    return rate(well, well + failed)
 
 
 def _figures(done: DoneUnit) -> list[str]:
     found = done.figures
     calls = rate(int(found.get("failed_calls", 0)), int(found.get("calls", 0)))
-    return [rate_text(_passed(done)), f"{found.get('harm', 0):g}", rate_text(calls), f"{found.get('faults', 0):g}"]
+    return [
+        rate_text(_passed(done)),
+        f"{found.get('open', 0):g}",
+        f"{found.get('harm', 0):g}",
+        rate_text(calls),
+        f"{found.get('faults', 0):g}",
+    ]
 
 
 def trend(shares: list[Rate]) -> str | None:

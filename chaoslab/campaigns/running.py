@@ -240,7 +240,7 @@ class Runner:
     @property
     def _trials(self) -> int:
         """The trials of this start, and of those that it goes on with."""
-        return int(self._before["trials"] + self._gauge.trials)
+        return int(self._before["trials"] + self._gauge.standings.total)
 
     def _watched(self, unit: RoundUnit, trials: int | None) -> tuple[str, str]:
         """Runs a unit until it ends by itself, or by its time. A breach ends it, and all faults before it. Raises
@@ -257,7 +257,7 @@ class Runner:
                 self._hold()
                 if unit.spec.lasts is not None and self._clock.monotonic() - began_s >= unit.spec.lasts:
                     code = child.end()
-                    return ("failed", "exit code 1") if code == 1 else ("held", "")
+                    return STATES.get(code, "held"), f"exit code {code}" if code in STATES and code else ""
                 self._clock.sleep(POLL_S)
             self._watch()
         except BaseException as error:
@@ -414,9 +414,10 @@ class Runner:
     # What is told.
 
     def _figures(self) -> dict[str, float]:
-        gauge = self._gauge
+        gauge, standings = self._gauge, self._gauge.standings
         return {
-            "trials": gauge.trials, "failed": gauge.failed, "harm": gauge.harm, "calls": gauge.calls,
+            "trials": standings.total, "well": standings.well, "failed": standings.bad, "open": standings.open,
+            "harm": gauge.harm, "calls": gauge.calls,
             "failed_calls": gauge.failed_calls, "faults": gauge.faults, "cost": gauge.cost,
         }  # fmt: skip
 
@@ -430,9 +431,10 @@ class Runner:
             self._told_s = now_s
             at = self.story.own[-1]
             number = [(unit.step, unit.level) for unit in self.campaign.units].index((at.step, at.level)) + 1
+            gauge, standings = self._gauge, self._gauge.standings
             self._tell(
-                f"round {at.round}, {number} of {len(self.campaign.units)}: {at.name}: {self._gauge.trials} trials, "
-                f"{self._gauge.failed} failed, {self._gauge.harm} harm, {self._gauge.faults} faults met"
+                f"round {at.round}, {number} of {len(self.campaign.units)}: {at.name}: {standings.total} trials, "
+                f"{standings.bad} failed, {standings.open} open, {gauge.harm} harm, {gauge.faults} faults met"
             )
 
     def _notify(self, what: str, **told: Any) -> None:

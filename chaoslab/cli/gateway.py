@@ -171,11 +171,9 @@ def of_statement(parser: argparse.ArgumentParser, *, fact: str, like: str) -> No
 
 
 def run(options: argparse.Namespace) -> int:
-    from chaoslab.analysis.verdict.judge import judge
     from chaoslab.base.clock import system
     from chaoslab.core.events import PromptStarted
-    from chaoslab.reports.places import read
-    from chaoslab.surfaces.gateway import answered, over, ruled, warn_of_unreached
+    from chaoslab.surfaces.gateway import answered, judge_run, over, warn_of_unreached
 
     stopped, started = Flag(), PromptStarted(prompt_index=1, prompt="all requests at the gateway", effects=None)
     try:
@@ -197,7 +195,7 @@ def run(options: argparse.Namespace) -> int:
             finish = partial(answered, running.book, prompt=started.prompt, answer=said, seconds=seconds)
             running.end(finish, settle_s=options.settle, stopped=stopped.is_set)
             over(running.book, ok=True)
-        history, key = read(running.book.run.name, logs=options.logs), running.book.key
-        return ruled(history, _requirements.of_or_by_itself(options), {key: judge(history, key)})
+        gate = _requirements.of_or_by_itself(options)
+        return judge_run(running.book, started, gate, 0, logs=options.logs, passes=True)
     except (ValueError, TypeError, LookupError, OSError) as error:
         return refuse(error)

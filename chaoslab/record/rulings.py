@@ -29,11 +29,12 @@ class RulingState(StrEnum):
 @dataclass(frozen=True)
 class TrialRuling:
     """The ruling on one trial. `reasons`: why it has not passed, one line each. `again`: the command that runs it
-    again, if it has not passed."""
+    again, if it has not passed. `harm`: it did harm, whatever its outcome and whatever the scenario accepts."""
 
     state: RulingState
     reasons: tuple[str, ...] = ()
     again: str = ""
+    harm: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,9 @@ class Rulings:
                 cut.append(number)
             elif "trial" in found:
                 reasons = _texts(found.get("reasons"))
-                by_trial[str(found["trial"])] = TrialRuling(state, reasons, _text(found.get("again")))
+                by_trial[str(found["trial"])] = TrialRuling(
+                    state, reasons, _text(found.get("again")), found.get("harm") is True
+                )
             else:
                 end = found
         return cls(

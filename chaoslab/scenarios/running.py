@@ -334,7 +334,9 @@ class Book:
             return
         if self._file is None:
             self._file = RulingsFile(folder, self._name, self._asked, self._trials)
-        self._file.add(ruling.trial.key, TrialRuling(ruling.state, tuple(ruling.reasons), again))
+        self._file.add(
+            ruling.trial.key, TrialRuling(ruling.state, tuple(ruling.reasons), again, bool(ruling.trial.verdict.harm))
+        )
         for opinion in ruling.opinions:
             with (folder / "judge.jsonl").open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"trial": ruling.trial.key, **vars(opinion)}, ensure_ascii=False) + "\n")

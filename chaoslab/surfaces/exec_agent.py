@@ -21,7 +21,7 @@ from chaoslab.execution.upstreams import addresses, without_proxy
 from chaoslab.reports.gate import BY_ITSELF, Gate
 from chaoslab.scenarios.command_agent import ANSWER_MAX, check_command
 from chaoslab.seams.gateway.routes import GatewayRoute
-from chaoslab.surfaces.gateway import RunningGateway, answered, judged, over
+from chaoslab.surfaces.gateway import RunningGateway, answered, judge_run, over
 
 KEYS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
 """The ends of names of variables whose values are masked in the logs."""
@@ -79,7 +79,7 @@ def run(
 
         running.end(finish, settle_s=settle_s)
         over(running.book, ok=not error)
-    return judged(running.book, started, gate, code, logs=logs)
+    return judge_run(running.book, started, gate, code, logs=logs)
 
 
 def _ran(words: Sequence[str], environment: Mapping[str, str]) -> tuple[str, int, str]:

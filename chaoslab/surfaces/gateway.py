@@ -13,10 +13,11 @@ from urllib.parse import urlsplit
 
 from chaoslab.analysis.measures.idle import not_met
 from chaoslab.analysis.verdict.judge import judge
+from chaoslab.analysis.verdict.standing import Standing, stand_by_outcome
 from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.base import files
 from chaoslab.base.clock import iso, system
-from chaoslab.base.commandline import PROVES_NOTHING
+from chaoslab.base.commandline import GATE_FAILED, PROVES_NOTHING
 from chaoslab.base.identity import nth
 from chaoslab.base.jsonable import line as shortened
 from chaoslab.base.registry import did_you_mean
@@ -356,16 +357,23 @@ def answered(book: LiveLog, *, prompt: str, answer: str, error: str = "", second
     )  # fmt: skip
 
 
-def ruled(history: History, gate: Gate, judged: Mapping[str, Verdict]) -> int:
-    """The exit code for a run of one trial; says to standard error what the verdict does not say."""
+def rule_on_trial(history: History, gate: Gate, verdict: Verdict, key: str) -> int:
+    """The exit code for a run of one trial; says to standard error what the verdict does not say. Where nobody asked
+    for a gate: 0 if the trial ended well, 1 if it ended badly or left something undone, 4 if it is open or no fault was
+    met."""
     unmet, started = list(not_met(history)), history.first(events.RunStarted)
     planned = [i.name for i in Plan.from_json(started.plan).injections if i.may_hit] if started is not None else []
     if planned and not unmet and not history.has(events.FaultWitnessed):
         unmet = [f"nothing met a fault ({shortened(', '.join(planned), 100)})"]
-    ruling = rule(gate, judged, unmet=unmet)
+    ruling = rule(gate, {key: verdict}, unmet=unmet)
     if gate.given or unmet:
         print(f"chaoslab: {ruling.line}", file=sys.stderr, flush=True)
-    return ruling.code
+    if gate.given:
+        return ruling.code
+    standing = stand_by_outcome(str(verdict.outcome))
+    if standing is Standing.BAD or verdict.done is False:
+        return GATE_FAILED
+    return PROVES_NOTHING if unmet or standing is Standing.OPEN else 0
 
 
 def stated(text: str | None) -> list[dict[str, Any]] | None:
@@ -388,15 +396,26 @@ def trial_of(prompt: str, facts: Sequence[str], effects: Sequence[Mapping[str, A
     )  # fmt: skip
 
 
-def judged(book: LiveLog, started: events.PromptStarted, gate: Gate, code: int, *, logs: Path) -> int:
-    """Prints the verdict of a run of one trial to standard error. Returns the exit code that the gate asks for, else
-    the command's own."""
+def judge_run(
+    book: LiveLog, started: events.PromptStarted, gate: Gate, code: int, *, logs: Path, passes: bool = False
+) -> int:
+    """Prints the verdict of a run of one trial to standard error. Returns the exit code of `rule_on_trial`, but the
+    command's own where that failed and no gate was asked for. `passes`: it only passes traffic on, so where nothing was
+    stated, asked for or done wrong, nothing is said and the code is the command's."""
     history = read(book.run.name, logs=logs)
     verdict = judge(history, book.key)
+    if passes and not (started.stated or gate.given or verdict.harm):
+        unmet = next(iter(not_met(history)), "")
+        if unmet:
+            print(f"chaoslab: {unmet}", file=sys.stderr, flush=True)
+        return code or (PROVES_NOTHING if unmet else 0)
     remedy = "" if started.stated or verdict.outcome is not Outcome.UNKNOWN else ": --effects and --fact state it"
-    print(f"chaoslab: {verdict.outcome} – {verdict.why}{remedy} ({book.run.folder})", file=sys.stderr, flush=True)
-    ruling = ruled(history, gate, {book.key: verdict})
-    return code if ruling == PROVES_NOTHING and code else ruling or code
+    hint = f" ({verdict.hint})" if verdict.hint else ""
+    text = f"chaoslab: {verdict.outcome} – {verdict.why}{hint}{remedy} ({book.run.folder})"
+    print(text, file=sys.stderr, flush=True)
+    ruled = rule_on_trial(history, gate, verdict, book.key)
+    own = code and not verdict.harm and (verdict.outcome is Outcome.FAILED or ruled == PROVES_NOTHING)
+    return code if own and not gate.given else ruled or code
 
 
 def over(book: LiveLog, *, ok: bool) -> None:

@@ -29,7 +29,7 @@ from chaoslab.seams.functions.native_errors import NativeErrors
 from chaoslab.seams.functions.seam import FunctionSeam
 from chaoslab.seams.functions.wrapped import Form, Returned, WrappedFunction
 from chaoslab.seams.protocols import mcp
-from chaoslab.surfaces.gateway import finished, judged, live, trial_of
+from chaoslab.surfaces.gateway import finished, judge_run, live, trial_of
 
 WAIT_S = 60.0
 """The longest time for which a fault holds a call back, in seconds; clients of MCP give up about then."""
@@ -298,7 +298,7 @@ class ProxySession:
             seam.book = None
             answer = "\n".join(made[0].said) if self.facts else "the connection was closed"
             finished(book, prompt=PROMPT, answer=answer, seconds=system.monotonic() - book.origin)
-        return judged(book, started, BY_ITSELF, code, logs=self.logs) if started.stated else code
+        return judge_run(book, started, BY_ITSELF, code, logs=self.logs, passes=True)
 
 
 def run(command: Sequence[str], session: ProxySession) -> int:
