@@ -194,7 +194,6 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         {"limits": {"targets": ["c*", "crm"]}, "steps": [{"scenario": "refund.chaos.yml"}]},
         "targets of limits names 'crm': known are charge",
     ),
-    ({"stop": ["harm > 0"]}, "harm is judged by a scenario, and no step is one"),
     ({"stop": ["slo_burn > 1"]}, "slo_burn needs an objective"),
     ({"stop": ["cost > 1"], "steps": [{"scenario": "refund.chaos.yml"}]}, "the world cannot give it"),
     ({"stop": ["errors > 1"]}, "'errors > 1' should be one of error_rate"),
@@ -365,7 +364,7 @@ BREACHES: dict[str, tuple[dict[str, Any], Callable[[Path], Callable[[], object]]
     "harm": (
         {"stop": ["harm > 0"], "steps": [{"scenario": "refund.chaos.yml"}]},
         lambda folder: lambda: Log(folder / "campaigns/shop").rulings.add(
-            "p1.r1", TrialRuling(RulingState.FAILED, ("harm: charged twice",))
+            "p1.r1", TrialRuling(RulingState.PASSED, harm=True)  # which its scenario accepts
         ),
         "breached", "stop condition harm > 0: it is 1",
     ),

@@ -2,7 +2,8 @@
 
 import argparse
 
-from chaoslab.base.commandline import port, refuse
+from chaoslab.base import parsers
+from chaoslab.base.commandline import port, refuse, typed, whole
 from chaoslab.cli import _requirements, gateway
 
 HELP = "run a command in any language as the agent, its requests broken on the way, and judge it"
@@ -23,6 +24,20 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--env", action="append", default=[], metavar="NAME=ROUTE",
         help="a variable that shall hold a route's address, as in CRM_URL=crm",
     )  # fmt: skip
+    parser.add_argument(
+        "--deadline",
+        type=typed(parsers.duration),
+        default=600.0,
+        metavar="TIME",
+        help="a command that takes longer has hung, as in 90s or 10min (600s)",
+    )
+    parser.add_argument(
+        "--attempts-max",
+        type=whole(1, 1_000_000),
+        default=200,
+        metavar="N",
+        help="a command that tries one request more often is in a loop, and has hung (%(default)s)",
+    )
     gateway.of_statement(parser, fact="a text that the answer must show", like="POST /refunds")
     parser.add_argument("words", nargs="+", metavar="COMMAND", help="after --: the command and its arguments")
 
@@ -41,6 +56,7 @@ def run(options: argparse.Namespace) -> int:
         return exec_agent.run(
             options.words, variables, known, plan, made, started=started, logs=options.logs, settle_s=options.settle,
             gate=_requirements.of_or_by_itself(options), levers=options.levers or options.lease is not None,
+            deadline_s=options.deadline, attempts_max=options.attempts_max,
         )  # fmt: skip
     except (ValueError, TypeError, LookupError, OSError) as error:
         return refuse(error)

@@ -7,11 +7,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import IO
 
+from chaoslab.analysis.verdict.judge import HUNG
 from chaoslab.base.clock import system
 from chaoslab.base.registry import did_you_mean
 from chaoslab.config.settings import inherited
@@ -29,6 +31,10 @@ LOOK_MS = 50
 """The time between two looks if the command has ended, in milliseconds."""
 _GUARD = 'trap "" INT TERM; read -r line || kill -s KILL -- "-$0"'
 """The shell's words for a process that ends the command's group when this process is gone, even if it was killed."""
+DEADLINE_S = 600.0
+"""The longest time for a command, by default, in seconds."""
+ATTEMPTS_MAX = 200
+"""The most attempts of a command at one request, by default: more are a loop."""
 NOT_RUN = 126
 """The exit code for a command that is there and cannot be run, as shells have it."""
 
@@ -49,12 +55,14 @@ def variables(texts: Sequence[str], routes: Mapping[str, GatewayRoute]) -> dict[
 def run(
     words: Sequence[str], own: Mapping[str, str], routes: Mapping[str, GatewayRoute], plan: Plan,
     made: Callable[..., AbstractContextManager[RunningGateway]], *, started: events.PromptStarted, logs: Path,
-    settle_s: float, gate: Gate = BY_ITSELF, levers: bool = False,
+    settle_s: float, gate: Gate = BY_ITSELF, levers: bool = False, deadline_s: float = DEADLINE_S,
+    attempts_max: int = ATTEMPTS_MAX,
 ) -> int:  # fmt: skip
     """Runs a command and prints the verdict to standard error. Returns the exit code that the gate asks for, else the
     command's, which is 128 and the number of the signal that ended it, if one did. `own`: routes by the variables that
     shall hold their addresses; `made`: makes the gateway; `levers`: they are there, and told; `settle_s`: as in
-    `RunningGateway.end`. Raises LookupError: there is no such command. OSError: the port is taken, or no log can be
+    `RunningGateway.end`; `deadline_s`, `attempts_max`: a command that takes longer, or tries one request more often, is
+    ended and has hung. Raises LookupError: there is no such command. OSError: the port is taken, or no log can be
     written."""
     check_command(words)
     environment = inherited()
@@ -66,7 +74,9 @@ def run(
         began_s = system.monotonic()
         told = environment | without_proxy(environment) | addresses(routes, running.url) | dict(running.told)
         told |= {name: running.url(route) for name, route in own.items()}
-        answer, code, error = _ran(words, told)
+        ending = CommandEnding(until_s=began_s + deadline_s, deadline_s=deadline_s)
+        running.seam.attempts_max, running.seam.runaway = attempts_max, ending.end
+        answer, code, error = _ran(words, told, ending)
         seconds = system.monotonic() - began_s
 
         def finish() -> None:
@@ -75,14 +85,36 @@ def run(
                     running.book.note(
                         events.FaultUnreached(injection=injection.name, target=target, request=request, made=made)
                     )
-            answered(running.book, prompt=started.prompt, answer=answer.strip(), error=error, seconds=seconds)
+            kind = HUNG if ending.why else "agent"
+            answered(
+                running.book, prompt=started.prompt, answer=answer.strip(), error=error, kind=kind, seconds=seconds
+            )
 
         running.end(finish, settle_s=settle_s)
         over(running.book, ok=not error)
     return judge_run(running.book, started, gate, code, logs=logs)
 
 
-def _ran(words: Sequence[str], environment: Mapping[str, str]) -> tuple[str, int, str]:
+@dataclass
+class CommandEnding:
+    """The reason why a command has to end before it does so by itself. `why`: empty if there is none."""
+
+    until_s: float
+    deadline_s: float
+    why: str = ""
+
+    def end(self, why: str) -> None:
+        """Has the command ended, at the next look. It may be called from any thread."""
+        self.why = self.why or why
+
+    @property
+    def due(self) -> bool:
+        if not self.why and system.monotonic() > self.until_s:
+            self.why = f"it did not end within {self.deadline_s:g} s"
+        return bool(self.why)
+
+
+def _ran(words: Sequence[str], environment: Mapping[str, str], ending: CommandEnding) -> tuple[str, int, str]:
     """The command's output, its exit code, and the words for its failure."""
     try:
         process = subprocess.Popen(words, env=dict(environment), stdout=subprocess.PIPE, start_new_session=True)
@@ -101,7 +133,10 @@ def _ran(words: Sequence[str], environment: Mapping[str, str]) -> tuple[str, int
     try:
         assert process.stdout is not None
         with process.stdout as output:
-            answer = _passed_on(output, process)
+            answer = _passed_on(output, process, ending)
+        if ending.why:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
         code = process.wait()
     finally:
         for number, handler in before.items():
@@ -109,18 +144,20 @@ def _ran(words: Sequence[str], environment: Mapping[str, str]) -> tuple[str, int
         with suppress(ProcessLookupError):  # whatever it has left behind
             os.killpg(process.pid, signal.SIGKILL)
         guard.communicate(b"over\n")
+    if ending.why:
+        return answer, 0, ending.why
     if code < 0:
         return answer, 128 - code, f"the command was ended by {signal.Signals(-code).name}"
     return answer, code, f"the command ended with exit code {code}" if code else ""
 
 
-def _passed_on(stream: IO[bytes], process: subprocess.Popen[bytes]) -> str:
+def _passed_on(stream: IO[bytes], process: subprocess.Popen[bytes], ending: CommandEnding) -> str:
     """The text of a command's output, which is passed on to standard output as it comes. It ends with the command, even
-    if a child that it left behind holds the output."""
+    if a child that it left behind holds the output, or when the command has to end."""
     kept, coming = bytearray(), select.poll()
     coming.register(stream, select.POLLIN)
     while True:
-        over = process.poll() is not None
+        over = process.poll() is not None or ending.due
         if not coming.poll(0 if over else LOOK_MS):
             if over:
                 break

@@ -92,6 +92,7 @@ class RunningGateway:
     address: str
     book: LiveLog
     shared: Gateway
+    seam: ServiceSeam
     told: Mapping[str, str]
     """The variables that lead programs to the proxy, if there is one."""
 
@@ -281,7 +282,7 @@ def gateway(
             bundle = Path(folder, "certificates.pem")
             bundle.write_text(shared.trust.bundle(inherited()), encoding="utf-8")
             told = proxied(routes, shared.proxy, str(bundle))
-        yield RunningGateway(address, book, shared, told)
+        yield RunningGateway(address, book, shared, seam, told)
 
 
 @contextmanager
@@ -339,9 +340,9 @@ def finished(book: LiveLog, *, prompt: str, answer: str, error: str = "", second
     over(book, ok=not error)
 
 
-def answered(book: LiveLog, *, prompt: str, answer: str, error: str = "", seconds: float) -> None:
-    """Writes the answer of the trial, or its failure."""
-    kind, status = ("agent", "failed") if error else ("none", "ok")
+def answered(book: LiveLog, *, prompt: str, answer: str, error: str = "", kind: str = "agent", seconds: float) -> None:
+    """Writes the answer of the trial, or its failure, which is of this kind of error."""
+    kind, status = (kind, "failed") if error else ("none", "ok")
     book.note(
         events.PromptAttempt(
             prompt_index=1, prompt=prompt, response=answer, status="error" if error else "ok",

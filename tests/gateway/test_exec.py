@@ -71,7 +71,7 @@ def test_a_lost_reply_is_met_and_the_second_refund_is_harm(crm: str, tmp_path: P
     out, err = capfd.readouterr()
     assert (out, err.startswith("chaoslab: harm – POST /refunds twice (")) == ("Refunded 30.\n", True)
     assert [event.fault for _, event in history(tmp_path).of(FaultWitnessed)] == ["lost_reply"]
-    assert exec_(tmp_path, crm, patient) == 0
+    assert exec_(tmp_path, crm, patient) == 4, "nothing was judged"
     said = "chaoslab: unknown – nothing was stated about a right answer: --effects and --fact state it ("
     assert capfd.readouterr().err.startswith(said)
 
@@ -127,11 +127,11 @@ def test_the_addresses_of_the_providers_are_set(crm: str, tmp_path: Path, capfd:
     names = "OPENAI_BASE_URL ANTHROPIC_BASE_URL GROQ_BASE_URL GOOGLE_GEMINI_BASE_URL"
     script = f"import os; print(*[os.environ.get(name) for name in '{names}'.split()], sep='\\n')"
     command = [sys.executable, "-c", script]
-    assert exec_(tmp_path, crm, command, "--route", "model=https://api.openai.com") == 0
+    assert exec_(tmp_path, crm, command, "--route", "model=https://api.openai.com") == 4
     found = capfd.readouterr().out.split()
     base = found[1]
     assert found == [f"{base}/v1", base, base, base]
-    assert exec_(tmp_path, crm, command, "--route", "openai=http://127.0.0.1:1/v1", "--port", "0") == 0
+    assert exec_(tmp_path, crm, command, "--route", "openai=http://127.0.0.1:1/v1", "--port", "0") == 4
     openai, *others = capfd.readouterr().out.split()
     assert openai.endswith("/openai")
     assert others == ["None"] * 3
@@ -193,7 +193,7 @@ def test_nothing_is_left_when_the_lab_is_killed_or_the_command_leaves_children(c
     process, _ = started(tmp_path, crm, leaves)
     assert process.stdout is not None
     child = int(process.stdout.readline())
-    assert process.wait(20) == 0
+    assert process.wait(20) == 4
     process.stdout.close()
     eventually(lambda: not alive(child))
 
@@ -250,13 +250,43 @@ def test_a_proxy_that_is_the_gateway_itself_is_a_loop(monkeypatch: pytest.Monkey
     assert capsys.readouterr().err == said
 
 
-def test_a_verdict_that_rests_on_words_is_marked_and_counts_where_that_is_asked_for(tmp_path: Path, capfd: Any) -> None:
+def test_an_answer_that_lacks_a_fact_is_open_with_a_hint(tmp_path: Path, capfd: Any) -> None:
     lie = json.dumps({"fault": "wrong_value", "target": "crm", "point": 0.99, "factor": 1.5})
-    says = 'import os, urllib.request as u; print("the price is", u.urlopen(os.environ["CRM_URL"], b"{}").read())'
-    options = ("--fault", lie, "--fact", "30", "--count-words")
+    says = 'import os, urllib.request as u; u.urlopen(os.environ["CRM_URL"], b"{}"); print("I could not look")'
     with shop() as server:
-        assert exec_(tmp_path, f"crm={server.url}", [sys.executable, "-c", says], *options) == 1
-    assert "chaoslab: ≈ wrong – missing fact '30'" in capfd.readouterr().err
+        command = [sys.executable, "-c", says]
+        assert exec_(tmp_path, f"crm={server.url}", command, "--fault", lie, "--fact", "30") == 4
+    said = "chaoslab: unknown – missing fact '30'; nothing certain tells if the answer is right (it seems to admit it: "
+    assert capfd.readouterr().err.startswith(said)
+
+
+def test_a_stated_effect_that_is_missing_fails_whatever_is_said(crm: str, tmp_path: Path, capfd: Any) -> None:
+    refused = json.dumps({"fault": "server_error", "target": "crm"})
+    asks = 'import os, urllib.request as u\ntry: u.urlopen(os.environ["CRM_URL"] + "/refunds", b"{}")'
+    says = f"{asks}\nexcept OSError: pass"
+    command = [sys.executable, "-c", f"{says}\nprint('Refunded, all is well.')"]
+    assert exec_(tmp_path, crm, command, "--fault", refused, "--effects", EFFECTS) == 1
+    assert capfd.readouterr().err.startswith("chaoslab: undone – missing: POST /refunds; nothing certain tells if")
+
+
+def test_a_command_that_tries_one_request_for_ever_has_hung(crm: str, tmp_path: Path, capfd: Any) -> None:
+    refused = json.dumps({"fault": "rate_limit", "target": "crm"})
+    again = (
+        "import os, urllib.request as u\nwhile True:\n"
+        ' try: u.urlopen(os.environ["CRM_URL"] + "/refunds", b"{}"); break\n'
+        " except OSError: pass"
+    )
+    options = ("--fault", refused, "--attempts-max", "5")
+    assert exec_(tmp_path, crm, [sys.executable, "-c", again], *options) == 1
+    assert "chaoslab: hung – crm is asked the same again and again (5 times POST /refunds)" in capfd.readouterr().err
+
+
+def test_a_command_that_goes_on_after_its_deadline_has_hung(crm: str, tmp_path: Path, capfd: Any) -> None:
+    command = ["sh", "-c", "echo begun; sleep 600"]
+    assert exec_(tmp_path, crm, command, "--deadline", "500ms") == 1
+    out, err = capfd.readouterr()
+    assert out == "begun\n"
+    assert err.startswith("chaoslab: hung – it did not end within 0.5 s")
 
 
 def test_a_command_that_does_not_exist_is_said(crm: str, tmp_path: Path, capfd: Any) -> None:
@@ -279,7 +309,7 @@ def test_a_plan_file_gives_faults_and_seed(crm: str, tmp_path: Path, capfd: Any)
 
 
 def test_a_replay_names_the_command_that_made_the_run(crm: str, tmp_path: Path) -> None:
-    assert exec_(tmp_path, crm, [sys.executable, "-c", "print('done')"]) == 0
+    assert exec_(tmp_path, crm, [sys.executable, "-c", "print('done')"]) == 4
     with pytest.raises(Unrepeatable, match=r"was made by chaoslab exec or chaoslab gateway, .* again with --seed 1$"):
         remember("latest", logs=tmp_path)
 
@@ -287,7 +317,7 @@ def test_a_replay_names_the_command_that_made_the_run(crm: str, tmp_path: Path) 
 def test_a_child_that_holds_the_output_holds_up_nothing(tmp_path: Path, capfd: Any) -> None:
     with shop() as server:
         began = system.monotonic()
-        assert exec_(tmp_path, f"crm={server.url}", ["sh", "-c", "sleep 60 & echo done"]) == 0
+        assert exec_(tmp_path, f"crm={server.url}", ["sh", "-c", "sleep 60 & echo done"]) == 4
         assert system.monotonic() - began < 30
     assert capfd.readouterr().out == "done\n"
 

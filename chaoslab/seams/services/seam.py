@@ -74,8 +74,11 @@ class ServiceSeam:
         self.book: TrialLog | None = None
         self.memory, self.repeats = TrialMemory(plan, ""), Repeats()
         self.models_max, self.models_asked = MODELS_MAX, 0
+        self.attempts_max: float = inf
+        """The most attempts at one request. In virtual time the deadline bounds them."""
         self.runaway: Callable[[str], object] = lambda _: None
-        """Ends the trial, whose agent has asked models more than `models_max` times; the argument says so."""
+        """Ends the trial, whose agent has asked models more than `models_max` times, or tried one request more than
+        `attempts_max` times; the argument says so."""
         self.asked_of: set[str] = set()
         self.turns: Turns | None = None
         self.open: dict[int, ServiceAttempt] = {}
@@ -214,6 +217,8 @@ class ServiceAttempt(Attempt):
         book.calls += 1
         seam.asked_of.add(name)
         number, attempt = self.asked.number, self.asked.begin(began_s)
+        if attempt > seam.attempts_max:
+            seam.runaway(f"{name} is asked the same again and again ({attempt - 1} times {self.tool})")
         if self.chat is not None:
             seam.asked_model(name)
         held = seam.outages.held(name)
