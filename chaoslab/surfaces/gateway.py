@@ -24,6 +24,7 @@ from chaoslab.config.limits import limited
 from chaoslab.config.settings import inherited, name_secrets
 from chaoslab.core import events
 from chaoslab.core.events import Event
+from chaoslab.core.fault import load, trait
 from chaoslab.core.inject import check, inject
 from chaoslab.core.limits import Limits, all_of
 from chaoslab.core.memory import TrialMemory
@@ -222,7 +223,15 @@ def _of_text(text: str) -> Any:
     fault, colon, target = text.partition(":")
     if not colon or not target:
         raise ValueError(f"--fault {text[:60]} should be a fault and a route, as in lost_reply:crm, or JSON")
-    return {"fault": fault, "target": target}
+    return {"fault": fault, "target": target, **_aim(fault)}
+
+
+def _aim(fault: str) -> dict[str, Any]:
+    """The triggers of a fault that is given by its name and a target alone."""
+    try:
+        return {"changes": True, "max_times": 1} if trait(load(fault), "of_effect") else {}
+    except LookupError:  # which `inject` tells
+        return {}
 
 
 def _json(said: str, read: Callable[[Any], Any], given: str | Path) -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 
 from chaoslab.analysis.answers.values import shows, tokens
 from chaoslab.base.alike import Span, alike, as_text
-from chaoslab.base.identity import IDEMPOTENCY_KEY, REPEATABLE
+from chaoslab.base.identity import REPEATABLE, is_idempotency_key
 from chaoslab.core.events import Effect, PromptStarted
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
@@ -48,8 +48,6 @@ class FindingKind(StrEnum):
     DISTURBED = "disturbed"
 
 
-_APART = ("effect", IDEMPOTENCY_KEY)
-"""The keys of a wish that are not compared with an effect's content."""
 LINES_MAX = 6
 """The most lines of one writer that a finding shows."""
 
@@ -190,7 +188,7 @@ def net(stated: Sequence[Mapping[str, Any]], done: Sequence[Done], rules: Rules)
 def _agree(rules: Rules, one: Effect, other: Effect, *, whole: bool = False) -> bool:
     """True if two effects of a trial have the same values for all parameters, or for those that both have. They may be
     done at two moments."""
-    held = [{key: value for key, value in each.content.items() if key != IDEMPOTENCY_KEY} for each in (one, other)]
+    held = [{key: value for key, value in each.content.items() if not is_idempotency_key(key)} for each in (one, other)]
     if rules.spans:
         held = [rules.spans[1].unstamped(each) for each in held]
     if whole and (one.effect != other.effect or held[0].keys() != held[1].keys()):
@@ -320,7 +318,11 @@ def _differing(rules: Rules, wish: Mapping[str, Any], effect: Effect) -> list[st
     """The keys in which the effect differs. A repetition under another idempotency key is still a repetition."""
     keys = dict.fromkeys([*wish, *effect.content]) if rules.exact else wish
     same = partial(_equal, rules.spans) if rules.exact else _same
-    return [key for key in keys if key not in _APART and not same(key, wish.get(key), effect.content.get(key))]
+    return [
+        key
+        for key in keys
+        if key != "effect" and not is_idempotency_key(key) and not same(key, wish.get(key), effect.content.get(key))
+    ]
 
 
 def _apart_from(rules: Rules, stated: Sequence[Mapping[str, Any]], effect: Effect, told: str) -> str:

@@ -223,7 +223,9 @@ class ServiceAttempt(Attempt):
             reach = reach.without_outages
         reach = seam.limit(reach)
         if reach:
-            occasion = seam.memory.occasion(name, self.tool, number, attempt, elapsed_s=elapsed_s, arguments=self.value)
+            occasion = seam.memory.occasion(
+                name, self.tool, number, attempt, elapsed_s=elapsed_s, arguments=self.value, changes=self._may_change()
+            )
             occasion.headers = {each: request.header(each.encode()) for each in seam.memory.guard.headers}
             decisions = seam.memory.decide(reach, occasion)
         self.hit = decisions.hit or held is not None
@@ -478,7 +480,8 @@ class ServiceAttempt(Attempt):
                 said = None
         if said is None and request.method not in SAFE and not self.of_model and 200 <= status < 300:
             done = ((self.tool, value),) if self.message is None else self._done(value, body)
-        named = self.seam.repeats.name(self.name, self.tool, request) if done else ""
+        named = self.seam.repeats.name(self.name, self.tool, request, value) if done else ""
+        kept = {"status": status, "body": line_of(body, REPLY_MAX), "headers": {}} if done and self.hit else {}
         for nth, (effect, content) in enumerate(done):
             self.book.note(
                 events.Effect(
@@ -487,10 +490,19 @@ class ServiceAttempt(Attempt):
                     request_id=f"{named} {nth}" if nth and named else named,
                     effect=effect,
                     content=self.wanted.arguments if content is self.value else self.wanted.noted(content),
-                    reply={},
+                    reply=kept,
                     fingerprint="",
+                    request=self.call.request,
+                    attempt=self.call.attempt,
                 )
             )
+
+    def _may_change(self) -> bool:
+        """True if a good reply to the request will be an effect, unless the service says otherwise."""
+        if self.of_model or self.request.method in SAFE:
+            return False
+        reads = self.seam.only_read(self.name)
+        return self.message is None or any(name not in reads for name, _ in self.message.effects(self.value, None))
 
     def _done(self, value: Mapping[str, Any], body: bytes) -> Effects:
         """The effects of a message with these arguments. `body`: the reply's, as far as it is known."""
