@@ -88,7 +88,7 @@ def _judge(seen: TrialEvents, history: History) -> Verdict:
     shuffled = [] if rules.ordered else [f for f in of_state if f.kind is FindingKind.ORDER]
     found += [f for f in of_state if f not in shuffled]
     if not _is_compared(seen, started):
-        found += find_repeated_requests(seen, rules)
+        found += find_repeated_requests(seen, history, rules)
     harm, lost = [f for f in found if f.kind is not FindingKind.LOST], [f for f in found if f.kind is FindingKind.LOST]
     may = _unknown_end(started, seen, lost, shuffled)
     world = _world(started, harm, lost, may)

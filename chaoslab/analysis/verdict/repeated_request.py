@@ -21,6 +21,7 @@ from chaoslab.analysis.verdict.seen import TrialEvents, line
 from chaoslab.base.alike import Span, moments, spelt
 from chaoslab.base.identity import REPEATABLE, TOGETHER_S, is_idempotency_key
 from chaoslab.core import events
+from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 
 SLACK_S = 0.001
@@ -57,7 +58,7 @@ class _Taken:
     at: Place
 
 
-def find_repeated_requests(seen: TrialEvents, rules: Rules) -> list[Finding]:
+def find_repeated_requests(seen: TrialEvents, history: History, rules: Rules) -> list[Finding]:
     """The requests that took effect more than once after a fault took the reply to one of them. One that a later effect
     takes back, or that its service answers as a repeat, is none; nor is one that its caller repeats after a good reply
     too, such as a heartbeat."""
@@ -66,7 +67,7 @@ def find_repeated_requests(seen: TrialEvents, rules: Rules) -> list[Finding]:
     done = ledger.net((), ledger.done(seen.of(events.Effect)), rules)
     names = [pair[1].effect for pair in done]
     taken_back = [nth for nth, name in enumerate(names) if _TAKES_BACK.search(name)]
-    calls = _Calls(seen)
+    calls = _Calls(seen, history)
     groups: dict[str, list[_Taken]] = {}
     for key, each in _taken(seen, done, calls):
         groups.setdefault(key, []).append(each)
@@ -77,11 +78,13 @@ def find_repeated_requests(seen: TrialEvents, rules: Rules) -> list[Finding]:
 class _Calls:
     """The ends of a trial's calls and the faults that their callers met, by the places of the attempts."""
 
-    def __init__(self, seen: TrialEvents) -> None:
-        self.ends = {_place(event): (record, event) for record, event in seen.calls()}
+    def __init__(self, seen: TrialEvents, history: History) -> None:
+        trial = seen.of(events.PromptStarted)[0][0].trial
+        self.began_s = {_place(event): record.t for record, event in history.of(events.CallStarted, trial=trial)}
+        self.ends = {_place(event): event for _, event in seen.calls()}
         self.met = {_place(event): (record, event) for record, event in seen.of(events.FaultWitnessed)}
         self.ids: dict[tuple[str, str], Place] = {}
-        for place, (_, end) in self.ends.items():
+        for place, end in self.ends.items():
             self.ids.setdefault((end.target, end.request_id), place)
 
     def place_of(self, effect: events.Effect) -> Place | None:
@@ -92,18 +95,19 @@ class _Calls:
 
     def answered(self, at: Place) -> bool:
         """True if the caller got the right reply."""
-        return at in self.ends and self.ends[at][1].ok
+        return at in self.ends and self.ends[at].ok
 
     def follows(self, later: Place, earlier: Place) -> bool:
         """True if an attempt was made because the earlier one gave no reply: it began when that one had ended, or it
         asks again for what is still under way. Equal requests that are made together are no repeats."""
         if later == earlier:  # the fault itself delivered it twice
             return True
-        if not {later, earlier} <= self.ends.keys():
+        began_s, first_s = self.began_s.get(later), self.began_s.get(earlier)
+        if began_s is None or first_s is None or began_s <= first_s:
             return False
-        began, first = self._began(later), self._began(earlier)
-        again = later[:2] == earlier[:2] and began - first >= TOGETHER_S
-        return again or (began > first and began >= self.ends[earlier][0].t - SLACK_S)
+        again = later[:2] == earlier[:2] and began_s - first_s >= TOGETHER_S
+        # Its end may be noted later than what its caller does next, so only its duration tells when it ended.
+        return again or (earlier in self.ends and began_s >= first_s + self.ends[earlier].duration_s - SLACK_S)
 
     def reply(self, each: _Taken) -> tuple[int, str]:
         """The status and the start of the service's own reply to the request."""
@@ -111,15 +115,11 @@ class _Calls:
             return int(each.effect.reply["status"]), str(each.effect.reply["body"])[: events.REPLY_MAX]
         if each.at not in self.ends:
             return 0, ""
-        end = self.ends[each.at][1]
+        end = self.ends[each.at]
         return end.status or HTTPStatus.OK, end.reply
 
-    def _began(self, at: Place) -> float:
-        record, end = self.ends[at]
-        return record.t - end.duration_s
 
-
-def _place(event: events.CallFinished | events.FaultWitnessed) -> Place:
+def _place(event: events.AttemptEvent) -> Place:
     return event.target, event.request, event.attempt
 
 
@@ -174,7 +174,7 @@ def _apart(seen: TrialEvents, group: Sequence[_Taken], calls: _Calls) -> list[_T
     own = {each.at for each in group}
     if any(each.made != group[0].made for each in group):
         texts = [event.prompt for _, event in seen.of(events.PromptStarted)]
-        texts += [end.reply for at, (_, end) in calls.ends.items() if at not in own]
+        texts += [end.reply for at, end in calls.ends.items() if at not in own]
         known = "\n".join(texts)
         group = [each for each in group if not any(value in known for value in each.made)]
     return sorted(group, key=lambda each: (each.at, each.nth))
@@ -210,7 +210,7 @@ def _any_between(numbers: Sequence[int], first: int, last: int) -> bool:
 def _fate(fault: str, calls: _Calls, at: Place) -> str:
     if traits.delays(fault):
         return "late"
-    return "unusable" if traits.leaves(fault) or (at in calls.ends and calls.ends[at][1].status) else "lost"
+    return "unusable" if traits.leaves(fault) or (at in calls.ends and calls.ends[at].status) else "lost"
 
 
 def _is_answered_as_repeat(
