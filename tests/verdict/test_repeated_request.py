@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import count
 from typing import Any
@@ -247,24 +247,47 @@ def test_the_ledger_tells_a_thing_once() -> None:
 
 
 class Tools:
-    """An MCP server over HTTP of one tool."""
+    """An MCP server over HTTP of one tool, with these hints."""
+
+    def __init__(self, **hints: bool) -> None:
+        self.hints = hints
 
     def __call__(self, request: Any) -> Any:
         said = request.json
-        return {"jsonrpc": "2.0", "id": said["id"], "result": {"content": [{"type": "text", "text": "done"}]}}
+        done: dict[str, Any] = {"content": [{"type": "text", "text": "done"}]}
+        tools = {"tools": [{"name": "refund", "inputSchema": {"type": "object"}, "annotations": self.hints}]}
+        result = tools if said["method"] == "tools/list" else done
+        return {"jsonrpc": "2.0", "id": said["id"], "result": result}
 
 
-def calling(ids: Iterator[int], **arguments: Any) -> dict[str, Any]:
-    params = {"name": "refund", "arguments": {"order": 17, **arguments}}
-    return {"path": "/mcp", "json": {"jsonrpc": "2.0", "id": next(ids), "method": "tools/call", "params": params}}
+def asking(method: str, **params: Any) -> httpx.Response:
+    said = {"jsonrpc": "2.0", "id": next(IDS), "method": method, "params": params}
+    return post("/mcp", json=said)
+
+
+IDS = count(1)
 
 
 @pytest.mark.parametrize(
-    ("key", "reads", "outcome"),
-    [({}, (), "harm"), ({"idempotency_key": "k"}, (), "unknown"), ({}, ("refund",), "unknown")],
+    ("key", "hints", "outcome"),
+    [
+        ({}, {}, "harm"),
+        ({"idempotency_key": "k"}, {}, "unknown"),
+        ({}, {"idempotentHint": True}, "unknown"),
+        ({}, {"readOnlyHint": True}, "unknown"),
+    ],
 )
-def test_a_tool_of_mcp_that_changes_something(key: dict[str, str], reads: tuple[str, ...], outcome: str) -> None:
-    ids = count(1)
-    only = {"reads": [lab.mcp_tool(name) for name in reads]} if reads else {}
+def test_a_tool_of_mcp_is_asked_twice(key: dict[str, str], hints: dict[str, bool], outcome: str) -> None:
+    def agent(_: str) -> str:
+        asking("tools/list")
+        for _try in range(2):
+            try:
+                asking("tools/call", name="refund", arguments={"order": 17, **key})
+                return "Done."
+            except httpx.HTTPError:
+                continue
+        return "no"
+
     faults = [lab.inject("lost_reply", "shop", max_times=1)]
-    assert run(again(lambda: calling(ids, **key)), Tools(), faults=faults, **only).outcome == outcome
+    trial = run(agent, Tools(**hints), faults=faults)
+    assert (trial.outcome, trial.why.startswith("refund took effect twice")) == (outcome, outcome == "harm")

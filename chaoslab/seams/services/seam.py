@@ -13,7 +13,7 @@ from math import inf, isinf
 from typing import Any, Literal
 
 from chaoslab.base.clock import Clock, system
-from chaoslab.base.identity import Request
+from chaoslab.base.identity import Request, digest
 from chaoslab.base.jsonable import line, line_of
 from chaoslab.base.secrets import SEARCHED_MAX, of_body, of_headers
 from chaoslab.core import events
@@ -67,6 +67,7 @@ class ServiceSeam:
         self.plan, self.timeout_s, self.clock = plan, timeout_s, clock
         self.models, self.price, self.in_order = models or {}, price, in_order
         self._mcp_reads, self._mcp_listed = frozenset(mcp_reads), dict[str, set[str]]()
+        self._mcp_repeatable = set[tuple[str, str]]()
         self._schemas: dict[tuple[str, str], Any] = {}
         self.told_model: Callable[[HttpRequest], ModelHost | None] = lambda _: None
         """Tells if a POST to any other service is one to a model, by what it says."""
@@ -111,6 +112,7 @@ class ServiceSeam:
         memory.guard.others = self.outages.count
         self.refusals.begin(book, memory)
         self._mcp_listed.clear()
+        self._mcp_repeatable.clear()
         self._schemas.clear()
         self.outages.clear()
 
@@ -154,11 +156,17 @@ class ServiceSeam:
         for tool in mcp.tools_in(body):
             if mcp.only_reads(tool):
                 self._mcp_listed.setdefault(name, set()).add(str(tool["name"]))
+            if mcp.may_be_repeated(tool):
+                self._mcp_repeatable.add((name, str(tool["name"])))
             self._schemas[name, str(tool["name"])] = tool.get("outputSchema")
 
     def only_read(self, name: str) -> Collection[str]:
         """The tools of a service in MCP whose calls are no effects."""
         return self._mcp_reads | self._mcp_listed.get(name, frozenset())
+
+    def may_repeat(self, name: str, tool: str) -> bool:
+        """True if several equal calls of a service's tool in MCP have the effect of one, as its list has told."""
+        return (name, tool) in self._mcp_repeatable
 
     def schema(self, name: str, tool: str) -> Any:
         """The output schema of a service's tool in MCP, as far as its list has told it."""
@@ -481,6 +489,8 @@ class ServiceAttempt(Attempt):
         if said is None and request.method not in SAFE and not self.of_model and 200 <= status < 300:
             done = ((self.tool, value),) if self.message is None else self._done(value, body)
         named = self.seam.repeats.name(self.name, self.tool, request, value) if done else ""
+        if done and not named and self.message is not None and self.seam.may_repeat(self.name, self.tool):
+            named = f"{self.tool} {digest(value)}"
         kept = {"status": status, "body": line_of(body, REPLY_MAX), "headers": {}} if done and self.hit else {}
         for nth, (effect, content) in enumerate(done):
             self.book.note(
