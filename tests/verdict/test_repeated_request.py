@@ -3,6 +3,7 @@
 import asyncio
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
 from typing import Any
@@ -13,7 +14,9 @@ import pytest
 import chaoslab as lab
 from chaoslab.analysis.verdict.ledger import FindingKind
 from chaoslab.analysis.verdict.table import Basis
-from chaoslab.core.events import Effect, FaultWitnessed
+from chaoslab.core.events import CallFinished, CallStarted, Effect, Event, FaultWitnessed, PromptStarted
+from tests.event_parts import call_at, fault_at
+from tests.verdict.trials import finished, judged
 
 LOST = lab.inject("lost_reply", "shop", changes=True, max_times=1)
 TWICE = "POST /refunds took effect twice: its first reply was lost"
@@ -291,3 +294,37 @@ def test_a_tool_of_mcp_is_asked_twice(key: dict[str, str], hints: dict[str, bool
     faults = [lab.inject("lost_reply", "shop", max_times=1)]
     trial = run(agent, Tools(**hints), faults=faults)
     assert (trial.outcome, trial.why.startswith("refund took effect twice")) == (outcome, outcome == "harm")
+
+
+NOBODY_SAID = PromptStarted(prompt_index=1, prompt="Go.", effects=None)
+
+
+def attempt(request: int, *between: Event, ok: bool) -> list[Event]:
+    """One call, which takes as many seconds as it has events."""
+    at = call_at("calendar", "create_event", request, 1, f"id{request}")
+    ended = CallFinished(**at, ok=ok, duration_s=1.0 + len(between), error=None if ok else "timed_out")
+    return [CallStarted(**at), *between, ended]
+
+
+def made(request_id: str, at: str) -> Effect:
+    content = {"id": f"e{request_id}", "title": "Review", "start": at}
+    return Effect(
+        target="calendar", tool="create_event", request_id=request_id, effect="event_created", content=content,
+        reply={}, fingerprint="",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("ids", "outcome"), [(("id1", "id2"), "harm"), (("id1", "id1"), "unknown"), (("", ""), "unknown")]
+)
+def test_an_effect_of_the_labs_own_services_belongs_to_the_request_with_its_id(
+    ids: tuple[str, str], outcome: str
+) -> None:
+    """A log without either, as of an earlier release, shows nothing of this."""
+    met = FaultWitnessed(**fault_at("lost_reply", "it", "calendar", 1, 1, "id1"))
+    first = attempt(1, made(ids[0], "10:00"), met, ok=False)
+    again = attempt(2, replace(made(ids[1], "10:00"), content=made(ids[0], "10:00").content), ok=True)
+    verdict = judged(NOBODY_SAID, *first, *again, finished("Done."))
+    assert (verdict.outcome, verdict.harm) == (
+        outcome, ("event_created took effect twice: its first reply was lost",) if outcome == "harm" else (),
+    )  # fmt: skip
