@@ -49,6 +49,7 @@ def test_some_of_the_new_rows_and_of_the_old_ones_are_undone_and_any_other_is_ha
         ({"a": {"paid": "10.00"}}, {"a": {"paid": "22.00"}}, {"a": {"paid": "17.00"}}, FindingKind.LOST),
         ({"a": {"paid": "10.00"}}, {"a": {"paid": "22.00"}}, {"a": {"paid": "23.00"}}, FindingKind.STATE),
         ({"a": {"paid": "no"}}, {"a": {"paid": "yes"}}, {"a": {"paid": "none"}}, FindingKind.STATE),
+        ({"a": "1"}, {"a": "3"}, {"a": "nan"}, FindingKind.STATE),
         ({"stock": 9}, {"stock": 4}, {"stock": 6}, FindingKind.LOST),
         ({"stock": 9}, {"stock": 4}, {"stock": 3}, FindingKind.STATE),
         ({}, {"a": 5, "b": 7}, {"a": 5}, FindingKind.LOST),

@@ -1,6 +1,8 @@
 """A request that took effect again because a fault took the first reply is harm, whatever was stated."""
 
 import asyncio
+import contextlib
+import time
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,9 +14,12 @@ import httpx
 import pytest
 
 import chaoslab as lab
+from chaoslab.analysis.verdict.judge import judge
 from chaoslab.analysis.verdict.ledger import FindingKind
 from chaoslab.analysis.verdict.table import Basis
 from chaoslab.core.events import CallFinished, CallStarted, Effect, Event, FaultWitnessed, PromptStarted
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record
 from tests.event_parts import call_at, fault_at
 from tests.verdict.trials import finished, judged
 
@@ -73,6 +78,11 @@ def run(agent: Callable[[str], Any], service: Callable[[Any], Any] = shop, **opt
     return lab.run(agent, "Refund order 17.", services={"shop": service}, **given)
 
 
+def not_known(trial: lab.Trial) -> bool:
+    """True if nothing tells what became of the world."""
+    return (trial.outcome, trial.why) == ("unknown", "nothing was stated about a right answer")
+
+
 def order(**fields: Any) -> dict[str, Any]:
     return {"json": {"order": 17, **fields}}
 
@@ -99,8 +109,8 @@ def test_the_same_request_but_for_times_and_ids_is_harm_if_it_took_effect_twice(
 
 
 def test_the_same_agent_without_a_fault_and_one_that_gives_up_do_no_harm() -> None:
-    assert run(again(order), faults=[]).outcome == "unknown"
-    assert run(again(order, times=1)).outcome == "unknown"
+    assert not_known(run(again(order), faults=[]))
+    assert not_known(run(again(order, times=1)))
 
 
 @pytest.mark.parametrize(
@@ -116,7 +126,7 @@ def test_the_same_agent_without_a_fault_and_one_that_gives_up_do_no_harm() -> No
 )
 def test_one_key_one_verdict(make: Any) -> None:
     """A key counts the same wherever it stands: with one key it is one effect, stated or not."""
-    assert run(again(make)).outcome == "unknown"
+    assert not_known(run(again(make)))
     stated = run(again(make), effects=[{"effect": "POST /refunds"}])
     assert stated.outcome == "correct", stated.why
 
@@ -149,14 +159,14 @@ def test_a_functions_argument_is_a_key_too(name: str, keys: list[str], outcome: 
         (order, existing()),
         (order, telling()),
         (lambda: {**order(), "method": "PUT"}, shop),
-        (lambda: {**order(at=str(uuid.uuid4())), "method": "PUT"}, shop),
+        (lambda: {**order(request_id=str(uuid.uuid4())), "method": "PUT"}, shop),
         (lambda: {"method": "GET"}, shop),
         (lambda: {"data": {"grant_type": "client_credentials"}, "path": "/token"}, shop),
     ],
 )
 def test_reads_repeats_that_the_service_knows_and_what_may_be_repeated_are_no_harm(make: Any, service: Any) -> None:
     faults = [lab.inject("lost_reply", "shop", max_times=1)]
-    assert run(again(make), service, faults=faults).outcome == "unknown"
+    assert not_known(run(again(make), service, faults=faults))
 
 
 def test_a_new_thing_for_each_request_is_harm() -> None:
@@ -194,7 +204,31 @@ PEOPLE = [str(uuid.UUID(int=n + 2**80)) for n in range(2)]
 )
 def test_other_requests_and_what_was_taken_back_are_no_harm(agent: Any) -> None:
     trial = lab.run(agent, f"Refund {', '.join(PEOPLE)}.", services={"shop": shop}, faults=[LOST], twin=False)
-    assert trial.outcome == "unknown", trial.why
+    assert not_known(trial), trial.why
+
+
+def test_an_id_that_is_all_of_a_request_is_the_thing_that_it_is_about() -> None:
+    assert not_known(run(asked(*({"json": {"id": one}} for one in PEOPLE))))
+
+
+def test_what_the_service_itself_was_too_slow_for_is_no_doing_of_the_labs() -> None:
+    slow = count()
+
+    def shop(request: Any) -> Any:
+        if request.method == "POST" and next(slow) == 0:
+            time.sleep(20)
+        return 201, {"ok": True}
+
+    def agent(_: str) -> str:
+        with contextlib.suppress(httpx.HTTPError):
+            post("/orders", method="GET")
+        said = again(order)("")
+        time.sleep(60)
+        return said
+
+    trial = run(agent, shop, faults=[lab.inject("lost_reply", "shop", calls=[1])])
+    assert [event.tool for _, event in trial.history.of(Effect)] == ["POST /refunds"] * 2
+    assert not_known(trial), trial.why
 
 
 def test_equal_requests_that_are_made_together_are_no_repeats_and_a_hedge_is() -> None:
@@ -211,7 +245,8 @@ def test_equal_requests_that_are_made_together_are_no_repeats_and_a_hedge_is() -
         return agent
 
     slow = [lab.inject("latency", "shop", calls=[1], attempts=[1], delay_s=10.0)]
-    assert run(hedging(0), faults=slow).outcome == "unknown"
+    assert not_known(run(hedging(0), faults=slow))
+    assert not_known(run(hedging(0), faults=[lab.inject("lost_reply", "shop", calls=[1], attempts=[1])]))
     trial = run(hedging(2), faults=slow)
     assert (trial.outcome, trial.why) == ("harm", "POST /refunds took effect twice: its first reply was late")
 
@@ -328,3 +363,19 @@ def test_an_effect_of_the_labs_own_services_belongs_to_the_request_with_its_id(
     assert (verdict.outcome, verdict.harm) == (
         outcome, ("event_created took effect twice: its first reply was lost",) if outcome == "harm" else (),
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(("gap_s", "outcome"), [(0.01, "unknown"), (0.2, "harm")])
+def test_a_gateway_does_not_take_equal_requests_together_for_a_repeat(gap_s: float, outcome: str) -> None:
+    """It numbers them as attempts of one request, since it cannot know that nobody waits any more."""
+    post: dict[str, Any] = {"target": "shop", "tool": "POST /orders", "reply": {}, "fingerprint": "", "content": {}}
+    first, second = (call_at("shop", "POST /orders", 1, attempt, "id1") for attempt in (1, 2))
+    met = FaultWitnessed(**fault_at("lost_reply", "it", "shop", 1, 1, "id1"))
+    story = [
+        (0.0, NOBODY_SAID), (1.0, CallStarted(**first)), (1.0 + gap_s, CallStarted(**second)),
+        *((1.5, Effect(request_id="", effect="POST /orders", request=1, attempt=n, **post)) for n in (1, 2)),
+        (2.0, CallFinished(**second, ok=True, duration_s=1.0, status=201)), (9.0, met),
+        (9.0, CallFinished(**first, ok=False, duration_s=8.0, error="timed_out")), (9.0, finished("Done.")),
+    ]  # fmt: skip
+    records = (Record("", t, "run", "p1.r1", "info", n, event) for n, (t, event) in enumerate(story))
+    assert judge(History(records), "p1.r1").outcome == outcome
