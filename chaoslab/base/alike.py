@@ -103,7 +103,7 @@ def moments(value: str | float) -> list[datetime]:
         if not isinstance(value, str):
             moment = _since_1970(value)
         else:
-            moment = parsedate_to_datetime(value) if value[3] == "," else datetime.fromisoformat(value)
+            moment = parsedate_to_datetime(value) if value[3:4] == "," else datetime.fromisoformat(value)
         return [moment] if moment.tzinfo else [moment.replace(tzinfo=UTC), moment.astimezone(UTC)]
     except (ValueError, OverflowError, OSError):
         return []

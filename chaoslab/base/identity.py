@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -14,8 +14,10 @@ from chaoslab.base.values import once
 
 ALONE = "alone"
 """The run of a call that names none, e.g. one made by hand with curl."""
-IDEMPOTENCY_KEY = "idempotency_key"
-"""The parameter of a function whose calls with one key have one effect. The lab trusts the function in this."""
+KEY_DEPTH_MAX = 3
+"""How deep an idempotency key may lie within the arguments, as in GraphQL's `input`."""
+_OF_KEYS = frozenset({"idempotencykey", "xidempotencykey"})
+"""The names of idempotency keys without case and signs, as in Idempotency-Key, idempotency_key and idempotencyKey."""
 
 REPEATABLE = frozenset({"PUT", "DELETE"})
 """The unsafe methods of which several equal requests have the effect of one (RFC 9110, section 9.2.2)."""
@@ -23,6 +25,23 @@ REPEATABLE = frozenset({"PUT", "DELETE"})
 _TRIAL = re.compile(
     r"(?P<run>[A-Za-z0-9_-]{1,64})\.p(?P<prompt>\d{1,6})\.r(?P<repeat>\d{1,9})(?P<truth>\.truth)?", re.ASCII
 )
+
+
+@lru_cache(1024)
+def is_idempotency_key(name: str) -> bool:
+    """True if a parameter, a header or a field has the name of an idempotency key. Requests with one key have one
+    effect. The lab trusts the service or the function in this."""
+    return name.replace("-", "").replace("_", "").lower() in _OF_KEYS
+
+
+def idempotency_key_of(arguments: Any, depth: int = 0) -> str:
+    """The idempotency key of a request's arguments, which may lie within one of them; empty if there is none."""
+    if not isinstance(arguments, Mapping) or depth > KEY_DEPTH_MAX:
+        return ""
+    for name, value in arguments.items():
+        if isinstance(value, str | int) and value and isinstance(name, str) and is_idempotency_key(name):
+            return str(value)
+    return next(filter(None, (idempotency_key_of(value, depth + 1) for value in arguments.values())), "")
 
 
 @dataclass(frozen=True)

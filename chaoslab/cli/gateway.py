@@ -155,7 +155,8 @@ def of_plan(parser: argparse.ArgumentParser, target: str, like: str) -> None:
     """Adds what a plan is made of. `target`: the word for what a fault hits; `like`: one of these."""
     parser.add_argument(
         "--fault", action="append", default=[], metavar=f"FAULT:{target}",
-        help=f'a fault: lost_reply:{like}, or JSON such as {{"fault": "latency", "target": "{like}", "delay_s": 2}}',
+        help=f'a fault: lost_reply:{like} (of the first call that changes something), or JSON such as '
+        f'{{"fault": "latency", "target": "{like}", "delay_s": 2}}',
     )  # fmt: skip
     parser.add_argument("--plan", type=path, metavar="FILE", help="a JSON file with a list of faults")
     parser.add_argument("--seed", type=seed, help="of all dice (default: the plan's, or 1)")

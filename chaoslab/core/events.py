@@ -506,10 +506,16 @@ class Effect(Event):
     content: dict[str, Any]
     """The object as the service keeps it."""
     reply: Answered
-    """The answer given: `status`, `body` as text, `headers`. A repeated request id gets it again, after a restart
-    too."""
+    """The answer given: `status`, `body` as text, `headers`. A repeated request id gets it again, after a restart too.
+    Of a target that is not the lab's own it stands only in the lines of calls that a fault met, and is its start."""
     fingerprint: str
     """A digest of the request's body."""
+    request: Count | None = None
+    """The number of the request that had the effect. This and the next stand where a seam saw it happen."""
+    attempt: Count | None = None
+    """The number of its attempt."""
+
+    left_out: ClassVar[tuple[str, ...]] = ("request", "attempt")
 
 
 @fixed(frozen=True, kw_only=True)

@@ -43,6 +43,8 @@ class Fault:
     - `needs`: what it must find to have something to change, after "it needs", as in "a list in the answer".
     - `lasts`: it goes on until its trial ends, so nothing recovers from it.
     - `delays`: it only makes a call slow. An attempt that meets it may succeed.
+    - `of_effect`: it is about calls that change something, and so aims at the first of those where only its name and a
+      target are given.
     - `looks_back`: its story reads `context.earlier`.
     - `of_model`: it acts on the messages or the answers of a model, which other targets have none of.
     - `of_tools`: it changes the values of a tool's answer, which the answers of models have none of.
@@ -82,6 +84,7 @@ class Fault:
     needs: ClassVar[str] = ""
     lasts: ClassVar[bool] = False
     delays: ClassVar[bool] = False
+    of_effect: ClassVar[bool] = False
     looks_back: ClassVar[bool] = False
     of_model: ClassVar[bool] = False
     of_tools: ClassVar[bool] = False

@@ -79,7 +79,7 @@ NUMBER_MAX = 10**15
 """The largest value of a limit or a factor."""
 TRIGGERS = (
     "name", "chance", "calls", "attempts", "every", "after_calls", "max_times", "on_turn", "between_turns", "window_s",
-    "persistence", "tool", "when", "after",
+    "persistence", "tool", "changes", "when", "after",
 )  # fmt: skip
 """The parameters of `inject` that are no fault's own."""
 LISTING = "tools/list"
@@ -98,7 +98,8 @@ def inject(
     calls: Sequence[int] | int | float = (), attempts: Sequence[int] | None = None, every: int | None = None,
     after_calls: int | None = None, max_times: int | None = None, on_turn: Sequence[int] | int | None = None,
     between_turns: bool | None = None, window_s: Sequence[float] | None = None, persistence: str | None = None,
-    tool: str | None = None, when: str | None = None, after: str | Sequence[Any] | None = None, **params: Parameter,
+    tool: str | None = None, changes: bool | None = None, when: str | None = None,
+    after: str | Sequence[Any] | None = None, **params: Parameter,
 ) -> Injection:  # fmt: skip
     """One source of faults for a trial. `fault` is a name, or an object of a class that derives from
     `chaoslab.plugins.Fault`. `target` is the name of a function or service, a pattern such as "get_*", or
@@ -119,6 +120,7 @@ def inject(
         `persistence`: "once", "burst 3" (three hits in a row), "for_s 2.5" (all attempts for 2.5 s after a hit) or
             "for_good" (all attempts after a hit).
         `tool`: the calls of this tool, or of those that match a pattern.
+        `changes`: the calls that may change something, by an unsafe method or a tool that does not only read.
         `when`: the calls whose arguments fulfil a condition, as in 'amount > 100 and currency == "EUR"'.
         `after`: once the injection of this name has hit; ["name", 3]: once it has hit three times.
 
@@ -135,8 +137,8 @@ def inject(
     known = {f.name: f for f in fields(load(fault))}
     given = {
         "attempts": attempts, "every": every, "after_calls": after_calls, "max_times": max_times, "on_turn": on_turn,
-        "between_turns": between_turns, "window_s": window_s, "persistence": persistence, "tool": tool, "when": when,
-        "after": after,
+        "between_turns": between_turns, "window_s": window_s, "persistence": persistence, "tool": tool,
+        "changes": changes, "when": when, "after": after,
     }  # fmt: skip
     wanted: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     wanted.update({key: params.pop(key) for key in [*params] if key not in known and key in triggers.names()})

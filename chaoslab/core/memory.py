@@ -94,25 +94,26 @@ class TrialMemory:
         self.turn, self._at_turn = turn, dict(made)
 
     def occasion(
-        self, target: str, tool: str, request: int, attempt: int, *, elapsed_s: float = 0.0, arguments: Any = None
-    ) -> Occasion:
+        self, target: str, tool: str, request: int, attempt: int, *, elapsed_s: float = 0.0, arguments: Any = None,
+        changes: bool = False,
+    ) -> Occasion:  # fmt: skip
         """The occasion of an attempt that begins now."""
         in_turn = request - self._at_turn.get(target, 0) if self._at_turn else request
         return Occasion(
             self.plan.seed, self.trial, target, tool, request, attempt, self.turn, in_turn, elapsed_s, arguments,
-            self.met,
+            self.met, changes=changes,
         )  # fmt: skip
 
-    def occasion_anew(self, target: str, request: int, attempt: int) -> Occasion:
+    def occasion_anew(self, target: str, request: int, attempt: int, *, changes: bool = False) -> Occasion:
         """The occasion of a function's attempt that begins now, without time and arguments. It is the one of the last
         attempt with other values, so nobody may keep it."""
         occasion = self._last
         if occasion is None:
-            self._last = occasion = self.occasion(target, target, request, attempt)
+            self._last = occasion = self.occasion(target, target, request, attempt, changes=changes)
             return occasion
         occasion.target = occasion.tool = target
         occasion.request, occasion.attempt, occasion.turn = request, attempt, self.turn
-        occasion.elapsed_s, occasion.arguments = 0.0, None
+        occasion.elapsed_s, occasion.arguments, occasion.changes = 0.0, None, changes
         occasion.in_turn = request - self._at_turn.get(target, 0) if self._at_turn else request
         return occasion
 

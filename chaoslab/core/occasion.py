@@ -37,9 +37,9 @@ class Occasion:
 
     `request` and `attempt` are the call's numbers, from 1. `turn`: the turn of the conversation, from 1. `in_turn`: the
     number of the request at its target within the turn. `elapsed_s`: seconds since the trial began; `arguments`: the
-    call's; both are only set if a trigger reads them. `met`: the hits of the trial so far, by injection. `headers`: the
-    request's that a limit reads, in lower case; `under_way`: the faults that go on where it was asked. Only limits read
-    these two.
+    call's; both are only set if a trigger reads them. `changes`: the call may change something. `met`: the hits of the
+    trial so far, by injection. `headers`: the request's that a limit reads, in lower case; `under_way`: the faults that
+    go on where it was asked. Only limits read these two.
     """
 
     seed: int
@@ -55,6 +55,7 @@ class Occasion:
     met: dict[str, HitsSoFar] = field(default_factory=dict)
     headers: Mapping[str, str] | None = None
     under_way: int = 0
+    changes: bool = False
 
     def of(self, injection: str) -> HitsSoFar:
         """The hits of this injection so far."""
@@ -75,6 +76,7 @@ class Occasion:
             "met": met,
             **({"headers": dict(self.headers)} if self.headers else {}),
             **({"under_way": self.under_way} if self.under_way else {}),
+            **({"changes": True} if reads and self.changes else {}),
         }
 
     @classmethod
@@ -87,5 +89,5 @@ class Occasion:
         return cls(
             seed, call.trial, call.target, call.tool, call.request, call.attempt, int(data.get("turn", 1)),
             int(data.get("in_turn", call.request)), float(data.get("elapsed_s", 0.0)), data.get("arguments"), met,
-            data.get("headers"), int(data.get("under_way", 0)),
+            data.get("headers"), int(data.get("under_way", 0)), bool(data.get("changes")),
         )  # fmt: skip

@@ -169,8 +169,9 @@ class RunOptions:
         "`query`, `headers`, `json`, `text`, `body`) to a dict, a text, (status, body) or (status, body, headers). "
         "Faults hit the requests to them, whatever client makes them. A request's tool is its method and path, as in "
         '"POST /orders", and its arguments are the fields of its JSON or form and `query`. One with an unsafe method '
-        "and a reply of 2xx is an effect; those with one Idempotency-Key are one effect. A reply's header "
-        '`X-Lab-Effect` states other effects: "none", or JSON such as {"effect": "order_placed", "item": "tea"}.',
+        "and a reply of 2xx is an effect; those with one idempotency key, as a header or an argument, are one effect. "
+        'A reply\'s header `X-Lab-Effect` states other effects: "none", or JSON such as {"effect": "order_placed", '
+        '"item": "tea"}.',
         group=AGENT, key="Applications (WSGI or ASGI) that the agent asks over HTTP, by host: {shop.test: shop:app}.",
     )  # fmt: skip
     upstreams: Mapping[str, str] | None = option(

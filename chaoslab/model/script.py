@@ -18,8 +18,6 @@ from chaoslab.model.offline import seconds
 LIKE = 'lab.call("refund", order=17), a text, a list of calls, or {"error": 429}'
 IN_JSON = LIKE.replace('lab.call("refund", order=17)', '{"call": "refund", "arguments": {"order": 17}}')
 SHOWN = 60
-AGAIN_MAX = 20
-"""The most times that a script says calls again in one trial."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,8 @@ def scripted(steps: Sequence[Any], *, token_s: float = 0.0) -> Scripted:
     Each new request takes the next step: a text, a `lab.call`, a list of calls (with a text too, if wanted), or an
     error such as `{"error": 429}`, with `"message"` if wanted. A repetition of a request whose answer did not reach the
     client gets the same step again, so a retry uses up no step; so does a request that goes on from it with a failure
-    in its history, for the calls that could not be made as they arrived. An error is used up when it is given. Every
+    in its history, for the calls that could not be made as they arrived. It does so each time: an agent that never
+    stops asking is hung (`model_calls_max`). An error is used up when it is given. Every
     trial begins with the first step. Past the last one the model answers 400, and the trial's `warnings` say so. The
     model speaks the formats of `offline_model`, and `token_s` is the same.
 
@@ -151,7 +150,7 @@ class Scripted(LiveModel):
         calls = given.reply.tool_calls
         made = list(heard.calls.values()) if heard is not None else []
         lost = [call for call, said in zip_longest(calls, made) if call and not (said and _usable(said, given.chat))]
-        if lost and self._again < AGAIN_MAX:
+        if lost:  # as often as need be: a script that went on would hide an agent that never ends
             self._again += len(lost) < len(calls) or heard is not None
             self._open[key] = Given(given.chat, self._named_anew(given.reply, lost, heard), lost=True)
         elif heard is not None and (calls or heard.text == given.reply.content):

@@ -27,7 +27,7 @@ REQUESTS = 5
 SHOWN = 5
 """The most trials that are named."""
 STORY_MAX = 30
-OF_CALLS = {"when", "attempts", "on_turn", "between_turns", "window_s", "after"}
+OF_CALLS = {"changes", "when", "attempts", "on_turn", "between_turns", "window_s", "after"}
 """The triggers of which a request's number says nothing."""
 
 
@@ -248,4 +248,4 @@ def _at_chance(injection: Injection) -> str:
 
 
 def _decided(memory: TrialMemory, there: Candidates, name: str, request: int) -> Iterator[tuple[Injection, Decision]]:
-    yield from zip(there, memory.decide(there, memory.occasion(name, name, request, 1)), strict=False)
+    yield from zip(there, memory.decide(there, memory.occasion(name, name, request, 1, changes=True)), strict=False)

@@ -25,6 +25,7 @@ from chaoslab.config.limits import limited
 from chaoslab.config.settings import inherited, name_secrets
 from chaoslab.core import events
 from chaoslab.core.events import Event
+from chaoslab.core.fault import load, trait
 from chaoslab.core.inject import check, inject
 from chaoslab.core.limits import Limits, all_of
 from chaoslab.core.memory import TrialMemory
@@ -174,11 +175,12 @@ def plan_of(
     hosts: bool = False,
 ) -> Plan:
     """The plan from `--fault` options, a file, or both. A fault is "name:route", or JSON as in {"fault": "latency",
-    "target": "crm", "delay_s": 2}; a file holds a list of such objects, or {"seed": …, "faults": […], "limits": {…}}.
+    "target": "crm", "delay_s": 2}; a lost reply given by its name alone is that of the first call that changes
+    something. A file holds a list of such objects, or {"seed": …, "faults": […], "limits": {…}}.
     `routes` of None: the targets are not known yet, so any name is one. `hosts`: hosts that faults name become routes
     too. Raises ValueError, LookupError, TypeError: one of them is wrong; OSError: the file cannot be read."""
     limits: tuple[Limits, ...] = ()
-    given: list[tuple[str, Any]] = [(f"--fault {text[:60]}", _of_text(text)) for text in faults]
+    given: list[tuple[str, Any]] = [(f"--fault {text[:60]}", _of_text(text, tools=routes is None)) for text in faults]
     if file is not None:
         read = _json(str(file), files.json_of, file)
         if isinstance(read, Mapping):
@@ -218,13 +220,26 @@ def plan_of(
     return limited(Plan(seed, checked, limits))
 
 
-def _of_text(text: str) -> Any:
+def _of_text(text: str, *, tools: bool) -> Any:
+    """The data of a `--fault`. `tools`: its target is a tool, or a pattern of tools, and no route."""
     if text.lstrip().startswith("{"):
         return _json(f"--fault {text[:60]}", files.json_in, text)
     fault, colon, target = text.partition(":")
     if not colon or not target:
         raise ValueError(f"--fault {text[:60]} should be a fault and a route, as in lost_reply:crm, or JSON")
-    return {"fault": fault, "target": target}
+    return {"fault": fault, "target": target, **_aim(fault, tool=tools and not set("*?[") & set(target))}
+
+
+def _aim(fault: str, *, tool: bool) -> dict[str, Any]:
+    """The triggers of a fault that is given by its name and a target alone: one about calls that change something hits
+    the first of them. `tool`: its target is one tool, which the user has chosen."""
+    try:
+        of_effect = trait(load(fault), "of_effect")
+    except LookupError:  # which `inject` tells
+        return {}
+    if not of_effect:
+        return {}
+    return {"max_times": 1} if tool else {"changes": True, "max_times": 1}
 
 
 def _json(said: str, read: Callable[[Any], Any], given: str | Path) -> Any:

@@ -207,7 +207,8 @@ class McpProxy:
             form: Form = ResultForm(ToolResult, lambda: (self._listed.get(name) or {}).get("outputSchema"))
             refused = McpErrors({}, lambda name, status, message: mcp.refused(name, f"{status} {message}"))
             form = ToolList if name == mcp.LIST else form
-            tool = WrappedFunction(name, self._asked, effect, frozenset({HIDDEN}), refused, form)
+            once = mcp.may_be_repeated(self._listed.get(name))
+            tool = WrappedFunction(name, self._asked, effect, frozenset({HIDDEN}), refused, form, keyed=once)
             self._tools[name] = self._seam.stand_in(tool)
         return self._tools[name]
 

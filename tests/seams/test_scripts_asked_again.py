@@ -108,7 +108,7 @@ def test_of_several_calls_only_the_lost_ones_are_said_again() -> None:
     assert (trial.answer, sorted(DONE)) == ("Refunded.", [17, 18])
 
 
-def test_a_fault_that_does_not_end_runs_the_script_out_loudly() -> None:
+def test_an_agent_that_asks_again_for_ever_is_hung_and_the_script_stays_where_it_is() -> None:
     def agent(prompt: str) -> str:
         import openai
 
@@ -120,5 +120,6 @@ def test_a_fault_that_does_not_end_runs_the_script_out_loudly() -> None:
             messages.append({"role": "user", "content": "again"})
 
     trial = run(agent, OPENAI, "refusal", calls=())
-    assert trial.outcome is lab.Outcome.FAILED
-    assert any("ran out after 2 steps" in warning for warning in trial.warnings)
+    assert trial.outcome is lab.Outcome.HUNG
+    assert "asked again and again (100 requests to models in one trial)" in trial.why
+    assert not any("ran out" in warning for warning in trial.warnings)

@@ -9,7 +9,7 @@ from typing import Any
 from chaoslab.analysis.assertions import Assertion, FinishedTrial, Miss
 from chaoslab.analysis.verdict import ledger
 from chaoslab.analysis.verdict.ledger import FindingKind, how_often, told_of
-from chaoslab.base.identity import IDEMPOTENCY_KEY, canonical
+from chaoslab.base.identity import canonical, is_idempotency_key
 from chaoslab.base.jsonable import brief
 from chaoslab.core.events import Effect, EndState
 from chaoslab.record.lines import Record
@@ -41,7 +41,9 @@ class NoDuplicateEffects(Assertion):
     def check(self, seen: FinishedTrial) -> Miss | None:
         alike: dict[str, list[tuple[Record, Effect]]] = {}
         for record, event in seen.effects(self.effect):
-            content = {key: value for key, value in event.content.items() if key not in (IDEMPOTENCY_KEY, "id")}
+            content = {
+                key: value for key, value in event.content.items() if key != "id" and not is_idempotency_key(key)
+            }
             alike.setdefault(canonical([event.target, event.effect, content]), []).append((record, event))
         for made in alike.values():
             if len(made) > 1:

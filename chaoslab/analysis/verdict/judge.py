@@ -12,6 +12,7 @@ from chaoslab.analysis.verdict import _end_state, ledger, spoilt
 from chaoslab.analysis.verdict.answer import AnsweredTrial, AnswerSense, sense_of
 from chaoslab.analysis.verdict.guard import guarded
 from chaoslab.analysis.verdict.ledger import Finding, FindingKind
+from chaoslab.analysis.verdict.repeated_request import find_repeated_requests
 from chaoslab.analysis.verdict.seen import JUDGED, TrialEvents, line
 from chaoslab.analysis.verdict.spoilt import unread
 from chaoslab.analysis.verdict.table import TABLE, Basis, Outcome, Said, Verdict, WorldState
@@ -86,6 +87,8 @@ def _judge(seen: TrialEvents, history: History) -> Verdict:
     of_state = _of_state(seen, started)
     shuffled = [] if rules.ordered else [f for f in of_state if f.kind is FindingKind.ORDER]
     found += [f for f in of_state if f not in shuffled]
+    if not _is_compared(seen, started):
+        found += find_repeated_requests(seen, history, rules)
     harm, lost = [f for f in found if f.kind is not FindingKind.LOST], [f for f in found if f.kind is FindingKind.LOST]
     may = _unknown_end(started, seen, lost, shuffled)
     world = _world(started, harm, lost, may)
@@ -164,6 +167,13 @@ def _of_state(seen: TrialEvents, started: events.PromptStarted) -> list[Finding]
     if right != after and (spans := _spans(seen, started)) is not None:
         before, right, after = spans[1].unstamped(before), spans[0].unstamped(right), spans[1].unstamped(after)
     return _end_state.compare(before, right, after, line=line(record))
+
+
+def _is_compared(seen: TrialEvents, started: events.PromptStarted) -> bool:
+    """True if effects or an end state were compared, which may rightly hold a request twice."""
+    state = seen.first(events.EndState)
+    read = state is not None and started.state is not None and not state[1].error
+    return read or (started.stated and started.effects is not None)
 
 
 def _unknown_end(

@@ -5,18 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from functools import partial
 from http import HTTPStatus
+from itertools import chain
 from sys import intern
 from typing import Any
 
-from chaoslab.analysis.answers.values import shows, tokens
-from chaoslab.base.alike import Span, alike, as_text
-from chaoslab.base.identity import IDEMPOTENCY_KEY, REPEATABLE
-from chaoslab.core.events import Effect, PromptStarted
+from chaoslab.analysis.verdict.matching import (
+    NO_RULES,
+    NearWishes,
+    Pairing,
+    Wish,
+    differing,
+    matches,
+    nearly,
+)
+from chaoslab.analysis.verdict.matching import Rules as Rules
+from chaoslab.base.alike import alike, spelt
+from chaoslab.base.identity import REPEATABLE, is_idempotency_key
+from chaoslab.core.events import Effect
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 
@@ -48,8 +56,6 @@ class FindingKind(StrEnum):
     DISTURBED = "disturbed"
 
 
-_APART = ("effect", IDEMPOTENCY_KEY)
-"""The keys of a wish that are not compared with an effect's content."""
 LINES_MAX = 6
 """The most lines of one writer that a finding shows."""
 
@@ -132,105 +138,174 @@ def wish(effect: Mapping[str, Any]) -> dict[str, Any]:
     return {name: [value] if isinstance(value, list) else value for name, value in effect.items()}
 
 
-@dataclass(frozen=True)
-class Rules:
-    """The user's statements about effects. `undoes`: the effects that take others back. `idempotent`: those that count
-    once however often they are repeated. `ordered`: they must happen in the order of the right ones. `exact`: the right
-    ones are the twin's, so an effect has their content and no other. One that a user states may leave fields out, and a
-    text of it stands for each text that holds it. `spans`: the times of the twin and of the trial."""
-
-    undoes: Mapping[str, str] = field(default_factory=dict)
-    idempotent: Collection[str] = ()
-    ordered: bool = False
-    exact: bool = False
-    spans: tuple[Span, Span] | None = None
-
-    @classmethod
-    def of(cls, started: PromptStarted) -> Rules:
-        """Those of a trial."""
-        if not (started.undoes or started.idempotent or started.ordered):
-            return _AS_TWIN if started.exact else _NO_RULES
-        return cls(started.undoes or {}, started.idempotent or (), bool(started.ordered), bool(started.exact))
+_REPEATABLE = tuple(f"{method} " for method in REPEATABLE)
 
 
-_NO_RULES, _AS_TWIN = Rules(), Rules(exact=True)
-
-
-def net(stated: Sequence[Mapping[str, Any]], done: Sequence[Done], rules: Rules) -> Sequence[Done]:
+def net(stated: Sequence[Wish], done: Sequence[Done], rules: Rules) -> Sequence[Done]:
     """The effects that are left: repeats of idempotent ones, and what was taken back together with what took it back,
     are not."""
-    if not (rules.undoes or rules.idempotent or rules.spans):
+    repeatable = rules.spans and any(effect.tool.startswith(_REPEATABLE) for _, effect in done)
+    if not (rules.undoes or rules.idempotent or repeatable):
         return done
     kept: list[Done] = []
+    once = set[str]()
     for pair in done:
         effect = pair[1]
-        again = effect.effect in rules.idempotent and any(_agree(rules, effect, other, whole=True) for _, other in kept)
-        if not again:
-            kept.append(pair)
-    paired = _pair(stated, [effect for _, effect in kept], rules)
+        if effect.effect in rules.idempotent:
+            spelling = spelt([effect.effect, _content(rules, effect)])
+            if spelling in once:
+                continue
+            once.add(spelling)
+        kept.append(pair)
+    paired = Pairing(stated, [effect for _, effect in kept], rules).pairs
+    standing = _Standing(rules)
     gone: set[int] = set()
     latest: dict[tuple[str, str], Effect] = {}
     """The last request to each address."""
     for number, (_, effect) in enumerate(kept):
-        target = rules.undoes.get(effect.effect)
         method, _, address = effect.tool.partition(" ")
         before, latest[effect.target, address] = latest.get((effect.target, address)), effect
-        if number in paired:
-            continue
-        if before is not None and method in REPEATABLE and _agree(rules, effect, before, whole=True):
-            gone.add(number)  # the stamp in it is another one, and it is a repeat yet
-            continue
-        same = [n for n, (_, other) in enumerate(kept[:number]) if other.effect == target and n not in gone]
-        undone = [n for n in same if _agree(rules, effect, kept[n][1])]
-        if undone:  # a surplus one first, else the one that was asked for
-            gone |= {number, next((n for n in reversed(undone) if n not in paired), undone[-1])}
+        if number not in paired:
+            if before is not None and method in REPEATABLE and _is_repeat(rules, effect, before):
+                gone.add(number)  # the stamp in it is another one, and it is a repeat yet
+                continue
+            undone = standing.take_back(effect)
+            if undone is not None:
+                gone |= {number, undone}
+                continue
+        standing.add(number, effect, asked=number in paired)
     return [pair for number, pair in enumerate(kept) if number not in gone]
 
 
-def _agree(rules: Rules, one: Effect, other: Effect, *, whole: bool = False) -> bool:
-    """True if two effects of a trial have the same values for all parameters, or for those that both have. They may be
-    done at two moments."""
-    held = [{key: value for key, value in each.content.items() if key != IDEMPOTENCY_KEY} for each in (one, other)]
-    if rules.spans:
-        held = [rules.spans[1].unstamped(each) for each in held]
-    if whole and (one.effect != other.effect or held[0].keys() != held[1].keys()):
-        return False
-    return all(held[0][key] == held[1][key] for key in held[0].keys() & held[1].keys())
+@dataclass
+class _ByValue:
+    """Effects by the values of some of their parameters, those that were asked for apart. `read`: how many of them."""
+
+    numbers: dict[str, tuple[list[int], list[int]]] = field(default_factory=dict)
+    read: int = 0
 
 
-def compare(stated: Sequence[Mapping[str, Any]], done: Sequence[Done], rules: Rules = _NO_RULES) -> list[Finding]:
+class _Standing:
+    """The effects so far that others may take back, and that nothing took back yet."""
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules, self._may_go = rules, frozenset(rules.undoes.values())
+        self._content: dict[int, dict[str, Any]] = {}
+        self._asked: set[int] = set()
+        self._by_keys: dict[str, dict[tuple[str, ...], list[int]]] = {}
+        self._known: dict[tuple[str, tuple[str, ...], tuple[str, ...]], _ByValue] = {}
+
+    def add(self, number: int, effect: Effect, *, asked: bool) -> None:
+        if effect.effect not in self._may_go:
+            return
+        content = self._content[number] = _content(self._rules, effect)
+        self._by_keys.setdefault(effect.effect, {}).setdefault(tuple(sorted(content)), []).append(number)
+        if asked:
+            self._asked.add(number)
+
+    def take_back(self, effect: Effect) -> int | None:
+        """The latest effect that this one takes back, which stands no more: a surplus one first, else one that was
+        asked for. Both have the same values for the parameters that both have."""
+        target = self._rules.undoes.get(effect.effect)
+        if target is None or target not in self._by_keys:
+            return None
+        own, found = _content(self._rules, effect), list[tuple[bool, int]]()
+        for keys, numbers in self._by_keys[target].items():
+            shared = tuple(key for key in keys if key in own)
+            known = self._known.setdefault((target, keys, shared), _ByValue())
+            self._read(known, numbers, shared)
+            for surplus, stack in enumerate(known.numbers.get(spelt([own[key] for key in shared]), ())):
+                while stack and stack[-1] not in self._content:
+                    stack.pop()
+                found += [(bool(surplus), stack[-1])] if stack else []
+        if not found:
+            return None
+        number = max(found)[1]
+        del self._content[number]
+        return number
+
+    def _read(self, known: _ByValue, numbers: Sequence[int], shared: Sequence[str]) -> None:
+        for number in numbers[known.read :]:
+            if number in self._content:
+                value = spelt([self._content[number][key] for key in shared])
+                known.numbers.setdefault(value, ([], []))[number not in self._asked].append(number)
+        known.read = len(numbers)
+
+
+def _content(rules: Rules, effect: Effect) -> dict[str, Any]:
+    """The content of an effect of a trial without its key, with one word for the moments of the trial."""
+    kept = {key: value for key, value in effect.content.items() if not is_idempotency_key(key)}
+    found: dict[str, Any] = rules.spans[1].unstamped(kept) if rules.spans else kept
+    return found
+
+
+def _is_repeat(rules: Rules, one: Effect, other: Effect) -> bool:
+    """True if two effects of a trial are the same. They may be done at two moments."""
+    return one.effect == other.effect and alike(_content(rules, one), _content(rules, other))
+
+
+def compare(stated: Sequence[Wish], done: Sequence[Done], rules: Rules = NO_RULES) -> list[Finding]:
     """The surplus, altered and lost effects, in this order. Equal texts are one finding with all its lines."""
     done = net(stated, done, rules)
     effects = [effect for _, effect in done]
-    if len(effects) == len(stated) and all(map(partial(_matches, rules), stated, effects)):
+    if len(effects) == len(stated) and all(map(partial(matches, rules), stated, effects)):
         return []  # most trials: each wish in its turn
-    pairs = _pair(stated, effects, rules)
-    if rules.ordered and len(effects) == len(stated) == len(pairs):
-        return _out_of_order(done, pairs)
-    left = _left(stated, pairs)
+    pairing = Pairing(stated, effects, rules)
+    if rules.ordered and len(effects) == len(stated) == len(pairing.pairs):
+        return _out_of_order(done, pairing.pairs)
+    left, told_wishes = NearWishes(pairing), _ToldWishes(pairing)
+    lines = [(intern(record.writer), record.seq) for record, _ in done]
     excess: list[Finding] = []
     unasked: dict[tuple[str, str], list[tuple[str, int]]] = {}
-    for number, (record, effect) in enumerate(done):
-        if number in pairs:
+    repeated: set[tuple[int, str]] = set()
+    repeats: dict[int, tuple[tuple[str, int], ...]] = {}
+    for number, effect in enumerate(effects):
+        if number in pairing.pairs:
             continue
         told = told_of(effect.effect, effect.content)
-        here = (intern(record.writer), record.seq)
-        wish = next((wish for wish in stated if _matches(rules, wish, effect)), None)
+        wish = pairing.wish_of(number)
         if wish is not None:
-            repeats = [(intern(r.writer), r.seq) for r, other in done if _matches(rules, wish, other)]
-            wanted = sum(other == wish for other in stated)
-            instead = f" instead of {how_often(wanted)}" if wanted > 1 else ""
-            excess.append(Finding(FindingKind.DUPLICATE, f"{told} {how_often(len(repeats))}{instead}", tuple(repeats)))
-        elif (near := next((wish for wish in left if _nearly(rules, wish, effect)), None)) is not None:
-            left.remove(near)
-            excess.append(Finding(FindingKind.ALTERED, f"{told}, but {_difference(rules, near, effect)}", (here,)))
+            if (wish, told) not in repeated:
+                repeated.add((wish, told))
+                if wish not in repeats:  # findings share them: each of thousands may have thousands
+                    repeats[wish] = tuple(lines[n] for n in pairing.alike(wish))
+                excess.append(_duplicate(told, pairing.wanted(wish), repeats[wish]))
+        elif (near := left.take(effect)) is not None:
+            text = f"{told}, but {_difference(rules, stated[near], effect)}"
+            excess.append(Finding(FindingKind.ALTERED, text, (lines[number],)))
         else:
-            unasked.setdefault((told, _apart_from(rules, stated, effect, told)), []).append(here)
-    for (told, content), lines in unasked.items():
-        times = f" {how_often(len(lines))}" if len(lines) > 1 else ""
-        excess.append(Finding(FindingKind.PHANTOM, f"{told}{times}{content}, which was not asked for", tuple(lines)))
-    excess += [Finding(FindingKind.LOST, f"missing: {told_of(str(wish.get('effect')), wish)}") for wish in left]
+            unasked.setdefault((told, told_wishes.difference(effect, told)), []).append(lines[number])
+    for (told, content), where in unasked.items():
+        times = f" {how_often(len(where))}" if len(where) > 1 else ""
+        excess.append(Finding(FindingKind.PHANTOM, f"{told}{times}{content}, which was not asked for", tuple(where)))
+    missing = (stated[number] for number in left.left)
+    excess += [Finding(FindingKind.LOST, f"missing: {told_of(str(wish.get('effect')), wish)}") for wish in missing]
     return _once(excess)
+
+
+def _duplicate(told: str, wanted: int, lines: tuple[tuple[str, int], ...]) -> Finding:
+    instead = f" instead of {how_often(wanted)}" if wanted > 1 else ""
+    return Finding(FindingKind.DUPLICATE, f"{told} {how_often(len(lines))}{instead}", lines)
+
+
+class _ToldWishes:
+    """The wishes by their words."""
+
+    def __init__(self, pairing: Pairing) -> None:
+        self._rules, self._by_words = pairing.rules, dict[tuple[str, str], list[Wish]]()
+        for number, *_ in pairing.wishes.members:
+            wish = pairing.stated[number]
+            name = str(wish.get("effect"))
+            self._by_words.setdefault((name, told_of(name, wish)), []).append(wish)
+
+    def difference(self, effect: Effect, told: str) -> str:
+        """The content by which an effect that nobody asked for differs from one that was, if both have the same words;
+        else empty."""
+        for wish in self._by_words.get((effect.effect, told), ()):
+            if nearly(self._rules, wish, effect):
+                key = differing(self._rules, wish, effect)[0]
+                return f" with the {key} {_shown(effect.content.get(key))}"
+        return ""
 
 
 def _out_of_order(done: Sequence[Done], pairs: Mapping[int, int]) -> list[Finding]:
@@ -244,23 +319,18 @@ def _out_of_order(done: Sequence[Done], pairs: Mapping[int, int]) -> list[Findin
 def _once(findings: Sequence[Finding]) -> list[Finding]:
     if len(findings) < 2:
         return [*findings]
-    merged: dict[tuple[FindingKind, str], Finding] = {}
+    merged: dict[tuple[FindingKind, str], list[Finding]] = {}
     for finding in findings:
-        before = merged.get((finding.kind, finding.text))
-        lines = dict.fromkeys([*(before.lines if before else ()), *finding.lines])
-        merged[finding.kind, finding.text] = Finding(finding.kind, finding.text, tuple(lines))
-    return list(merged.values())
+        merged.setdefault((finding.kind, finding.text), []).append(finding)
+    return [
+        of[0] if len(of) == 1 else Finding(*key, tuple(dict.fromkeys(chain.from_iterable(each.lines for each in of))))
+        for key, of in merged.items()
+    ]
 
 
-def lacking(
-    stated: Sequence[Mapping[str, Any]], done: Sequence[Effect], rules: Rules = _NO_RULES
-) -> list[Mapping[str, Any]]:
+def lacking(stated: Sequence[Wish], done: Sequence[Effect], rules: Rules = NO_RULES) -> list[Wish]:
     """The wishes that no effect was paired with."""
-    return _left(stated, _pair(stated, done, rules))
-
-
-def _left(stated: Sequence[Mapping[str, Any]], pairs: Mapping[int, int]) -> list[Mapping[str, Any]]:
-    return [wish for number, wish in enumerate(stated) if number not in pairs.values()]
+    return [stated[number] for number in Pairing(stated, done, rules).left]
 
 
 def told_of(effect: str, content: Mapping[str, Any]) -> str:
@@ -276,111 +346,10 @@ def how_often(count: int) -> str:
     return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
-def _pair(stated: Sequence[Mapping[str, Any]], done: Sequence[Effect], rules: Rules) -> dict[int, int]:
-    """The wish of each effect, with as many pairs as possible: a vague wish leaves to an exact one the only effect that
-    fits it."""
-    pairs: dict[int, int] = {}
-    for wish in range(len(stated)):
-        _place(wish, set(), pairs, stated, done, rules)
-    return pairs
-
-
-def _place(
-    wish: int, seen: set[int], pairs: dict[int, int], stated: Sequence[Mapping[str, Any]], done: Sequence[Effect],
-    rules: Rules,
-) -> bool:  # fmt: skip
-    """Pairs the wish with an effect, if need be by giving the effect's own wish another. No closure: it would be a
-    cycle for the garbage collector, with all effects of the trial in it."""
-    for number, effect in enumerate(done):
-        if number in seen or not _matches(rules, stated[wish], effect):
-            continue
-        seen.add(number)
-        if number not in pairs or _place(pairs[number], seen, pairs, stated, done, rules):
-            pairs[number] = wish
-            return True
-    return False
-
-
-def _matches(rules: Rules, wish: Mapping[str, Any], effect: Effect) -> bool:
-    if wish.get("effect") != effect.effect:
-        return False
-    plain = _PLAIN.issuperset(map(type, wish.values())) and _PLAIN.issuperset(map(type, effect.content.values()))
-    return (plain and wish == {**effect.content, "effect": effect.effect}) or not _differing(rules, wish, effect)
-
-
-_PLAIN = frozenset({str, int, float, type(None)})
-"""The types of which equal values are the same; True is no 1. Most effects have no others, and are as stated."""
-
-
-def _nearly(rules: Rules, wish: Mapping[str, Any], effect: Effect) -> bool:
-    return wish.get("effect") == effect.effect and (not wish.get("to") or "to" not in _differing(rules, wish, effect))
-
-
-def _differing(rules: Rules, wish: Mapping[str, Any], effect: Effect) -> list[str]:
-    """The keys in which the effect differs. A repetition under another idempotency key is still a repetition."""
-    keys = dict.fromkeys([*wish, *effect.content]) if rules.exact else wish
-    same = partial(_equal, rules.spans) if rules.exact else _same
-    return [key for key in keys if key not in _APART and not same(key, wish.get(key), effect.content.get(key))]
-
-
-def _apart_from(rules: Rules, stated: Sequence[Mapping[str, Any]], effect: Effect, told: str) -> str:
-    """The content by which an effect that nobody asked for differs from one that was, if both have the same words;
-    else empty."""
-    for wish in stated:
-        if _nearly(rules, wish, effect) and told_of(str(wish.get("effect")), wish) == told:
-            key = _differing(rules, wish, effect)[0]
-            return f" with the {key} {_shown(effect.content.get(key))}"
-    return ""
-
-
 def _difference(rules: Rules, wish: Mapping[str, Any], effect: Effect) -> str:
-    key = _differing(rules, wish, effect)[0]
+    key = differing(rules, wish, effect)[0]
     return f"its {key} is {_shown(effect.content.get(key))} instead of {_shown(wish.get(key))}"
 
 
 def _shown(value: Any) -> str:
     return "nothing" if value is None else repr(str(value)[:SHOWN])
-
-
-def _equal(spans: tuple[Span, Span] | None, _key: str, wished: Any, value: Any) -> bool:
-    """True if a value of an effect is the twin's, or both are the moments at which it was done. Two texts are compared
-    letter by letter, since the lab does not know the meaning of a path, a command or an id."""
-    if spans is not None and wished != value:
-        wished, value = (span.unstamped(each) for span, each in zip(spans, (wished, value), strict=True))
-    if isinstance(wished, str) and isinstance(value, str):
-        moment = _moment(wished)
-        return as_text(wished) == as_text(value) or (moment is not None and moment == _moment(value))
-    return alike(wished, value) or _as_number(wished, value) or _as_number(value, wished)
-
-
-def _as_number(text: Any, number: Any) -> bool:
-    """True if a text is a number and nothing else, as "30" is 30."""
-    if not isinstance(text, str) or isinstance(number, bool) or not isinstance(number, int | float):
-        return False
-    try:
-        return Decimal(text) == Decimal(str(number))
-    except InvalidOperation:
-        return False
-
-
-def _same(key: str, wished: Any, value: Any) -> bool:
-    if value == wished:
-        return True
-    if value is None or wished is None:  # the word "None" is not nothing
-        return False
-    options = wished if isinstance(wished, list) else [wished]
-    if key in ("start", "end"):
-        moments = [_moment(option) for option in options]
-        if _moment(value) is not None and any(moments):
-            return _moment(value) in moments
-    if key == "to":  # a message to "ana maria" is not one to "ana"
-        return any(tokens(str(value)) == tokens(str(option)) for option in options)
-    return shows([str(option) for option in options], str(value))
-
-
-def _moment(text: Any) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat(text)
-    except (TypeError, ValueError):
-        return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

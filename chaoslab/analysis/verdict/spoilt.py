@@ -1,7 +1,7 @@
 """Reasons why a trial allows no conclusion: a fault that nobody met, the lab itself in the way, or replies that only a
 script was given, which says the same whatever it is sent."""
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from itertools import takewhile
 from operator import attrgetter
 from typing import Any
@@ -50,12 +50,11 @@ def armed_in_vain(seen: TrialEvents) -> Finding | None:
 
     met = {where(event) for _, event in seen.of(events.FaultWitnessed)}
     met |= {where(event) for _, event in seen.of(events.FaultHealed) if event.masked_by or event.idle}
-    ended = None
-    for record, event in seen.of(events.FaultArmed):
-        if where(event) in met or event.at in _in_outages(seen.of(events.FaultWitnessed), seen.of(events.CallFinished)):
-            continue
-        ended = ended or {_at(end): end for _, end in seen.calls()}
-        if _goes_on(event, ended):
+    missed = [pair for pair in seen.of(events.FaultArmed) if where(pair[1]) not in met]
+    struck = _in_outages(seen.of(events.FaultWitnessed), seen.of(events.CallFinished)) if missed else set()
+    ended = _Ends(seen) if missed else None
+    for record, event in missed:
+        if event.at in struck or (ended is not None and ended.goes_on(event)):
             continue
         text = f"{event.fault} was armed on {event.target} {event.request}.{event.attempt} and not witnessed"
         return Finding(FindingKind.NOT_MET, text, (line(record),))
@@ -76,11 +75,11 @@ def unseen(seen: TrialEvents) -> Finding | None:
     missed = [pair for pair in seen.of(events.FaultInjected) if _whose(pair[1]) not in explained]
     if not missed:
         return None
-    ended = {_at(event): event for _, event in seen.calls()}
+    ended = _Ends(seen)
     met = {at[1:] for at in own}
     for record, event in missed:
-        end = ended.get(_at(event))
-        if end is None or _goes_on(event, ended):
+        end = ended.of(event)
+        if end is None or ended.goes_on(event):
             continue
         gone = end.cancelled
         if gone or _at(event) not in met:
@@ -90,18 +89,28 @@ def unseen(seen: TrialEvents) -> Finding | None:
     return None
 
 
-def _goes_on(
-    fault: events.FaultInjected | events.FaultArmed, ended: Mapping[tuple[Any, ...], events.CallFinished]
-) -> bool:
-    """True if the call was open at the trial's end, or if its caller gave up a call that the fault held back and asked
-    again: then the fault has acted, whatever the first call would have shown."""
-    at = _at(fault)
-    end = ended.get(at)
-    if end is not None and end.error == events.OPEN:
-        return True
-    if end is not None and end.cancelled and traits.delays(fault.fault):
-        return any(each[:3] == at[:3] and each[3] > at[3] for each in ended)
-    return False
+class _Ends:
+    """The ends of a trial's calls."""
+
+    def __init__(self, seen: TrialEvents) -> None:
+        self._ended = {_at(event): event for _, event in seen.calls()}
+        self._attempts: dict[tuple[Any, ...], int] = {}
+        """The last attempt of each request."""
+        for at in self._ended:
+            self._attempts[at[:3]] = max(at[3], self._attempts.get(at[:3], 0))
+
+    def of(self, fault: events.FaultInjected | events.FaultArmed) -> events.CallFinished | None:
+        return self._ended.get(_at(fault))
+
+    def goes_on(self, fault: events.FaultInjected | events.FaultArmed) -> bool:
+        """True if the call was open at the trial's end, or if its caller gave up a call that the fault held back and
+        asked again: then the fault has acted, whatever the first call would have shown."""
+        at, end = _at(fault), self.of(fault)
+        if end is not None and end.error == events.OPEN:
+            return True
+        if end is not None and end.cancelled and traits.delays(fault.fault):
+            return bool(self._attempts[at[:3]] > at[3])
+        return False
 
 
 def unreached(seen: TrialEvents) -> Finding | None:

@@ -23,7 +23,7 @@ class Trigger:
     - `place`: it says which attempts are concerned, not when a fault begins. It holds for each attempt of a fault that
       lasts.
     - `spares`: it decides by dice or by the hits so far. An attempt that it alone excludes was eligible.
-    - `timed`: it reads `elapsed_s`. `reads`: it reads the arguments.
+    - `timed`: it reads `elapsed_s`. `reads`: it reads the arguments, or if the call may change something.
     - `order`: triggers are asked in this order, so the cheap ones come first.
     """
 

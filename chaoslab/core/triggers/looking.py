@@ -51,6 +51,26 @@ class Tool(Trigger):
 
 
 @dataclass(frozen=True)
+class Changes(Trigger):
+    """Holds for the calls that may change something: requests by an unsafe method, and tools that do not only read."""
+
+    value: bool
+    should_be = "True"
+    place = True
+    reads = True
+    order = 1
+
+    @classmethod
+    def of(cls, value: Any) -> Changes:
+        if value is not True:
+            raise cls.refused()
+        return cls(value)
+
+    def holds(self, occasion: Occasion, met: HitsSoFar) -> bool:
+        return occasion.changes
+
+
+@dataclass(frozen=True)
 class When(Trigger):
     """Holds for the calls whose arguments fulfil the condition, as in `amount > 100 and currency == "EUR"`."""
 

@@ -22,6 +22,7 @@ class CrashAfterEffect(Fault):
     conditional = True
     of_process = True
     bounds = {"down_s": (0.001, 86400)}  # noqa: RUF012 - a trait, which nobody changes
+    of_effect = True
     example = '"crash_after_effect", "bank.test", calls=[1]'
     source = "https://docs.stripe.com/error-low-level#idempotency"
 

@@ -5,7 +5,7 @@ from math import isfinite
 from typing import Any
 
 from chaoslab.base.boundary import is_foreign
-from chaoslab.base.identity import IDEMPOTENCY_KEY, Request, Requests, canonical, request_id
+from chaoslab.base.identity import Request, Requests, canonical, idempotency_key_of, request_id
 from chaoslab.base.jsonable import ATOMS, BITS_MAX, UNCHANGING, brief, describe_error, to_jsonable
 from chaoslab.core import events
 from chaoslab.core.events import REPLY_MAX, Event
@@ -124,7 +124,7 @@ class CallRecord:
             case "begin":
                 return self._begin(requests, t)
             case "effect":
-                return self._effect()
+                return self.effect()
             case _:
                 return self._end(requests, t)
 
@@ -138,12 +138,14 @@ class CallRecord:
         )  # fmt: skip
         return events.CallStarted(at=self.at, tool=self.name, arguments=self.content, protocol=self.protocol)
 
-    def _effect(self) -> Event:
+    def effect(self, reply: Mapping[str, Any] | None = None) -> Event:
+        """The effect of the call. `reply`: the function's own, as far as a log keeps it, if a fault may take it."""
         content = self.arguments()
         known = request_id("", self.name, content, 0) if self.keyed else ""
+        number, attempt, _ = self.place or (None, None, None)
         return events.Effect(
-            target=self.name, tool=self.name, request_id=str(content.get(IDEMPOTENCY_KEY) or known), effect=self.name,
-            content=content, reply={}, fingerprint="",
+            target=self.name, tool=self.name, request_id=idempotency_key_of(content) or known, effect=self.name,
+            content=content, reply=dict(reply or {}), fingerprint="", request=number, attempt=attempt,
         )  # fmt: skip
 
     def _end(self, requests: Requests, t: float) -> Event:

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from chaoslab.base.boundary import let_through
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.identity import request_id
-from chaoslab.base.jsonable import line_of
+from chaoslab.base.jsonable import brief, line_of
 from chaoslab.core.attempt import Attempt
 from chaoslab.core.chain import at_once
 from chaoslab.core.events import CANCELLED, OPEN, REPLY_MAX, Event, own_words
@@ -199,7 +199,7 @@ class FunctionSeam:
         memory = self.memory
         with self._numbering:
             number, attempt, _ = made.place or made.place_among(book.requests, made.began_s)
-            occasion = memory.occasion_anew(made.name, number, attempt)
+            occasion = memory.occasion_anew(made.name, number, attempt, changes=made.tool.effect)
             if reach.timed:
                 occasion.elapsed_s = self.clock.monotonic() - book.origin
             if reach.reads:
@@ -339,7 +339,9 @@ class _Attempt(Attempt):
             raise Failure("raised", native=error) from None
         reply = self.tool.returned(result)
         if self.tool.effect and reply.ok and not (self.tool.served and self.tool.name in self.book.served):
-            self.book.note_part(self.made, "effect")
+            text = kept(reply.value)
+            said = text if isinstance(text, Spelt) else brief(text, REPLY_MAX)
+            self.book.note(self.made.effect({"status": 200, "body": said, "headers": {}}))
         return reply
 
     # The record of the finished attempt.

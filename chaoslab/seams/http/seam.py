@@ -33,6 +33,7 @@ from chaoslab.seams.http._streamed import Body, Clean, KeptParts, LaneParts
 from chaoslab.seams.http._words import error_in, said_by_model
 from chaoslab.seams.http.process_faults import ConfirmedOutage, NotStopped, ProcessFaults
 from chaoslab.seams.http.tags import EXTENSION, MODEL_TOOL, ProbeTag, RequestTag, Target, TrialState, entered, episode
+from chaoslab.seams.services.effects import SAFE
 from chaoslab.seams.services.model import believed
 from chaoslab.wire.control import FIRST, ManagerAnswer
 from chaoslab.wire.lanes import LaneBroker
@@ -196,8 +197,9 @@ class _Attempt(Attempt):
         plan, memory = self.seam.plan, trial.memory
         wire = plan.candidates(call.target, wire=True)
         occasion = memory.occasion(
-            call.target, call.tool, call.request, call.attempt, elapsed_s=elapsed_s, arguments=call.value
-        )
+            call.target, call.tool, call.request, call.attempt, elapsed_s=elapsed_s, arguments=call.value,
+            changes=not self._of_model and self.request.method not in SAFE,
+        )  # fmt: skip
         guard = memory.guard
         if guard.limits:
             occasion.headers = {each: self.request.headers.get(each, "") for each in guard.headers}

@@ -152,8 +152,17 @@ def tools_in(body: bytes) -> Iterator[Mapping[str, Any]]:
 
 def only_reads(tool: Any) -> bool:
     """True if a tool in a list says that it only reads."""
+    return _notes(tool).get("readOnlyHint") is True
+
+
+def may_be_repeated(tool: Any) -> bool:
+    """True if a tool in a list says that several equal calls have the effect of one."""
+    return _notes(tool).get("idempotentHint") is True
+
+
+def _notes(tool: Any) -> Mapping[str, Any]:
     notes = tool.get("annotations") if isinstance(tool, Mapping) and "name" in tool else None
-    return isinstance(notes, Mapping) and notes.get("readOnlyHint") is True
+    return notes if isinstance(notes, Mapping) else {}
 
 
 # A tool's result, which is the same in all transports.

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
-from chaoslab.base.identity import REPEATABLE
+from chaoslab.base.identity import REPEATABLE, idempotency_key_of, is_idempotency_key
 from chaoslab.seams.services.messages import HttpRequest
 
 EFFECT = "X-Lab-Effect"
@@ -29,15 +29,18 @@ def stated(said: str) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 class Repeats:
-    """The names that equal effects share: that of their Idempotency-Key, or of the whole request if its method may be
-    repeated. A request that comes again after another one to its address is no repeat: it takes that one back."""
+    """The names that equal effects share: that of their idempotency key, be it a header or an argument, or of the whole
+    request if its method may be repeated. A request that comes again after another one to its address is no repeat: it
+    takes that one back."""
 
     def __init__(self) -> None:
         self._latest: dict[tuple[str, str], tuple[str, int]] = {}
 
-    def name(self, service: str, tool: str, request: HttpRequest) -> str:
-        """The name of the request's effects, which it just had; empty if no other request shares it."""
-        if key := request.header(b"idempotency-key"):
+    def name(self, service: str, tool: str, request: HttpRequest, arguments: Any) -> str:
+        """The name of the request's effects, which it just had; empty if no other request shares it. `arguments`: those
+        of its tool."""
+        header = next((value for name, value in request.fields if is_idempotency_key(name)), "")
+        if key := header or idempotency_key_of(arguments):
             return f"{tool} {key}"
         asked = f"{request.method} {request.target} {blake2b(request.body, digest_size=8).hexdigest()}"
         place = service, request.target

@@ -13,7 +13,7 @@ from math import inf, isinf
 from typing import Any, Literal
 
 from chaoslab.base.clock import Clock, system
-from chaoslab.base.identity import Request
+from chaoslab.base.identity import Request, digest
 from chaoslab.base.jsonable import line, line_of
 from chaoslab.base.secrets import SEARCHED_MAX, of_body, of_headers
 from chaoslab.core import events
@@ -67,6 +67,7 @@ class ServiceSeam:
         self.plan, self.timeout_s, self.clock = plan, timeout_s, clock
         self.models, self.price, self.in_order = models or {}, price, in_order
         self._mcp_reads, self._mcp_listed = frozenset(mcp_reads), dict[str, set[str]]()
+        self._mcp_repeatable = set[tuple[str, str]]()
         self._schemas: dict[tuple[str, str], Any] = {}
         self.told_model: Callable[[HttpRequest], ModelHost | None] = lambda _: None
         """Tells if a POST to any other service is one to a model, by what it says."""
@@ -114,6 +115,7 @@ class ServiceSeam:
         memory.guard.others = self.outages.count
         self.refusals.begin(book, memory)
         self._mcp_listed.clear()
+        self._mcp_repeatable.clear()
         self._schemas.clear()
         self.outages.clear()
 
@@ -157,11 +159,17 @@ class ServiceSeam:
         for tool in mcp.tools_in(body):
             if mcp.only_reads(tool):
                 self._mcp_listed.setdefault(name, set()).add(str(tool["name"]))
+            if mcp.may_be_repeated(tool):
+                self._mcp_repeatable.add((name, str(tool["name"])))
             self._schemas[name, str(tool["name"])] = tool.get("outputSchema")
 
     def only_read(self, name: str) -> Collection[str]:
         """The tools of a service in MCP whose calls are no effects."""
         return self._mcp_reads | self._mcp_listed.get(name, frozenset())
+
+    def may_repeat(self, name: str, tool: str) -> bool:
+        """True if several equal calls of a service's tool in MCP have the effect of one, as its list has told."""
+        return (name, tool) in self._mcp_repeatable
 
     def schema(self, name: str, tool: str) -> Any:
         """The output schema of a service's tool in MCP, as far as its list has told it."""
@@ -228,7 +236,9 @@ class ServiceAttempt(Attempt):
             reach = reach.without_outages
         reach = seam.limit(reach)
         if reach:
-            occasion = seam.memory.occasion(name, self.tool, number, attempt, elapsed_s=elapsed_s, arguments=self.value)
+            occasion = seam.memory.occasion(
+                name, self.tool, number, attempt, elapsed_s=elapsed_s, arguments=self.value, changes=self._may_change()
+            )
             occasion.headers = {each: request.header(each.encode()) for each in seam.memory.guard.headers}
             decisions = seam.memory.decide(reach, occasion)
         self.hit = decisions.hit or held is not None
@@ -483,7 +493,10 @@ class ServiceAttempt(Attempt):
                 said = None
         if said is None and request.method not in SAFE and not self.of_model and 200 <= status < 300:
             done = ((self.tool, value),) if self.message is None else self._done(value, body)
-        named = self.seam.repeats.name(self.name, self.tool, request) if done else ""
+        named = self.seam.repeats.name(self.name, self.tool, request, value) if done else ""
+        if done and not named and self.message is not None and self.seam.may_repeat(self.name, self.tool):
+            named = f"{self.tool} {digest(value)}"
+        kept = {"status": status, "body": line_of(body, REPLY_MAX), "headers": {}} if done and self.hit else {}
         for nth, (effect, content) in enumerate(done):
             self.book.note(
                 events.Effect(
@@ -492,10 +505,19 @@ class ServiceAttempt(Attempt):
                     request_id=f"{named} {nth}" if nth and named else named,
                     effect=effect,
                     content=self.wanted.arguments if content is self.value else self.wanted.noted(content),
-                    reply={},
+                    reply=kept,
                     fingerprint="",
+                    request=self.call.request,
+                    attempt=self.call.attempt,
                 )
             )
+
+    def _may_change(self) -> bool:
+        """True if a good reply to the request will be an effect, unless the service says otherwise."""
+        if self.of_model or self.request.method in SAFE:
+            return False
+        reads = self.seam.only_read(self.name)
+        return self.message is None or any(name not in reads for name, _ in self.message.effects(self.value, None))
 
     def _done(self, value: Mapping[str, Any], body: bytes) -> Effects:
         """The effects of a message with these arguments. `body`: the reply's, as far as it is known."""
