@@ -673,8 +673,11 @@ class PromptFinished(Event):
     under_way: str | None = None
     """The waits that went on when the time to settle was over, and not in its twin; more may be done. It stands only in
     the lines of trials that have some."""
+    drew: bool | None = None
+    """In virtual time, true if the agent, or a program that it calls, drew chance of its own (`random`, `secrets`,
+    `os.urandom`, `uuid4`, numpy), which is made of the run's seed and the trial."""
 
-    left_out: ClassVar[tuple[str, ...]] = ("under_way",)
+    left_out: ClassVar[tuple[str, ...]] = ("under_way", "drew")
 
 
 @fixed(frozen=True, kw_only=True)

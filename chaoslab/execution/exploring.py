@@ -20,7 +20,7 @@ from chaoslab.execution.drawn import Drawn, Redrawn
 from chaoslab.execution.forked import children, keeping
 from chaoslab.execution.options import RunArguments
 from chaoslab.execution.spec import Executor, TrialSpec
-from chaoslab.execution.trial import Trial, compared, trial_of
+from chaoslab.execution.trial import Trial, baseline, trial_of
 from chaoslab.execution.workers import InProcess, KeptOpen, executor
 from chaoslab.record.history import History
 from chaoslab.search import causes
@@ -254,7 +254,7 @@ def session(
         stack.enter_context(spec.prepared())
         twin = None
         if wants_twin:
-            twin, spec = compared(spec, alone)
+            twin, spec = baseline(spec, alone)
         ground = Ground.of(spec)
         subject = Subject(
             spec,
