@@ -404,6 +404,7 @@ def shrink(trial: Trial, *, accept: Sequence[str] = GOOD, count_words: bool = Fa
     prompt, called = found.prompt or asked.prompt, {site.target for site in found.tried.sites}
     needed = {name: _needed(getattr(asked, name), called) for name in ("tools", "reads")}
     with suppress(NoBaseline), session(replace(asked, prompt=prompt, **needed), fails=fails) as trials:
+        trials.number = trial.number - 1
         ((tried, own),) = trials.tried([found.variation], "shrink")
         if tried.failed and tried.kind == found.tried.kind:
             found = replace(found, tried=tried, trial=own, reruns=found.reruns + 1)
@@ -426,6 +427,7 @@ def asking_less(
         for shorter in _shorter(prompt):
             try:
                 with opened(shorter) as trials:
+                    trials.number = failure.trial.number - 1
                     ((tried, trial),) = trials.tried([failure.variation], "shrink")
             except NoBaseline:
                 continue
@@ -448,6 +450,7 @@ def _shorter(prompt: Any) -> Iterator[Any]:
 
 def shrunk_in(trials: SearchSession, trial: Trial) -> FoundFailure:
     """The smallest cause of a trial of this session's agent. Raises ValueError: it does not happen again."""
+    trials.number = trial.number - 1
     with trials.one_by_one():
         return _shrunk_in(trials, trial)
 

@@ -85,6 +85,16 @@ class Trial:
         """The seed of the faults' dice."""
         return self.plan.seed
 
+    @property
+    def number(self) -> int:
+        """Its place among the trials of one prompt, from 1: with the seed it tells its chance."""
+        return int(self.key.rpartition("r")[2])
+
+    @property
+    def drew(self) -> bool:
+        """True if the agent, or a program that it calls, drew chance of its own (in virtual time)."""
+        return any(event.drew for _, event in self.history.of(events.PromptFinished))
+
     def _events(self) -> Iterator[events.Event]:
         """The events without records, which the history makes of them: to be read once, and instead of it."""
         found: Iterator[events.Event] = self._result.book.events()

@@ -205,7 +205,8 @@ def command(scenario: Scenario, failure: FoundFailure, *, changed: Sequence[str]
     if scenario.folder is None:
         return ""
     faults = json.dumps([arguments_of(each) for each in failure.variation.injections], ensure_ascii=False)
-    words = ["chaoslab", "test", scenario.file, "--trial", "1", "--set", f"faults={faults}"]
+    words = ["chaoslab", "test", scenario.file, "--trial", str(failure.trial.number)]
+    words += ["--set", f"faults={faults}"]
     own = {"faults", "order", "prompt" if failure.prompt is not None else ""}
     words += [word for each in changed if each.partition("=")[0] not in own for word in ("--set", each)]
     if failure.variation.order:
@@ -348,6 +349,7 @@ def pytest_of(scenario: Scenario, failure: FoundFailure, *, changed: Sequence[st
         key, value = _asked(failure)
         given[key] = json.loads(value)
     more = "".join(f", {key}={value!r}" for key, value in given.items())
+    trials = failure.trial.number if failure.trial.drew else 1  # the last has its chance
     lines.append(f"    scenario = lab.load_scenario({Path(scenario.file).as_posix()!r})")
-    lines.append(f"    scenario = scenario.set(faults=faults, trials=1, seed={failure.trial.seed}{more})")
+    lines.append(f"    scenario = scenario.set(faults=faults, trials={trials}, seed={failure.trial.seed}{more})")
     return "\n".join([*lines, "    scenario.test()", ""])
