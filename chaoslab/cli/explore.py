@@ -103,7 +103,7 @@ def _explored(wanted: Sequence[Scenario], options: argparse.Namespace) -> int:
                 tries=options.tries, by=options.by, logs=options.logs, resume=options.resume, changed=options.set,
                 tell=teller,
             )  # fmt: skip
-        failed = failed or bool(found.failures)
+        failed = failed or bool(found.failures or found.by_itself)
         if found.folder is not None and scenario.file:
             note_command(found.folder, _again(options, scenario.name))
         if options.json:

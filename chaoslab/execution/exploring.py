@@ -161,6 +161,8 @@ class SearchSession:
             certain=verdict.certain,
             tokens=shown.tokens,
             seconds=trial.seconds,
+            drew=shown.drew,
+            chance=trial.number - 1,
         )  # fmt: skip
 
     def probes(self, faults: Sequence[str] = ()) -> tuple[dict[str, list[Probe]], dict[str, dict[str, str]]]:
@@ -178,6 +180,7 @@ class Shown:
     moments: tuple[tuple[str, ...], ...]
     effects: list[str]
     tokens: int
+    drew: bool
 
     @classmethod
     def of(cls, history: History) -> Shown:
@@ -187,6 +190,7 @@ class Shown:
             moments=tuple(tuple(event.calls) for _, event in history.of(events.CallsOrdered)),
             effects=[event.effect for _, event in history.of(events.Effect)],
             tokens=sum(event.prompt_tokens + event.completion_tokens for _, event in history.of(events.Usage)),
+            drew=any(event.drew for _, event in history.of(events.PromptFinished)),
         )
 
 

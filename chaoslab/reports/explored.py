@@ -38,6 +38,10 @@ def text(found: Any) -> str:
             lines.append(f"   again: {command}")
     if more := len(failures) - FAILURES:
         lines += [f"… and {more} more"] if more > 0 else []
+    lines += [one_line(str(each), WIDTH) for each in found.by_itself]
+    if found.unconfirmed:
+        lines.append(f"seen once and not told from noise: {len(found.unconfirmed)}")
+        lines += [f"  {one_line(str(each), WIDTH)}" for each in found.unconfirmed[:UNTRIED]]
     return "\n".join([*lines, *_untried(map_)])
 
 

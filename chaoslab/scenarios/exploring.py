@@ -224,6 +224,8 @@ def plain(found: Exploration) -> dict[str, Any]:
         "seconds": round(found.seconds, 3),
         "ended": found.ended,
         "failures": [plain_failure(each, found.commands.get(each.cause, "")) for each in found.failures],
+        "by_itself": [vars(each) for each in found.by_itself],
+        "unconfirmed": [{"cause": causes.cause_text(each.tried), **vars(each.contrast)} for each in found.unconfirmed],
         "map": found.map.data(),
     }  # fmt: skip
 
@@ -237,6 +239,8 @@ def plain_failure(failure: FoundFailure, again: str) -> dict[str, Any]:
         "why": failure.tried.why,
         "minimal": failure.minimal,
         "reruns": failure.reruns,
+        "contrast": failure.contrast and vars(failure.contrast),
+        "shown_fails": failure.shown_fails,
         "others": len(failure.others),
         "faults": [arguments_of(one) for one in failure.faults],
         "order": [[moment, list(names)] for moment, names in failure.variation.order or ()],

@@ -1,6 +1,6 @@
 """A trial that a search may run, and what came of it, as data. A variation is all in which a trial differs from the one
-without faults. Every trial of a search has the same dice, so a variation alone decides what happens: it is never run
-twice, and the same faults in `lab.run` do the same."""
+without faults. Every trial of a search has the dice and the chance of the trial that it varies, so a variation alone
+decides what happens. It is run again only to tell a cause from noise."""
 
 import re
 from collections import Counter
@@ -157,7 +157,8 @@ class Tried:
     `made`: its attempts in the order of beginning. `moments`: the names of the calls of each moment at which several
     were made, in the order in which they then began. `world`: a digest of its effects and its outcome. `harm`: a
     text for each thing done that should not have been. `certain`: the outcome does not rest on words alone.
-    `tokens`: those that models counted.
+    `tokens`: those that models counted. `drew`: the agent drew chance of its own. `chance`: the number of the trial
+    that it varies, from 0, whose chance and dice it has.
     """
 
     number: int
@@ -175,6 +176,8 @@ class Tried:
     certain: bool = True
     tokens: int = 0
     seconds: float = 0.0
+    drew: bool = False
+    chance: int = 0
 
     @property
     def void(self) -> bool:
