@@ -1,10 +1,12 @@
 """The agent's own chance belongs to the trial: drawn from run seed and trial number, and shared by all that is compared
 with that trial."""
 
+import contextlib
 import random
 import secrets
 import uuid
 from pathlib import Path
+from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage
@@ -29,10 +31,8 @@ def pay(key: str) -> str:  # noqa: ARG001
 
 
 def flaky(prompt: str) -> str:  # noqa: ARG001
-    try:
+    with contextlib.suppress(OSError):
         get()
-    except OSError:
-        pass
     if random.random() < 0.4:
         raise RuntimeError("no idea")
     return "It is 49."
@@ -125,7 +125,7 @@ def test_a_run_says_whether_it_draws_its_own_chance() -> None:
 
 
 def test_ids_by_which_a_framework_names_things_are_no_chance_of_the_agent() -> None:
-    chain = RunnableLambda(lambda _: AIMessage(get()))
+    chain: Any = RunnableLambda(lambda _: AIMessage(get()))
     first, second = lab.run_many(chain, "How much?", reads=[get], trials=2)
     assert (first.drew, second.drew) == (False, False)
     assert first.twin is second.twin

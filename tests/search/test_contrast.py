@@ -1,5 +1,6 @@
 """A cause is told from noise: on other chance it fails with the faults, and not without them."""
 
+import contextlib
 import itertools
 import random
 from collections.abc import Callable
@@ -24,10 +25,8 @@ def noisy(chance: float) -> Callable[[str], str]:
     """Pays twice now and then, whatever is faulted."""
 
     def agent(prompt: str) -> str:  # noqa: ARG001
-        try:
+        with contextlib.suppress(OSError):
             get()
-        except OSError:
-            pass
         pay()
         if random.random() < chance:
             pay()
@@ -68,10 +67,8 @@ def test_noise_that_the_lab_does_not_control_is_no_cause_either() -> None:
     count = itertools.count()
 
     def every_ninth(prompt: str) -> str:  # noqa: ARG001
-        try:
+        with contextlib.suppress(OSError):
             get()
-        except OSError:
-            pass
         pay()
         if next(count) % 9 == 8:
             pay()
@@ -114,7 +111,7 @@ def test_a_failure_without_its_faults_is_not_shrunk() -> None:
     trials = lab.run_many(
         noisy(0.3), "Pay.", tools=[pay], reads=[get], trials=40, faults=[lab.inject("refused", "get", calls=[1])]
     )
-    harmed = [trial for trial in trials if trial.outcome == "harm"][0]
+    harmed, *_ = [trial for trial in trials if trial.outcome == "harm"]  # all are run
     with pytest.raises(ValueError, match=r"fails by itself, and no fault is the cause: with it \d+ of \d+, without it"):
         lab.shrink(harmed)
 

@@ -37,7 +37,7 @@ from chaoslab.seams.services.model import ModelHost
 from chaoslab.seams.services.seam import ServiceSeam
 
 WORLDS = ("virtual", "local")
-TWINS = 16
+TWINS = 64
 """The most twins of trials that are kept: a search tries many variations of a few trials."""
 Place = Callable[[ServiceSeam, float, str], TrialPlace]
 """Makes the place of a trial; the number is its deadline in seconds, the text its key."""
@@ -93,7 +93,7 @@ class AgentSpec(AgentCase):
             if not self.options.isolate:
                 yield do
                 return
-            twins.calm = in_child(twins.calm, self.named, self.limit_s, memory_mb=self.options.memory_mb)
+            twins.do = in_child(twins.do, self.named, self.limit_s, memory_mb=self.options.memory_mb)
             alone = in_child(do, self.named, self.limit_s, memory_mb=self.options.memory_mb)
 
             def isolated(spec: TrialSpec) -> AgentResult:
@@ -282,6 +282,8 @@ class _Twins:
     def __init__(self, case: AgentSpec, ready: Ready) -> None:
         self._case, self._ready = case, ready
         self._known: dict[int, CalmTrial] = {}
+        self.do: Callable[[TrialSpec], AgentResult] = self._calm
+        """Runs the trial with that number without faults."""
 
     def of(self, spec: TrialSpec) -> tuple[AgentSpec, AgentResult | None]:
         """The case of a trial beside its twin, and the twin if it is its own."""
@@ -291,12 +293,11 @@ class _Twins:
         if spec.number not in self._known:
             if len(self._known) == TWINS:
                 self._known.pop(next(iter(self._known)))
-            self._known[spec.number] = CalmTrial(self.calm(TrialSpec(spec.number)))
+            self._known[spec.number] = CalmTrial(self.do(TrialSpec(spec.number)))
         twin = self._known[spec.number]
         return self._case.beside(own(bare, twin)), twin.result
 
-    def calm(self, spec: TrialSpec) -> AgentResult:
-        """Runs the trial with that number without faults."""
+    def _calm(self, spec: TrialSpec) -> AgentResult:
         assert self._case.own_twins is not None
         case = plain(self._case.own_twins)
         self._ready.functions.plan = case.plan
