@@ -8,7 +8,6 @@ remember the last id beyond a trial. The layout is that of RFC 9562, from the wo
 
 import contextlib
 import importlib
-import random
 import sys
 import uuid
 from collections.abc import Callable, Iterable
@@ -83,7 +82,7 @@ class Ids:
         return (ms & 0xFFFFFFFFFFFF) << 80 | 7 << 76 | _VARIANT | counted | bits(32)
 
 
-def _v4_of(stream: random.Random) -> int:
+def _v4_of(stream: Any) -> int:
     return stream.getrandbits(128) & ~(0xF000 << 64 | 0xC000 << 48) | 4 << 76 | _VARIANT
 
 
