@@ -23,7 +23,8 @@ def text(found: Any) -> str:
     """The findings of an exploration, for the terminal."""
     map_, failures = found.map, found.failures
     by = ", ".join(f"{number} by {name}" for name, number in map_.by_strategy.items())
-    lines = [map_.in_words(), f"trials: {by}", ""]
+    orders = ", ".join(map(str, map_.by_order))
+    lines = [map_.in_words(), f"in order: {orders}; {map_.higher}", f"trials: {by}", ""]
     for row in map_.rows[:ROWS]:
         wrapped = textwrap.wrap(_outcomes(map_, row), WIDTH, initial_indent="    ", subsequent_indent="    ")
         lines += [f"  {one_line(str(row), WIDTH)}", *wrapped[:2]]
@@ -34,6 +35,8 @@ def text(found: Any) -> str:
         lines.append("no failure was found")
     for n, failure in enumerate(failures[:FAILURES], 1):
         lines.append(f"{n}. {failure}")
+        if failure.contrast is None:
+            lines.append("   not tried again: the budget was over")
         if command := found.commands.get(failure.cause):
             lines.append(f"   again: {command}")
     if more := len(failures) - FAILURES:
@@ -71,7 +74,7 @@ def _untried(map_: Map) -> list[str]:
     """The reasons that cells were not tried, those with one reason counted."""
     found = map_.untried
     apply = [each for each in found if not each.why.startswith("not applicable")]
-    lines = [f"not tried, or nothing can be said: {len(apply)} cells"] if apply else ["every applicable cell was tried"]
+    lines = [f"not tried, or nothing can be said: {len(apply)} cells"] if apply else []
     lines += [f"  {one_line(str(each), WIDTH)}" for each in apply[:UNTRIED]]
     if len(apply) > UNTRIED:
         lines.append(f"  … and {len(apply) - UNTRIED} more, all of them in --json and in the page of --map")

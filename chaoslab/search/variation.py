@@ -220,22 +220,29 @@ class Known:
 
     def __init__(self, calm: Tried, probes: Mapping[str, Sequence[Probe]], *, seed: int) -> None:
         self.calm, self.probes, self.seed = calm, probes, seed
-        self.tried: dict[str, Tried] = {calm.variation.key: calm}
-        self._given_up = dict[str, float]()
+        self.tried: dict[str, Tried] = {}
+        self._given_up = dict[str, list[float]]()
+        self._settled = dict[str, tuple[float, ...]]()
+        self.add(calm)
 
     def add(self, tried: Tried) -> None:
         self.tried[tried.variation.key] = tried
         for made in tried.made:
             if made.given_up_s is not None:
-                self._given_up.setdefault(made.site.target, made.given_up_s)
+                known = self._given_up.setdefault(made.site.target, [])
+                known += [made.given_up_s] if made.given_up_s not in known else []
 
     def of(self, variation: Variation) -> Tried | None:
         """Its result; None if it was not tried."""
         return self.tried.get(variation.key)
 
-    def timeout_s(self, target: str) -> float | None:
-        """The seconds after which a caller of the target gives up, if one did."""
-        return self._given_up.get(target)
+    def timeouts_s(self, target: str) -> tuple[float, ...]:
+        """The seconds after which a caller of the target gives up, of each timeout that was met."""
+        return self._settled.get(target, tuple(self._given_up.get(target, ())))
+
+    def settle_timeouts(self, target: str) -> None:
+        """Has these be the timeouts of the target from now on, so that a delay has the same doses everywhere."""
+        self._settled.setdefault(target, self.timeouts_s(target))
 
     def singles(self) -> Iterator[tuple[Tried, Injection]]:
         """The trials with one fault at one attempt, of a call that the trial without faults makes too."""
