@@ -42,7 +42,7 @@ class Fault:
       does not corrupt in silence.
     - `needs`: what it must find to have something to change, after "it needs", as in "a list in the answer".
     - `lasts`: it goes on until its trial ends, so nothing recovers from it.
-    - `repeats`: the call is made more often than its caller knows.
+    - `redelivers`: the call is made more often than its caller knows.
     - `delays`: it only makes a call slow. An attempt that meets it may succeed.
     - `looks_back`: its story reads `context.earlier`.
     - `of_model`: it acts on the messages or the answers of a model, which other targets have none of.
@@ -83,7 +83,7 @@ class Fault:
     needs: ClassVar[str] = ""
     lasts: ClassVar[bool] = False
     delays: ClassVar[bool] = False
-    repeats: ClassVar[bool] = False
+    redelivers: ClassVar[bool] = False
     looks_back: ClassVar[bool] = False
     of_model: ClassVar[bool] = False
     of_tools: ClassVar[bool] = False

@@ -13,7 +13,7 @@ from typing import Any
 from chaoslab.base.identity import digest
 from chaoslab.execution.explore import TRIALS, AskedExplore, Exploration, FoundFailure, asking_less, searched, shrunk_in
 from chaoslab.execution.exploring import SearchSession
-from chaoslab.execution.prove import opened_with, proof
+from chaoslab.execution.prove import as_after, opened_with, proof
 from chaoslab.execution.trial import Trial
 from chaoslab.record.rulings import Rulings, RulingState
 from chaoslab.reports.page import count
@@ -132,7 +132,8 @@ def prove(
         with opened(other, seed=seed, jobs=jobs, mitigation=mitigation) as made:
             yield made.session
 
-    return proof(found.trials, what, again)
+    assert found.asked is not None
+    return proof(found.trials, what, again, as_after(found, found.asked))
 
 
 def saved(scenario: Scenario, found: Exploration, folder: Path, *, changed: Sequence[str] = ()) -> list[Path]:

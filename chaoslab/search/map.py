@@ -58,7 +58,7 @@ class OrderTried:
         return f"{self.name} {self.tried} of {self.of}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Map:
     """Each attempt with each fault that applies. A cell is the trial with that fault at that attempt, beside those that
     bring it up."""
@@ -219,6 +219,11 @@ class Map:
         text += f"tried with every fault (of {calls}) " if whole < calls else ""
         text += f"{'is a' if len(points) == 1 else 'are'} single point{'s' if len(points) != 1 else ''} of failure"
         return text + (f": {', '.join(map(str, points))}." if points else ".")
+
+    def __str__(self) -> str:
+        return self.in_words()
+
+    __repr__ = __str__
 
     def data(self) -> dict[str, Any]:
         """The map as JSON values."""

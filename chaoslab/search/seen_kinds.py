@@ -24,4 +24,4 @@ def seen_kind(tried: Tried, injection: Injection) -> str:
     fault = load(injection.choices[0].fault)
     if trait(fault, "delays") or trait(fault, "dose"):
         return LATE
-    return DUPLICATE if trait(fault, "repeats") else WRONG
+    return DUPLICATE if trait(fault, "redelivers") else WRONG

@@ -3,6 +3,7 @@
 from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import pytest
 
@@ -50,7 +51,7 @@ def twice_after_two_timeouts(prompt: str) -> str:  # noqa: ARG001
 
 
 READS = [primary, mirror, archive]
-GIVEN = {"tools": [pay], "reads": READS}
+GIVEN: dict[str, Any] = {"tools": [pay], "reads": READS}
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -12,7 +12,7 @@ class Redelivery(Fault):
     that there was another. A service without idempotency keys does the work twice."""
 
     layer = "tool"
-    repeats = True
+    redelivers = True
     example = '"redelivery", "refund", calls=[1]'
     source = "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/standard-queues.html"
 

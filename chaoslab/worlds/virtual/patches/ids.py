@@ -83,7 +83,8 @@ class Ids:
 
 
 def _v4_of(stream: Any) -> int:
-    return stream.getrandbits(128) & ~(0xF000 << 64 | 0xC000 << 48) | 4 << 76 | _VARIANT
+    bits: int = stream.getrandbits(128)
+    return bits & ~(0xF000 << 64 | 0xC000 << 48) | 4 << 76 | _VARIANT
 
 
 def of(world: "World") -> Ids:
