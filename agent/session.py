@@ -77,6 +77,8 @@ class Session:
     """The faults that somebody has switched off."""
     change_plan: Callable[[Plan], None] = field(default=lambda _: None, kw_only=True)
     """Puts another plan in force."""
+    drew: Callable[[], bool | None] = field(default=lambda: None, kw_only=True)
+    """Tells if a program has drawn chance of its own in the trial; None: not known."""
 
     def __post_init__(self) -> None:
         self.began_s = self.clock.monotonic()
@@ -222,6 +224,7 @@ class Session:
                 attempts=attempts,
                 duration_s=seconds,
                 error_type=outcome.error_type,
+                drew=self.drew(),
             ),
             trial=trial.key,
         )

@@ -28,7 +28,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("what", metavar="SCENARIO|AGENT", type=filled, help="a scenario file, or module:name of an agent")
     add("--prompt", help="what the agent is asked, if no scenario says so")
-    add("-n", "--trials", type=whole(1, 1_000_000), help="the most trials (2000)")
+    add("-n", "--trials", type=whole(1, 1_000_000), help="the most trials (4000)")
     add("--seconds", type=whole(1, 1_000_000), help="the most seconds of real time")
     add("--tries", action="append", metavar="FAULT", help="try this fault; may be given several times")
     add("--by", action="append", metavar="STRATEGY", help="singles, lasting, born, pairs, orders or random_plans")
@@ -102,7 +102,7 @@ def _explored(wanted: Sequence[Scenario], options: argparse.Namespace) -> int:
                 tries=options.tries, by=options.by, logs=options.logs, resume=options.resume, changed=options.set,
                 tell=teller,
             )  # fmt: skip
-        failed = failed or bool(found.failures)
+        failed = failed or bool(found.failures or found.by_itself)
         if found.folder is not None and scenario.file:
             note_command(found.folder, _again(options, scenario.name))
         if options.json:

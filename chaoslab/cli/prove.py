@@ -24,7 +24,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--agent", type=filled, metavar="NAME", help="the changed agent, as module:name")
     add("--fresh", type=filled, metavar="NAME", help="what makes the changed agent, as module:name")
     add("--try", dest="tries", type=filled, metavar="LIST", help="key,no-retry,read-first,backoff,deadline")
-    add("-n", "--trials", type=whole(1, 1_000_000), help="the most trials of the exploration (2000)")
+    add("-n", "--trials", type=whole(1, 1_000_000), help="the most trials of the exploration (4000)")
     add("--resume", type=path, metavar="RUN", help="an exploration of the agent as it was")
     add("--seed", type=seed, help="seed of all dice, in place of the scenario's own")
     add("--jobs", type=whole(1, 1024), default=1, help="processes (%(default)s)")

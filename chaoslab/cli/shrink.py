@@ -51,8 +51,12 @@ def shrunk_text(scenario: Scenario, failure: FoundFailure, changed: list[str], t
     """The failure for the terminal."""
     from chaoslab.scenarios.exploring import command
 
-    minimal = "no part of it can be left out" if failure.minimal else "not proved minimal: too many trials"
+    minimal = "no fault can be left out" if failure.minimal else "not shown that none can be left out: too many trials"
     lines = [f"{failure.outcome}: {failure.cause}", f"found in {failure.reruns} trials; {minimal}"]
+    if (contrast := failure.contrast) is not None:
+        lines.append(f"{contrast}{'' if contrast.holds else ': on other chance it is not shown to be the cause'}")
+    if not failure.shown_fails:
+        lines.append(f"the trial shown here did not fail: {failure.trial.outcome}")
     if len(failure.shares) > 1:
         lines += ["what each fault of the trial had to do with it:", *(f"  {each}" for each in failure.shares)]
         lines += ["what each call had to do with it:", *(f"  {each}" for each in failure.by_call)]

@@ -208,15 +208,17 @@ class PromptStarted(Event):
     state: Any = None
     """The end state of the twin, to compare with; None: nothing to compare with."""
     undoes: dict[str, str] | None = None
-    """The effects that take others back. This and the next three stand only in the lines of trials that have them."""
+    """The effects that take others back. This and the next four stand only in the lines of trials that have them."""
     idempotent: list[str] | None = None
     """The effects that count once however often they are repeated."""
     ordered: bool | None = None
     """The effects must happen in the order of `effects`."""
     exact: bool | None = None
     """The effects are the twin's, and must have their content and no other."""
+    twin_asked: list[str] | None = None
+    """Digests of what scripted models were sent in the twin, each once, in order."""
 
-    left_out: ClassVar[tuple[str, ...]] = ("undoes", "idempotent", "ordered", "exact")
+    left_out: ClassVar[tuple[str, ...]] = ("undoes", "idempotent", "ordered", "exact", "twin_asked")
 
 
 @fixed(frozen=True, kw_only=True)
@@ -302,10 +304,14 @@ class CallFinished(AttemptEvent):
     services."""
     said_by: str | None = None
     """script: a model's answer that is the same whatever the model was sent (`lab.scripted`)."""
+    asked: str | None = None
+    """A digest of the messages that such a model was sent."""
     broken_within: bool | None = None
     """True for a function that changes the world and failed because a function within it met a fault: what it had done
     by then is not known."""
-    left_out: ClassVar[tuple[str, ...]] = ("first_byte_s", "last_byte_s", "finish_reason", "said_by", "broken_within")
+    left_out: ClassVar[tuple[str, ...]] = (
+        "first_byte_s", "last_byte_s", "finish_reason", "said_by", "asked", "broken_within"
+    )  # fmt: skip
 
     @property
     def cancelled(self) -> bool:
@@ -679,8 +685,11 @@ class PromptFinished(Event):
     under_way: str | None = None
     """The waits that went on when the time to settle was over, and not in its twin; more may be done. It stands only in
     the lines of trials that have some."""
+    drew: bool | None = None
+    """In virtual time, true if the agent, or a program that it calls, drew chance of its own (`random`, `secrets`,
+    `os.urandom`, `uuid4`, numpy), which is made of the run's seed and the trial."""
 
-    left_out: ClassVar[tuple[str, ...]] = ("under_way",)
+    left_out: ClassVar[tuple[str, ...]] = ("under_way", "drew")
 
 
 @fixed(frozen=True, kw_only=True)

@@ -42,6 +42,7 @@ class Fault:
       does not corrupt in silence.
     - `needs`: what it must find to have something to change, after "it needs", as in "a list in the answer".
     - `lasts`: it goes on until its trial ends, so nothing recovers from it.
+    - `redelivers`: the call is made more often than its caller knows.
     - `delays`: it only makes a call slow. An attempt that meets it may succeed.
     - `of_effect`: it is about calls that change something, and so aims at the first of those where only its name and a
       target are given.
@@ -85,6 +86,7 @@ class Fault:
     lasts: ClassVar[bool] = False
     delays: ClassVar[bool] = False
     of_effect: ClassVar[bool] = False
+    redelivers: ClassVar[bool] = False
     looks_back: ClassVar[bool] = False
     of_model: ClassVar[bool] = False
     of_tools: ClassVar[bool] = False

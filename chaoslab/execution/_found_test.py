@@ -36,7 +36,10 @@ def text_of(trial: Trial, variation: Variation, name: str) -> str:
     lines = ["import chaoslab as lab"]
     lines += [f"from {module} import {', '.join(names)}" for module, names in imports.items()]
     lines += ["", "", f"def test_{re.sub(r'[^a-z0-9]+', '_', name.lower()).strip('_')[:70]}():"]
-    lines += [f"    trial = lab.run({', '.join(words)}, faults=["]
+    if trial.number == 1 or not trial.drew:
+        lines += [f"    trial = lab.run({', '.join(words)}, faults=["]
+    else:  # the agent's chance is that of this trial
+        lines += [f"    *_, trial = lab.run_many({', '.join(words)}, trials={trial.number}, faults=["]
     lines += [f"        {_injected(each)}," for each in variation.injections]
     return "\n".join([*lines, "    ])", '    assert trial.outcome in ("correct", "degraded"), trial.story()', ""])
 

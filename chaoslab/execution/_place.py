@@ -22,6 +22,10 @@ class TrialPlace(Protocol):
     def warnings(self) -> list[str]:
         """Warnings about what the program asked of it."""
 
+    @property
+    def drew(self) -> bool | None:
+        """True if a program has drawn chance of its own; None: not known."""
+
     def entered(self) -> AbstractContextManager[None]: ...
     def run(self, work: Callable[[], Any], *, over: Callable[[], object]) -> Any:
         """Runs the work, then calls `over`: later events, from threads that outlive the work, are no part of the
@@ -57,6 +61,9 @@ class Here:
 
     def __init__(self, deadline_s: float) -> None:
         self.deadline_s, self.deadline, self.late = deadline_s, system.monotonic() + deadline_s, ""
+
+    drew = None
+    """The chance of this process is not the lab's."""
 
     @property
     def warnings(self) -> list[str]:

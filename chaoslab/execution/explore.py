@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -19,21 +20,27 @@ from chaoslab.core.fault import GROUP
 from chaoslab.core.inject import inject
 from chaoslab.core.plan import Injection
 from chaoslab.execution.agents.functions import name_of
+from chaoslab.execution.confirming import BY, CHANCES, Confirmation, as_survived
+from chaoslab.execution.confirming import alike as is_alike
 from chaoslab.execution.exploring import SearchSession, fails_by_verdict, session
 from chaoslab.execution.journal import SearchJournal
 from chaoslab.execution.options import RunArguments, check_number, taking
 from chaoslab.execution.trial import NoBaseline, Trial
 from chaoslab.search import attribution, causes, shrinking, strategies
 from chaoslab.search.attribution import Share
+from chaoslab.search.contrast import LOOKS, Contrast, SelfFailure
 from chaoslab.search.map import GOES_ON, Map, alike
-from chaoslab.search.variation import FOR_GOOD, GOOD, Known, Tried, Variation, lasting
+from chaoslab.search.variation import FOR_GOOD, GOOD, Known, Site, Tried, Variation, lasting, site_of
 
 T = TypeVar("T")
-TRIALS = 2000
-"""The most trials of an exploration, if nothing else is said."""
+TRIALS = 4000
+"""The most trials of an exploration, if nothing else is said: all single faults, lasting ones and pairs by kind of ten
+calls are fewer."""
 SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
 MAP_S = 5.0
 """The seconds of real time between two maps of an exploration that goes on, for whoever looks on."""
+WAYS = 8
+"""The most faults at one call that are tried on other chance, of those that led the trial another way."""
 RERUNS = 500
 """The most trials in which one failure is shrunk."""
 
@@ -73,6 +80,10 @@ class FoundFailure:
     by_call: Sequence[Share] = ()
     prompt: Any = None
     """The conversation, or the text, without what is not needed; None if all of it is."""
+    contrast: Contrast | None = None
+    """How often it fails with its faults and without them, on other chance; None: it was not tried again."""
+    shown_fails: bool = True
+    """False: `trial` did not fail alike, though it has the same faults, dice and chance."""
 
     @property
     def outcome(self) -> str:
@@ -106,6 +117,10 @@ class FoundFailure:
     def __str__(self) -> str:
         others = len(self.others)
         more = f" (and {others} more fault{'s' if others > 1 else ''} there)" if others else ""
+        if self.contrast is not None and self.contrast.trials > 1:
+            more += f" ({self.contrast})"
+        if not self.shown_fails:
+            more += f"; the trial shown did not fail: {self.trial.outcome}"
         return f"{self.outcome}: {self.cause}{more}"
 
     __repr__ = __str__
@@ -125,6 +140,17 @@ class AskedExplore(RunArguments):
     resume: str | Path | None = None
 
 
+@dataclass(frozen=True)
+class Unconfirmed:
+    """A failure of which no more was seen than its contrast tells: with its faults and without them."""
+
+    tried: Tried
+    contrast: Contrast
+
+    def __str__(self) -> str:
+        return f"{self.tried.outcome}: {causes.cause_text(self.tried)} ({self.contrast})"
+
+
 @dataclass
 class Exploration:
     """The findings of an exploration. `failures`: the distinct ones, worst first. `map`: each call with each fault.
@@ -141,6 +167,10 @@ class Exploration:
     """The arguments that it was made with."""
     left_out: Sequence[str] = ()
     """The requirements of a scenario that its trial without faults does not meet: no trial was asked for them."""
+    by_itself: Sequence[SelfFailure] = ()
+    """The failures that happen without faults too, which no fault is the cause of."""
+    unconfirmed: Sequence[Unconfirmed] = ()
+    """The failures that were seen once, and of which nothing shows that their faults bring them about."""
     commands: Mapping[str, str] = field(default_factory=dict)
     """By the cause of a failure, the command that runs it again, where there is one."""
 
@@ -211,7 +241,14 @@ class _Explorer:
     def __init__(self, trials: SearchSession, asked: AskedExplore, journal: SearchJournal | None) -> None:
         self.trials, self._asked, self._journal = trials, asked, journal
         self._began_s, self._before = system.monotonic(), trials.trials
-        self.recalled = {each.variation.key: each for each in journal.recalled} if journal else {}
+        recalled = journal.recalled if journal else []
+        self.recalled = {each.variation.key: each for each in recalled if each.by != BY}
+        self._recalled_again = defaultdict[tuple[str, int], list[Tried]](list)
+        for each in recalled:
+            if each.by == BY:
+                self._recalled_again[each.variation.key, each.chance].append(each)
+        self._spent = 0
+        """The trials of strategies that were run."""
         (calm,) = self._run([Variation()], "calm")
         self.calm = calm
         probes, self.others = trials.probes([asked.tries] if isinstance(asked.tries, str) else asked.tries)
@@ -220,6 +257,11 @@ class _Explorer:
         self._drawn_s = self._began_s
         self._kinds: set[str] = set()
         """The ways to fail so far."""
+        self.contrasts: dict[str, Contrast] = {}
+        """The contrast of each failure that was told from noise, by the key of its variation."""
+        self._causes: list[Tried] = []
+        self.unconfirmed: list[Unconfirmed] = []
+        self.confirmation = Confirmation(trials, calm, self._tried_again)
 
     def all_batches(self) -> None:
         """Goes through all strategies. Raises _Ended: the budget is spent."""
@@ -229,11 +271,37 @@ class _Explorer:
             for batch in strategies.load(name)(self.known):
                 new = {each.key: each for each in batch if self.known.of(each) is None}
                 self.possible += len(new)
-                for tried in self._run(list(new.values()), name):
-                    self.known.add(tried)
-                    self._kinds.update([tried.kind] if tried.failed else [])
-                    self.draw()
-                    self._tell(name)
+                failed: list[Tried] = []
+                try:
+                    for tried in self._run(list(new.values()), name):
+                        self.known.add(tried)
+                        failed += [tried] if tried.failed else []
+                        self._kinds.update([tried.kind] if tried.failed else [])
+                        self.draw()
+                        self._tell(name)
+                finally:  # what a batch found is told from noise whatever ended it
+                    for tried in failed:
+                        self._tell_from_noise(tried)
+
+            if name == "singles":
+                self._on_other_chance()
+
+    def _on_other_chance(self) -> None:
+        """Tries faults that were survived alone on other chance too, if the agent draws: up to `WAYS` at each call that
+        led the trial another way."""
+        ways: dict[Site, dict[str, Tried]] = defaultdict(dict)
+        for tried, injection in self.known.singles():
+            if self.confirmation.draws(tried) and not tried.failed and not tried.void:
+                ways[site_of(injection)].setdefault(tried.path, tried)
+        for survived in [tried for at_site in ways.values() for tried in [*at_site.values()][:WAYS]]:
+            numbers = range(survived.chance + 1, survived.chance + CHANCES)
+            if self._spent + len(numbers) > self._asked.trials:
+                return
+            again = self._tried_again([survived.variation] * len(numbers), numbers)
+            self._spent += len(again)
+            if (failed := next((each for each in again if each.failed), None)) is not None:
+                self.known.add(replace(failed, by=survived.by))
+                self._tell_from_noise(self.known.tried[failed.variation.key])
 
     def _run(self, variations: list[Variation], by: str) -> Iterator[Tried]:
         """The results of these, in order; those that an earlier exploration tried are not run again."""
@@ -245,11 +313,11 @@ class _Explorer:
                     yield known
                     continue
                 if by != "calm":  # without which nothing can be said
-                    if self.trials.trials - self._before >= self._asked.trials:
+                    if self._spent >= self._asked.trials:
                         raise _Ended(f"the budget of {self._asked.trials} trials was spent")
-                    most_s = self._asked.seconds
-                    if most_s is not None and system.monotonic() - self._began_s >= most_s:
-                        raise _Ended(f"the budget of {most_s:g} s was spent")
+                    if self.late():
+                        raise _Ended(f"the budget of {self._asked.seconds:g} s was spent")
+                self._spent += 1
                 tried, trial = next(ran)
                 if self._journal is not None:
                     self._journal.add(tried, trial)
@@ -257,12 +325,50 @@ class _Explorer:
         finally:
             ran.close()
 
+    def late(self) -> bool:
+        """True if the seconds of the budget are over."""
+        most_s = self._asked.seconds
+        return most_s is not None and system.monotonic() - self._began_s >= most_s
+
+    def _tell_from_noise(self, tried: Tried) -> None:
+        """Tries a failure again. One that its faults do not bring about counts as survived; one that holds a cause that
+        is known already shows nothing new."""
+        if any(each.kind == tried.kind and each.variation.parts < tried.variation.parts for each in self._causes):
+            return
+        contrast, again = self.confirmation.contrast(tried)
+        if contrast.holds or not contrast.trials:
+            self.contrasts[tried.variation.key] = contrast
+            self._causes += [tried] if contrast.holds else []
+            return
+        if not contrast.calm_failed:
+            self.unconfirmed.append(Unconfirmed(tried, contrast))
+        self.known.add(as_survived(tried, again))
+
+    def _tried_again(self, variations: Sequence[Variation], numbers: Sequence[int]) -> list[Tried]:
+        """These trials; none if the time is over. Those of an earlier exploration are not run again."""
+        found: list[Tried | None] = []
+        for variation, number in zip(variations, numbers, strict=True):
+            known = self._recalled_again[variation.key, number]
+            found.append(known.pop(0) if known else None)
+        todo = [n for n, each in enumerate(found) if each is None]
+        if todo and self.late():
+            return []
+        ran = self.trials.tried([variations[n] for n in todo], BY, numbers=[numbers[n] for n in todo])
+        with closing(ran):
+            for n, (tried, trial) in zip(todo, ran, strict=True):
+                found[n] = tried
+                if self._journal is not None:
+                    self._journal.add(tried, trial)
+        return [each for each in found if each is not None]
+
     def found(self, failures: Sequence[FoundFailure], ended: str) -> Exploration:
         """The findings so far."""
         map_ = Map(self.known, self.others, "" if ended == GOES_ON else ended)
         folder = self._journal.folder if self._journal is not None else None
         took_s = system.monotonic() - self._began_s
-        return Exploration([*failures], map_, list(self.known.tried.values()), ended, took_s, folder, self._asked)
+        made = Exploration([*failures], map_, list(self.known.tried.values()), ended, took_s, folder, self._asked)
+        made.by_itself, made.unconfirmed = self.confirmation.by_itself, self.unconfirmed
+        return made
 
     def draw(self, found: Exploration | None = None) -> None:
         """Leaves the map beside the log: that of the findings, or now and then that so far."""
@@ -287,9 +393,9 @@ class _Explorer:
 
 
 def searched(
-    trials: SearchSession, asked: AskedExplore, again: Callable[[FoundFailure], str] = lambda _: ""
+    trials: SearchSession, asked: AskedExplore, command: Callable[[FoundFailure], str] = lambda _: ""
 ) -> Exploration:
-    """The exploration of a session. `again`: the command that runs a failure again. Raises ValueError, LookupError,
+    """The exploration of a session. `command`: the one that runs a failure again. Raises ValueError, LookupError,
     TypeError, NoBaseline: as `explore`."""
     _check(asked)
     with ExitStack() as stack:
@@ -306,10 +412,15 @@ def searched(
             ended = str(error)
         known = explorer.known
         with trials.one_by_one():
-            shrunk = distinct(_shrunk(trials, known, group) for group in alike(list(known.tried.values())))
-        ran = trials.run([each.tried.variation for each in shrunk])  # their stories, which were not kept
-        found = explorer.found([each.failure(trial) for each, (_, trial) in zip(shrunk, ran, strict=True)], ended)
-        found.commands = {each.cause: again(each) for each in found.failures}
+            groups = alike(list(known.tried.values()))
+            shrunk = distinct(_shrunk(explorer, group) for group in groups)
+        again = trials.run([each.tried.variation for each in shrunk], numbers=[each.tried.chance for each in shrunk])
+        failures = []
+        for each, (_, trial) in zip(shrunk, again, strict=True):  # their stories, which were not kept
+            shown = trials.read(each.tried.variation, trial, BY)
+            failures.append(replace(each.failure(trial), shown_fails=is_alike(shown, each.tried)))
+        found = explorer.found(failures, ended)
+        found.commands = {each.cause: command(each) for each in found.failures}
         explorer.draw(found)
         return found
 
@@ -321,9 +432,10 @@ class Shrunk(NamedTuple):
     reruns: int
     minimal: bool
     others: tuple[Tried, ...] = ()
+    contrast: Contrast | None = None
 
     def failure(self, trial: Trial) -> FoundFailure:
-        return FoundFailure(self.tried, trial, self.others, self.reruns, self.minimal)
+        return FoundFailure(self.tried, trial, self.others, self.reruns, self.minimal, contrast=self.contrast)
 
 
 def distinct(shrunk: Iterable[Shrunk]) -> list[Shrunk]:
@@ -334,36 +446,75 @@ def distinct(shrunk: Iterable[Shrunk]) -> list[Shrunk]:
     return [*found.values()]
 
 
-def _shrunk(trials: SearchSession, known: Known, group: Sequence[Tried]) -> Shrunk:
-    """The smallest of trials that failed alike at the same calls, shrunk."""
+def _shrunk(explorer: _Explorer, group: Sequence[Tried]) -> Shrunk:
+    """The smallest of trials that failed alike at the same calls, shrunk as far as the smaller one is a cause too."""
     smallest, *others = group
+    known, confirmation = explorer.known, explorer.confirmation
+    contrast = explorer.contrasts.get(smallest.variation.key)
     asked = next((each.moments for each in known.tried.values() if each.variation.order == ()), ())
-    return shrunk_to(Alike(trials, smallest, known), smallest, asked)._replace(others=tuple(others))
+    fails = Alike(explorer.trials, smallest, confirmation, known, late=explorer.late)
+    found = shrunk_to(fails, smallest, asked)
+    if found.tried.variation.key != smallest.variation.key:
+        smaller, _ = confirmation.contrast(found.tried)
+        if smaller.trials and not smaller.holds:
+            found = Shrunk(smallest, found.reruns, minimal=False)
+        else:
+            contrast = smaller if smaller.trials else contrast
+    return found._replace(others=tuple(others), contrast=contrast if contrast is not None and contrast.trials else None)
 
 
 class Alike:
-    """Tells of a variation if it fails like a given one, by a trial of it. `reruns`: the trials that this took.
-    `bounded`: after RERUNS of them every other variation counts as one that does not, so that shrinking ends."""
+    """Tells of a variation if it fails like a given one, by a trial of it; where the agent draws, by several on other
+    chance, of which half as many must fail. `reruns`: the trials that this took. `bounded`: after RERUNS of them, or
+    when it is late, every other variation counts as one that does not, so that shrinking ends."""
 
-    def __init__(self, trials: SearchSession, failing: Tried, known: Known | None = None) -> None:
+    def __init__(
+        self, trials: SearchSession, failing: Tried, confirmation: Confirmation, known: Known | None = None,
+        late: Callable[[], bool] = lambda: False,
+    ) -> None:  # fmt: skip
         self._trials, self._failing, self.reruns, self.bounded = trials, failing, 0, True
+        self._late, self.complete = late, True
         self.cache = {**({} if known is None else known.tried), failing.variation.key: failing}
+        numbers = range(failing.chance, failing.chance + LOOKS[0]) if confirmation.draws(failing) else ()
+        self._others = [*numbers][1:] if confirmation.calm_drew or failing.drew else [failing.chance] * len(numbers[1:])
+        self._told: dict[str, bool] = {}
+        self._least = 1
+        if self._others:
+            self._least = max(1, -(-self._count(failing.variation, LOOKS[0]) // 2))
+            self._told[failing.variation.key] = True
 
     def __call__(self, variation: Variation) -> bool:
-        if variation.key not in self.cache:
-            if self.bounded and self.reruns >= RERUNS:
-                return False
-            self.reruns += 1
-            ((tried, _),) = self._trials.tried([variation], "shrink")
-            self.cache[variation.key] = tried
-        found = self.cache[variation.key]
-        return found.failed and found.kind == self._failing.kind
+        if variation.key in self._told:
+            return self._told[variation.key]
+        if variation.key not in self.cache and self.bounded and (self.reruns >= RERUNS or self._late()):
+            self.complete = False
+            return False
+        self._told[variation.key] = self._count(variation, self._least) >= self._least
+        return self._told[variation.key]
+
+    def _count(self, variation: Variation, most: int) -> int:
+        """The trials of the variation that fail alike, counted up to `most`. The first of them is kept in the cache."""
+        count, seen = 0, None
+        numbers = [self._failing.chance, *self._others]
+        for n, number in enumerate(numbers):
+            if count >= most or count + len(numbers) - n < self._least:
+                break
+            tried = self.cache.get(variation.key) if not n else None
+            if tried is None or tried.chance != number:
+                self.reruns += 1
+                ((tried, _),) = self._trials.tried([variation], "shrink", numbers=[number])
+            if is_alike(tried, self._failing):
+                count, seen = count + 1, seen or tried
+            self.cache.setdefault(variation.key, tried)
+        if seen is not None:
+            self.cache[variation.key] = seen
+        return count
 
 
 def shrunk_to(fails: Alike, failing: Tried, moments: Sequence[Sequence[str]]) -> Shrunk:
     """The smallest trial that fails alike. `moments`: the calls of each moment, in the order of asking."""
     smallest = _driven(shrinking.passes(failing.variation, moments), fails)
-    minimal = not any(fails(each) for each in shrinking.without_one(smallest)) and fails.reruns < RERUNS
+    minimal = not any(fails(each) for each in shrinking.without_one(smallest)) and fails.complete
     return Shrunk(fails.cache[smallest.key], fails.reruns, minimal)
 
 
@@ -400,6 +551,7 @@ def shrink(trial: Trial, *, accept: Sequence[str] = GOOD) -> FoundFailure:
     prompt, called = found.prompt or asked.prompt, {site.target for site in found.tried.sites}
     needed = {name: _needed(getattr(asked, name), called) for name in ("tools", "reads")}
     with suppress(NoBaseline), session(replace(asked, prompt=prompt, **needed), fails=fails) as trials:
+        trials.number = trial.number - 1
         ((tried, own),) = trials.tried([found.variation], "shrink")
         if tried.failed and tried.kind == found.tried.kind:
             found = replace(found, tried=tried, trial=own, reruns=found.reruns + 1)
@@ -422,6 +574,7 @@ def asking_less(
         for shorter in _shorter(prompt):
             try:
                 with opened(shorter) as trials:
+                    trials.number = failure.trial.number - 1
                     ((tried, trial),) = trials.tried([failure.variation], "shrink")
             except NoBaseline:
                 continue
@@ -444,6 +597,7 @@ def _shorter(prompt: Any) -> Iterator[Any]:
 
 def shrunk_in(trials: SearchSession, trial: Trial) -> FoundFailure:
     """The smallest cause of a trial of this session's agent. Raises ValueError: it does not happen again."""
+    trials.number = trial.number - 1
     with trials.one_by_one():
         return _shrunk_in(trials, trial)
 
@@ -458,14 +612,22 @@ def _shrunk_in(trials: SearchSession, trial: Trial) -> FoundFailure:
             f"{wanted.outcome}, {wanted.why}"
         )
     ((asked, _),) = trials.tried([Variation(order=())], "orders") if stated.order else ((None, None),)
-    fails = Alike(trials, again)
+    ((calm, _),) = trials.tried([Variation()], "calm")
+    confirmation = Confirmation(trials, calm)
+    contrast, _ = confirmation.contrast(again)
+    if not contrast.holds and (is_alike(calm, again) or contrast.calm_failed):
+        raise ValueError(f"it fails by itself, and no fault is the cause: {contrast}")
+    fails = Alike(trials, again, confirmation)
     shrunk = shrunk_to(fails, again, asked.moments if asked is not None else ())
-    ((_, own),) = trials.run([shrunk.tried.variation])
+    if shrunk.tried.variation.key != stated.key:
+        contrast, _ = confirmation.contrast(shrunk.tried)
+    ((_, own),) = trials.run([shrunk.tried.variation], numbers=[shrunk.tried.chance])
     fails.bounded = False  # a share may rest on no answer that was not looked for
     few = 0 < len(stated.injections) <= attribution.MOST
     ways = (attribution.over_injections, attribution.over_calls) if few else ()
     shares, by_call = [_driven(way(stated, seed=trial.seed), fails) for way in ways] or ([], [])
-    return replace(shrunk.failure(own), shares=shares, by_call=by_call)
+    found = replace(shrunk.failure(own), shares=shares, by_call=by_call, contrast=contrast)
+    return replace(found, shown_fails=is_alike(trials.read(found.variation, own, "shrink"), shrunk.tried))
 
 
 def hits(trial: Trial) -> Iterator[Injection]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
@@ -20,7 +21,7 @@ from chaoslab.execution.drawn import Drawn, Redrawn
 from chaoslab.execution.forked import children, keeping
 from chaoslab.execution.options import RunArguments
 from chaoslab.execution.spec import Executor, TrialSpec
-from chaoslab.execution.trial import Trial, compared, trial_of
+from chaoslab.execution.trial import Trial, baseline, trial_of
 from chaoslab.execution.workers import InProcess, KeptOpen, executor
 from chaoslab.record.history import History
 from chaoslab.search import causes
@@ -33,16 +34,17 @@ Fails = Callable[[Trial], str]
 
 @dataclass(frozen=True)
 class VariedTrial:
-    """A trial to run, within these limits too. `stopped`: as in `TrialSpec`."""
+    """A trial to run, within these limits too. `number`, `stopped`: as in `TrialSpec`."""
 
     variation: Variation
     limits: tuple[Limits, ...]
+    number: int = 0
     stopped: str = ""
 
 
 @dataclass(frozen=True)
 class VariedRun:
-    """A run whose work is variations instead of numbers: each is the first trial of a run with its faults. `standing`:
+    """A run whose work is variations of trials, each with the dice and the chance of the trial it varies. `standing`:
     injections that all of them have. `read`: reads each result where its trial runs, if another process asks for it."""
 
     run: Redrawn[Any]
@@ -57,7 +59,7 @@ class VariedRun:
         with self.run.varied() as trial:
 
             def do(spec: VariedTrial) -> Any:
-                result = trial(self.drawn(spec), TrialSpec(0, stopped=spec.stopped))
+                result = trial(self.drawn(spec), TrialSpec(spec.number, stopped=spec.stopped))
                 if self.read is not None:
                     self.read(result)
                 return result
@@ -85,8 +87,9 @@ class Subject:
 
 
 class SearchSession:
-    """A search's trials of one agent. They share one trial without faults, and the dice of a first trial, so that a
-    variation does here what its faults do in `lab.run`. `trials`: the number of those that were run."""
+    """A search's trials of one agent. They vary one trial: they share its twin, its dice and its chance, so that a
+    variation does here what its faults do in `lab.run`. `number`: that trial, from 0. `trials`: the number of those
+    that were run."""
 
     def __init__(
         self, subject: Subject, does: Executor, fails: Fails, standing: Sequence[Injection], *, alone: Executor,
@@ -97,13 +100,15 @@ class SearchSession:
         self.subject, self._does, self._alone, self._fails = subject, does, alone, fails
         self._run, self._several = VariedRun(subject.run, tuple(standing), subject.read if several else None), several
         self._seed = subject.run.started(0).seed or 0
-        self.trials = 0
+        self.trials = self.number = 0
 
     def run(
-        self, variations: Iterable[Variation], limits: tuple[Limits, ...] = ()
+        self, variations: Iterable[Variation], limits: tuple[Limits, ...] = (), numbers: Sequence[int] = ()
     ) -> Generator[tuple[Variation, Trial], None, None]:
-        """The trials of these variations, in order, within these limits beside the run's own."""
-        asked = [VariedTrial(each, limits=limits) for each in variations]
+        """The trials of these variations, in order, within these limits beside the run's own. `numbers`: the trial that
+        each varies, if it is another."""
+        varied = numbers or itertools.repeat(self.number)
+        asked = [VariedTrial(each, limits, number) for each, number in zip(variations, varied, strict=False)]
         with closing(self._executor(len(asked)).map(self._run, asked)) as done:
             for one, result in zip(asked, done, strict=True):
                 interrupts.check()
@@ -134,10 +139,10 @@ class SearchSession:
                 self._alone = before
 
     def tried(
-        self, variations: Iterable[Variation], by: str, limits: tuple[Limits, ...] = ()
+        self, variations: Iterable[Variation], by: str, limits: tuple[Limits, ...] = (), numbers: Sequence[int] = ()
     ) -> Generator[tuple[Tried, Trial], None, None]:
         """The same with what came of each."""
-        for variation, trial in self.run(variations, limits):
+        for variation, trial in self.run(variations, limits, numbers):
             yield self.read(variation, trial, by), trial
 
     def read(self, variation: Variation, trial: Trial, by: str) -> Tried:
@@ -155,6 +160,8 @@ class SearchSession:
             harm=verdict.harm,
             tokens=shown.tokens,
             seconds=trial.seconds,
+            drew=shown.drew,
+            chance=trial.number - 1,
         )  # fmt: skip
 
     def probes(self, faults: Sequence[str] = ()) -> tuple[dict[str, list[Probe]], dict[str, dict[str, str]]]:
@@ -172,6 +179,7 @@ class Shown:
     moments: tuple[tuple[str, ...], ...]
     effects: list[str]
     tokens: int
+    drew: bool
 
     @classmethod
     def of(cls, history: History) -> Shown:
@@ -181,6 +189,7 @@ class Shown:
             moments=tuple(tuple(event.calls) for _, event in history.of(events.CallsOrdered)),
             effects=[event.effect for _, event in history.of(events.Effect)],
             tokens=sum(event.prompt_tokens + event.completion_tokens for _, event in history.of(events.Usage)),
+            drew=any(event.drew for _, event in history.of(events.PromptFinished)),
         )
 
 
@@ -250,7 +259,7 @@ def session(
         stack.enter_context(spec.prepared())
         twin = None
         if wants_twin:
-            twin, spec = compared(spec, alone)
+            twin, spec = baseline(spec, alone)
         ground = Ground.of(spec)
         subject = Subject(
             spec,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 import warnings
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,35 +13,29 @@ from types import SimpleNamespace
 from typing import Any, NoReturn
 from weakref import WeakSet
 
-from chaoslab.analysis.answers.compare import Likeness, compare
-from chaoslab.analysis.answers.hint import find_admission
 from chaoslab.analysis.measures.idle import Idle, idle
 from chaoslab.analysis.measures.incidents import Incident, how_bad, incidents
 from chaoslab.analysis.verdict.judge import judge
-from chaoslab.analysis.verdict.ledger import done_in, effects_of, told_of
-from chaoslab.analysis.verdict.seen import Twin
-from chaoslab.analysis.verdict.spoilt import unread
 from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.base.durations import duration
-from chaoslab.base.identity import REPEATABLE, canonical
-from chaoslab.base.jsonable import describe_error, line
+from chaoslab.base.jsonable import line
 from chaoslab.base.terminal import clean
 from chaoslab.config.settings import name_secrets
 from chaoslab.core import events
 from chaoslab.core.plan import Plan
 from chaoslab.execution._checked import checked
 from chaoslab.execution._judged import JudgedRun, made
-from chaoslab.execution.agents._calling import readable
+from chaoslab.execution.agents._baseline import NoBaseline as NoBaseline
+from chaoslab.execution.agents._baseline import compared, effects_in, end_state_in, said_in
 from chaoslab.execution.agents._case import AgentResult
 from chaoslab.execution.agents._run import AgentSpec
 from chaoslab.execution.agents._trial_record import STOPPED
-from chaoslab.execution.agents.functions import Fresh
 from chaoslab.execution.drawn import Drawn, DrawnRun
 from chaoslab.execution.forked import children
 from chaoslab.execution.judging import Judge, judged
 from chaoslab.execution.options import AskedMany, RunArguments, check_number, taking
 from chaoslab.execution.pipeline import results, written
-from chaoslab.execution.spec import Executor, RunSpec, TrialSpec
+from chaoslab.execution.spec import Executor, RunSpec
 from chaoslab.execution.trials import Trials
 from chaoslab.execution.workers import executor
 from chaoslab.record.history import History
@@ -90,6 +84,16 @@ class Trial:
         """The seed of the faults' dice."""
         return self.plan.seed
 
+    @property
+    def number(self) -> int:
+        """Its place among the trials of one prompt, from 1: with the seed it tells its chance."""
+        return int(self.key.rpartition("r")[2])
+
+    @property
+    def drew(self) -> bool:
+        """True if the agent, or a program that it calls, drew chance of its own (in virtual time)."""
+        return any(event.drew for _, event in self.history.of(events.PromptFinished))
+
     def _events(self) -> Iterator[events.Event]:
         """The events without records, which the history makes of them: to be read once, and instead of it."""
         found: Iterator[events.Event] = self._result.book.events()
@@ -129,8 +133,7 @@ class Trial:
     @property
     def said(self) -> str | None:
         """The answer as the text that is judged; None if the agent gave none."""
-        finished = next((event for _, event in self.history.of(events.PromptFinished)), None)
-        return finished.answer if finished is not None and finished.status == "ok" else None
+        return said_in(self.history)
 
     @property
     def ok(self) -> bool:
@@ -151,12 +154,12 @@ class Trial:
     def effects(self) -> list[dict[str, Any]]:
         """The agent's effects, each as `{"effect": <function>, <parameter>: <argument>, …}`, like those given as
         `effects=`. An effect of a service is named after the request, as in "POST /orders"."""
-        return [{"effect": effect.effect, **effect.content} for effect in effects_of(self.history, self.key)]
+        return effects_in(self.history, self.key)
 
     @property
     def end_state(self) -> Any:
         """The JSON value that `state` returned at the end; None without `state`, or if it failed."""
-        return next((event.after for _, event in self.history.of(events.EndState)), None)
+        return end_state_in(self.history)
 
     @property
     def recovery(self) -> dict[str, Incident]:
@@ -175,8 +178,7 @@ class Trial:
         own = self._result.warnings
         if not self.calls_known:
             return tuple(own)
-        nothing_shown = unread(record.event for record in self.history.records if record.trial == self.key)
-        return (*own, *idle(self.history, self.plan.injections), *filter(None, [nothing_shown]))
+        return (*own, *idle(self.history, self.plan.injections))
 
     @property
     def calls_known(self) -> bool:
@@ -229,8 +231,9 @@ def run_many(asked: AskedMany) -> Trials[Trial]:
     """Runs `trials` trials of an agent, each when the iterator is advanced; `.frame()` makes one table of all. The
     options are those of `run`.
 
-    Each trial has its own dice for the faults; the trials' keys are p1.r1, p1.r2 and so on. The agent's own random
-    numbers are the same in all trials, so one twin serves all. `jobs`: the number of processes.
+    Each trial has its own dice for the faults, and in virtual time its own chance for the agent (`random`, `secrets`,
+    `uuid4`, …), drawn from the seed and its key: p1.r1, p1.r2 and so on. One twin serves all trials if it draws none;
+    else each trial has its own. `jobs`: the number of processes.
 
     Raises:
         NotPicklable: a TypeError; this process has other threads, so workers cannot be forked, and an argument cannot
@@ -299,7 +302,7 @@ def _trials(
         name_secrets(spec.options.secret_names or ())
         stack.enter_context(spec.prepared())  # forked workers inherit it
         if wants_twin:
-            twin, spec = compared(spec, alone)
+            twin, spec = baseline(spec, alone)
         book = folder = None
         if logs is not None:
             place = Run.create(logs, now=spec.now, name=spec.name)
@@ -322,123 +325,15 @@ def _trials(
 def trial_of(
     result: AgentResult, plan: Plan, twin: Trial | None, folder: Path | None = None, asked: RunArguments | None = None
 ) -> Trial:
-    """The trial of a result."""
+    """The trial of a result. `twin`: that of its run, for a trial without one of its own."""
     key = result.book.trial.key
+    if result.twin is not None:
+        twin = trial_of(result.twin, Plan(plan.seed), None)
     return Trial(key, result.answer, result.error, result.seconds, plan, twin, result, folder, asked=asked)
 
 
-class NoBaseline(ValueError):
-    """The trial without faults is nothing to compare with. The message is one line."""
-
-
-def compared(spec: AgentSpec, alone: Executor) -> tuple[Trial, AgentSpec]:
-    """The twin without faults, and the spec with the twin's results in place of those not stated. `alone`: does one
-    trial after the other. Raises NoBaseline: the twin is nothing to compare with, and the trials are not to run
-    anyway."""
-    calm, times = Plan(spec.plan.seed), 2 if spec.options.world == "virtual" else 1
-    plain = replace(spec, plan=calm, options=replace(spec.options, order="asked"))
-    done = list(alone.map(plain, [TrialSpec(0)] * times))
-    twin, again = trial_of(done[0], calm, None), trial_of(done[-1], calm, None)
-    spec = replace(spec, called=twin._result.called)
-    why = ""
-    if not spec.options.anyway and (why := no_baseline(twin, spec)):
-        raise NoBaseline(_NO_BASELINE.format(why))
-    if twin.said is None:
-        why = f"it fails without faults too ({_failure(twin)})"
-        return twin, replace(spec, incomparable=f"nothing to compare with, since {why}", notes=(_NO_TWIN.format(why),))
-    effects = None if again.effects != twin.effects else twin.effects
-    answer = None if again.said is None or compare(twin.said, again.said).likeness is not Likeness.SAME else twin.said
-    legible, same_state = readable(twin.answer), twin.end_state == again.end_state
-    if not legible:
-        answer, why = None, f"its answer, {_short(twin.said)}, cannot be read: return a text or a dict, or give says="
-    elif answer is None:
-        why = (
-            f"its answer is {_short(twin.said)} in one and {_short(again.said) if again.said else _failure(again)} "
-            "in the other"
-        )
-    elif not same_state:
-        why = "their end states differ"
-    elif effects is None:
-        why = f"it has {len(twin.effects)} effects in one and {len(again.effects)} in the other"
-        why = "its effects differ" if len(twin.effects) == len(again.effects) else why
-    differ = _LEAKS.format(why, _kept(spec, twin, again)) if why else ""
-    notes = (differ if legible else _NO_ANSWER.format(why),) if why else ()
-    if not spec.facts and find_admission(twin.said):
-        notes = (*notes, f"the trial without faults seems to say that something failed: {_short(twin.said)}")
-    facts_stated, effects_stated = bool(spec.facts), spec.effects is not None
-    held = same_state and (facts_stated or answer is not None) and (effects_stated or effects is not None)
-    incomparable = "" if held else f"two runs without faults differ: {why}" if legible else why
-    if incomparable and legible and not spec.options.anyway:
-        raise NoBaseline(_NO_BASELINE.format(differ))
-    return twin, replace(
-        spec,
-        effects=spec.effects if effects_stated else effects,
-        exact=bool(effects) and not effects_stated,
-        pending=twin._result.pending,
-        twin=Twin(
-            None if facts_stated else answer,
-            twin.seconds,
-            sum(1 for _ in twin.history.of(events.CallStarted)),
-        ),
-        incomparable=incomparable,
-        stated=facts_stated or effects_stated or answer is not None or effects is not None,
-        notes=notes,
-        twin_says=next((event.says for _, event in twin.history.of(events.AnswerRead)), None),
-        right_state=twin.end_state if same_state else None,
-    )
-
-
-def no_baseline(twin: Trial, spec: AgentSpec) -> str:
-    """The reason why a trial without faults is nothing to compare with; empty if there is none."""
-    if twin.said is None:
-        return f"it fails ({line(_failure(twin), SHOWN)})"
-    if error := next((event.error for _, event in twin.history.of(events.AnswerRead)), ""):
-        return f"says= cannot read its answer ({error})"
-    if error := next((event.error for _, event in twin.history.of(events.EndState)), ""):
-        return f"its end state cannot be read ({error})"
-    failed = next((event for _, event in twin.history.of(events.CallFinished) if not event.ok), None)
-    if failed is not None and not spec.facts and find_admission(twin.said):  # it may be meant so, with anyway
-        return f"its call of {failed.tool or failed.target} fails, and its own answer says so: {_short(twin.said)}"
-    if spec.effects is None and (twice := _repeated(twin, spec.options.idempotent or ())):
-        return f"it repeats an effect: {told_of(twice['effect'], twice)}"
-    return ""
-
-
-def _repeated(twin: Trial, idempotent: Collection[str]) -> dict[str, Any] | None:
-    """The first effect that is the same as an earlier one of its turn; None if there is none. What is done again in a
-    later turn was asked for again, and a PUT or DELETE that is none of the earlier one's repeats takes another back."""
-    own, seen = {id(effect) for _, effect in done_in(twin.history, twin.key)}, set[str]()
-    for record in twin.history:
-        effect = record.event
-        if isinstance(effect, events.TurnStarted):
-            seen.clear()
-        elif isinstance(effect, events.Effect) and id(effect) in own and effect.effect not in idempotent:
-            content = {"effect": effect.effect, **effect.content}
-            if canonical(content) in seen and effect.tool.partition(" ")[0] not in REPEATABLE:
-                return content
-            seen.add(canonical(content))
-    return None
-
-
-_NO_BASELINE = "the trial without faults is no baseline: {} (anyway=True, in files anyway: true, or --anyway, runs all)"
-_NO_TWIN = "nothing to compare with, since {}"
-_NO_ANSWER = "nothing to compare the answer with: {}"
-_LEAKS = "two runs without faults differ: {}; {}, which makes it anew for each trial, or isolate='fork'"
-
-
-def _kept(spec: AgentSpec, twin: Trial, again: Trial) -> str:
-    """The advice on what to make anew: the service whose answer differs first, or the agent."""
-    ends = [[event for _, event in each.history.of(events.CallFinished)] for each in (twin, again)]
-    answers = zip(*([(end.target, end.status, end.reply) for end in found] for found in ends), strict=False)
-    host = next((one[0] for one, other in answers if one != other and one[0] == other[0]), "")
-    if isinstance(spec.services.get(host, Fresh(str)), Fresh):
-        return "something is kept from one trial to the next: give agent=lab.fresh(make)"
-    return f"{host} keeps something from one trial to the next: give services={{'{host}': lab.fresh(make)}}"
-
-
-def _failure(trial: Trial) -> str:
-    return describe_error(trial.error) if trial.error else "it would never have ended"
-
-
-def _short(text: str, width: int = 60) -> str:
-    return repr(text if len(text) <= width else f"{text[: width - 1]}…")
+def baseline(spec: AgentSpec, alone: Executor) -> tuple[Trial, AgentSpec]:
+    """The run's twin without faults, and the spec beside it. `alone`: does one trial after the other. Raises
+    NoBaseline: the twin is nothing to compare with, and the trials are not to run anyway."""
+    twin, beside = compared(spec, alone)
+    return trial_of(twin, Plan(spec.plan.seed), None), beside

@@ -75,6 +75,8 @@ class LabResult:
     wanted: bool = False
     off: tuple[str, ...] = ()
     """The injections of the plan that somebody had switched off."""
+    drew: bool = False
+    """A program drew chance of its own."""
 
 
 @dataclass(frozen=True)
@@ -199,7 +201,7 @@ class Lab:
         graph = assembly.graph(chosen, targets[MODEL].url, client, toolbox)
         return Session(
             chosen, config, self._run, seam, toolbox, graph, self._logs["info"], self._logs["agent"], system,
-            SessionProgress(len(run.prompts)),
+            SessionProgress(len(run.prompts)), drew=lambda: context.world().drew,
         )  # fmt: skip
 
     @contextmanager
@@ -221,7 +223,7 @@ class Lab:
         None: as it is. `twins`: the answers to compare with."""
         run = run or self._spec
         prompt = nth(run.name, spec.number, len(run.prompts)).prompt
-        return self._trial(run, spec, None if twins is None else twins.of(prompt, run))
+        return self._trial(run, spec, None if twins is None else twins.of(prompt, run, spec.number))
 
     def _trial(self, run: LabSpec, spec: TrialSpec, twin: Twin | None) -> LabResult:
         seam, session = self.seam, self.session
@@ -264,7 +266,7 @@ class Lab:
             gc.collect(0 if self._done % SWEPT_WELL else 2)
         witnessed = sum(type(event) is events.FaultWitnessed for event in self._events)
         ok, outcome = session.progress.succeeded > succeeded, self._judged(trial, kept, self._events)
-        return LabResult(spec.number, seconds, ok, outcome, witnessed, seam.cost_usd, kept, off=off)
+        return LabResult(spec.number, seconds, ok, outcome, witnessed, seam.cost_usd, kept, off=off, drew=world.drew)
 
     def _judged(self, trial: TrialId, kept: Sequence[BufferedEvent], told: Sequence[events.Event]) -> Outcome:
         """The outcome, judged by what the log's lines will hold. `told`: the events of `kept`."""
@@ -286,33 +288,52 @@ def check_stated(chosen: Settings, asked: Sequence[Prompt], file: Path) -> None:
 
 class Twins:
     """The results of the prompts without faults, computed once per process. They depend on the run alone, so every
-    process computes the same."""
+    process computes the same. If that trial draws chance of its own, each trial has a twin of its own."""
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
-        self._known: dict[tuple[int, str], Twin | None] = {}
+        self._known: dict[tuple[int, str], CalmPrompt] = {}
 
-    def of(self, number: int, run: LabSpec) -> Twin | None:
+    def of(self, prompt_number: int, run: LabSpec, number: int = 0) -> Twin | None:
         """The twin of that prompt of the run, counted from 1; None if it gives no answer even without faults. Of a
-        prompt that states nothing it has the effects too."""
-        prompt = run.asked[number - 1]
-        key = number, prompt.model_dump_json()  # other waits make another twin
+        prompt that states nothing it has the effects too. `number`: the trial's, from 0."""
+        prompt = run.asked[prompt_number - 1]
+        key = prompt_number, prompt.model_dump_json()  # other waits make another twin
         if key not in self._known:
-            twin, effects = self._calm_trial(number - 1, run)
-            if twin is not None and not prompt.stated:
-                others = self._calm_trial(number - 1 + len(run.prompts), run)[1] if effects else []
-                twin = replace(twin, effects=[wish(effect) for effect in lasting(effects, others)])
-            self._known[key] = twin
-        return self._known[key]
+            calm = self._calm_trial(prompt_number - 1, run)
+            if calm.twin is not None and not prompt.stated:
+                others = self._calm_trial(prompt_number - 1 + len(run.prompts), run).effects if calm.effects else []
+                calm = calm.lasting(others)
+            self._known[key] = calm
+        first = self._known[key]
+        if not first.drew or number < len(run.prompts):
+            return first.twin
+        own = self._calm_trial(number, run)
+        return own.lasting(first.effects).twin if own.twin is not None and not prompt.stated else own.twin
 
-    def _calm_trial(self, number: int, run: LabSpec) -> tuple[Twin | None, list[dict[str, Any]]]:
-        """The trial with that number, from 0, and its effects."""
+    def _calm_trial(self, number: int, run: LabSpec) -> CalmPrompt:
+        """The trial with that number, from 0."""
         done = self._lab.calm_trial(number, run)
         ended = next((entry for entry in done.kept if entry.is_a(events.PromptFinished)), None)
         calls = sum(entry.is_a(events.CallStarted) for entry in done.kept)
         effects = [entry.fields for entry in done.kept if entry.is_a(events.Effect)]
         twin = Twin(str(ended.fields["answer"]), done.seconds, calls) if ended is not None and done.ok else None
-        return twin, [{"effect": effect["effect"], **effect["content"]} for effect in effects]
+        return CalmPrompt(twin, [{"effect": one["effect"], **one["content"]} for one in effects], done.drew)
+
+
+@dataclass(frozen=True)
+class CalmPrompt:
+    """A trial of a prompt without faults. `drew`: it drew chance of its own."""
+
+    twin: Twin | None
+    effects: list[dict[str, Any]]
+    drew: bool
+
+    def lasting(self, another: Sequence[Mapping[str, Any]]) -> CalmPrompt:
+        """The same whose twin has its effects, without what depends on the trial: what differs in another."""
+        assert self.twin is not None
+        lasts = [wish(effect) for effect in lasting(self.effects, another)]
+        return replace(self, twin=replace(self.twin, effects=lasts))
 
 
 def lasting(effects: Sequence[Mapping[str, Any]], another: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -255,6 +255,7 @@ def _run(
             cell = entry.proposal.cell
             prediction = predicted(plan.evidence, plan.subject, [cell])
             within = (entry.design.within,)
+            made.session.number = len(plan.done)  # each is a trial of its own, by the dice of its share too
             ((tried, trial),) = made.session.tried([Variation((injection_of(cell),))], "plan", within)
             held = next((event.limit for _, event in trial.history.of(FaultHeldBack)), "") if not tried.met else ""
             state = RulingState.FAILED if tried.failed else RulingState.INVALID if tried.void else RulingState.PASSED

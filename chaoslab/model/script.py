@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -10,7 +11,7 @@ from typing import Any
 
 from chaoslab.base.jsonable import line
 from chaoslab.core.answers import ReadAnswer
-from chaoslab.model._chat import ChatReply, ToolCall, text_of
+from chaoslab.model._chat import ChatReply, ToolCall, find_failed_tool, text_of
 from chaoslab.model.app import LiveModel
 from chaoslab.model.formats.common import Chat, ModelRefused
 from chaoslab.model.offline import seconds
@@ -55,7 +56,7 @@ class Error:
 Step = ChatReply | Error
 
 
-def scripted(steps: Sequence[Any], *, token_s: float = 0.0) -> Scripted:
+def scripted(steps: Sequence[Any], *, on_failure: str = "", token_s: float = 0.0) -> Scripted:
     """A model for `services=` that follows a script: `lab.scripted([lab.call("refund", order=17), "done"])`.
 
     Each new request takes the next step: a text, a `lab.call`, a list of calls (with a text too, if wanted), or an
@@ -66,6 +67,10 @@ def scripted(steps: Sequence[Any], *, token_s: float = 0.0) -> Scripted:
     trial begins with the first step. Past the last one the model answers 400, and the trial's `warnings` say so. The
     model speaks the formats of `offline_model`, and `token_s` is the same.
 
+    A script cannot react, so a trial in which it was told something else than without faults is unknown. With
+    `on_failure` it reacts, and is judged: the answer to a tool's failure, in place of the next step, as in "I could not
+    {tool}."
+
     Raises:
         ValueError, TypeError: the script is empty, or a step is none of these; the message says which.
     """
@@ -73,7 +78,10 @@ def scripted(steps: Sequence[Any], *, token_s: float = 0.0) -> Scripted:
         raise TypeError(f"the script is {steps!r:.60}: it should be a list of steps, each {LIKE}")
     if not steps:
         raise ValueError(f"the script is empty: it should have at least one step, each {LIKE}")
-    return Scripted([_step(number, step) for number, step in enumerate(steps, 1)], token_s=seconds(token_s))
+    if not isinstance(on_failure, str) or (on_failure and set(re.findall(r"[{}]", on_failure.replace("{tool}", "")))):
+        raise ValueError(f'on_failure is {on_failure!r:.60}: it should be a text, as in "I could not {{tool}}."')
+    made = [_step(number, step) for number, step in enumerate(steps, 1)]
+    return Scripted(made, on_failure=on_failure, token_s=seconds(token_s))
 
 
 def of_json(value: Any) -> Scripted:
@@ -107,9 +115,9 @@ class Given:
 class Scripted(LiveModel):
     """A model that follows a script. Its state is one trial's."""
 
-    def __init__(self, steps: Sequence[Step], *, token_s: float = 0.0) -> None:
+    def __init__(self, steps: Sequence[Step], *, on_failure: str = "", token_s: float = 0.0) -> None:
         super().__init__(token_s=token_s)
-        self.steps = tuple(steps)
+        self.steps, self.on_failure = tuple(steps), on_failure
         self._taken = self._again = 0
         self._open: dict[bytes, Given] = {}
         """The steps that were given to requests whose answers did not reach their clients yet."""
@@ -124,6 +132,10 @@ class Scripted(LiveModel):
             given = self._open.pop(earlier)
             self._open[key] = Given(chat, given.reply)
             return given.reply
+        if self.on_failure and (tool := find_failed_tool(chat.messages)):
+            answer = ChatReply(self.on_failure.replace("{tool}", tool), ())
+            self._open[key] = Given(chat, answer)
+            return answer
         if self._taken >= len(self.steps):
             self._ran_out(chat)
         step = self.steps[self._taken]

@@ -23,7 +23,7 @@ def text(found: Any) -> str:
     """The findings of an exploration, for the terminal."""
     map_, failures = found.map, found.failures
     by = ", ".join(f"{number} by {name}" for name, number in map_.by_strategy.items())
-    lines = [map_.in_words(), f"trials: {by}", ""]
+    lines = [map_.in_words(), f"in order: {_orders(map_)}", f"trials: {by}", ""]
     for row in map_.rows[:ROWS]:
         wrapped = textwrap.wrap(_outcomes(map_, row), WIDTH, initial_indent="    ", subsequent_indent="    ")
         lines += [f"  {one_line(str(row), WIDTH)}", *wrapped[:2]]
@@ -34,11 +34,22 @@ def text(found: Any) -> str:
         lines.append("no failure was found")
     for n, failure in enumerate(failures[:FAILURES], 1):
         lines.append(f"{n}. {failure}")
+        if failure.contrast is None:
+            lines.append("   not tried again: the budget was over")
         if command := found.commands.get(failure.cause):
             lines.append(f"   again: {command}")
     if more := len(failures) - FAILURES:
         lines += [f"… and {more} more"] if more > 0 else []
+    lines += [one_line(str(each), WIDTH) for each in found.by_itself]
+    if found.unconfirmed:
+        lines.append(f"seen once and not told from noise: {len(found.unconfirmed)}")
+        lines += [f"  {one_line(str(each), WIDTH)}" for each in found.unconfirmed[:UNTRIED]]
     return "\n".join([*lines, *_untried(map_)])
+
+
+def _orders(map_: Map) -> str:
+    """How much was tried of each order of faults, in words."""
+    return f"{', '.join(map(str, map_.by_order))}; {map_.higher}"
 
 
 def painted(text_: str) -> str:
@@ -67,7 +78,7 @@ def _untried(map_: Map) -> list[str]:
     """The reasons that cells were not tried, those with one reason counted."""
     found = map_.untried
     apply = [each for each in found if not each.why.startswith("not applicable")]
-    lines = [f"not tried, or nothing can be said: {len(apply)} cells"] if apply else ["every applicable cell was tried"]
+    lines = [f"not tried, or nothing can be said: {len(apply)} cells"] if apply else []
     lines += [f"  {one_line(str(each), WIDTH)}" for each in apply[:UNTRIED]]
     if len(apply) > UNTRIED:
         lines.append(f"  … and {len(apply) - UNTRIED} more, all of them in --json and in the page of --map")
@@ -115,12 +126,15 @@ def _page(found: Any) -> str:
         {
             "n": n, "outcome": each.outcome, "cause": each.cause, "others": len(each.others),
             "again": found.commands.get(each.cause, ""), "story": each.story(),
+            "contrast": "" if each.contrast is None else str(each.contrast),
         }
         for n, each in enumerate(found.failures, 1)
     ]  # fmt: skip
     return page(
         "explored.html", said=map_.in_words(), calls=[str(row) for row in map_.rows], rows=rows, legend=outcomes,
-        glyphs={str(each): glyph(each) for each in Outcome}, failures=failures, ended=found.ended,
+        glyphs={str(each): glyph(each) for each in Outcome}, failures=failures,
+        orders=_orders(map_),
+        more=[*map(str, found.by_itself), *(f"not told from noise: {each}" for each in found.unconfirmed)],
         goes_on=found.ended == GOES_ON,
         untried=[vars(each) for each in map_.untried],
     )  # fmt: skip

@@ -13,7 +13,7 @@ from typing import Any
 from chaoslab.base.identity import digest
 from chaoslab.execution.explore import TRIALS, AskedExplore, Exploration, FoundFailure, asking_less, searched, shrunk_in
 from chaoslab.execution.exploring import SearchSession
-from chaoslab.execution.prove import opened_with, proof
+from chaoslab.execution.prove import as_after, opened_with, proof
 from chaoslab.execution.trial import Trial
 from chaoslab.record.rulings import Rulings, RulingState
 from chaoslab.reports.page import count
@@ -132,7 +132,8 @@ def prove(
         with opened(other, seed=seed, jobs=jobs, mitigation=mitigation) as made:
             yield made.session
 
-    return proof(found.trials, what, again)
+    assert found.asked is not None
+    return proof(found.trials, what, again, as_after(found, found.asked))
 
 
 def saved(scenario: Scenario, found: Exploration, folder: Path, *, changed: Sequence[str] = ()) -> list[Path]:
@@ -205,7 +206,8 @@ def command(scenario: Scenario, failure: FoundFailure, *, changed: Sequence[str]
     if scenario.folder is None:
         return ""
     faults = json.dumps([arguments_of(each) for each in failure.variation.injections], ensure_ascii=False)
-    words = ["chaoslab", "test", scenario.file, "--trial", "1", "--set", f"faults={faults}"]
+    words = ["chaoslab", "test", scenario.file, "--trial", str(failure.trial.number)]
+    words += ["--set", f"faults={faults}"]
     own = {"faults", "order", "prompt" if failure.prompt is not None else ""}
     words += [word for each in changed if each.partition("=")[0] not in own for word in ("--set", each)]
     if failure.variation.order:
@@ -223,6 +225,8 @@ def plain(found: Exploration) -> dict[str, Any]:
         "seconds": round(found.seconds, 3),
         "ended": found.ended,
         "failures": [plain_failure(each, found.commands.get(each.cause, "")) for each in found.failures],
+        "by_itself": [vars(each) for each in found.by_itself],
+        "unconfirmed": [{"cause": causes.cause_text(each.tried), **vars(each.contrast)} for each in found.unconfirmed],
         "map": found.map.data(),
     }  # fmt: skip
 
@@ -236,6 +240,8 @@ def plain_failure(failure: FoundFailure, again: str) -> dict[str, Any]:
         "why": failure.tried.why,
         "minimal": failure.minimal,
         "reruns": failure.reruns,
+        "contrast": failure.contrast and vars(failure.contrast),
+        "shown_fails": failure.shown_fails,
         "others": len(failure.others),
         "faults": [arguments_of(one) for one in failure.faults],
         "order": [[moment, list(names)] for moment, names in failure.variation.order or ()],
@@ -348,6 +354,7 @@ def pytest_of(scenario: Scenario, failure: FoundFailure, *, changed: Sequence[st
         key, value = _asked(failure)
         given[key] = json.loads(value)
     more = "".join(f", {key}={value!r}" for key, value in given.items())
+    trials = failure.trial.number if failure.trial.drew else 1  # the last has its chance
     lines.append(f"    scenario = lab.load_scenario({Path(scenario.file).as_posix()!r})")
-    lines.append(f"    scenario = scenario.set(faults=faults, trials=1, seed={failure.trial.seed}{more})")
+    lines.append(f"    scenario = scenario.set(faults=faults, trials={trials}, seed={failure.trial.seed}{more})")
     return "\n".join([*lines, "    scenario.test()", ""])

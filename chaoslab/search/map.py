@@ -8,6 +8,7 @@ from typing import Any
 
 from chaoslab.search import causes
 from chaoslab.search.strategies import ORDER
+from chaoslab.search.strategies.pairs import by_kind, of_pair
 from chaoslab.search.strategies.singles import of_timeout
 from chaoslab.search.variation import LOST, Known, Probe, Site, Tried, Variation, lasting, site_of
 
@@ -44,6 +45,20 @@ class Untried:
 
 
 @dataclass(frozen=True)
+class OrderTried:
+    """How much of one order of faults was tried. `of`: how much there is; None: not known before the single faults."""
+
+    name: str
+    tried: int
+    of: int | None
+
+    def __str__(self) -> str:
+        if self.of is None:
+            return f"{self.name} {f'{self.tried} so far' if self.tried else 'not begun'}"
+        return f"{self.name} {self.tried} of {self.of}"
+
+
+@dataclass(frozen=True, repr=False)
 class Map:
     """Each attempt with each fault that applies. A cell is the trial with that fault at that attempt, beside those that
     bring it up."""
@@ -88,11 +103,7 @@ class Map:
     @cached_property
     def cells(self) -> list[tuple[MapRow, Probe, Tried | None]]:
         """Each attempt with each fault that applies, and its trial; None if it was not run."""
-        return [
-            (row, probe, self.known.of(Variation((*row.after.injections, probe.at(row.site, lasts=row.lasts)))))
-            for row in self.rows
-            for probe in self.probes(row)
-        ]
+        return [(row, probe, self._trial(row, probe)) for row in self.rows for probe in self.probes(row)]
 
     @cached_property
     def _by_place(self) -> dict[tuple[str, str], Tried | None]:
@@ -143,6 +154,44 @@ class Map:
         counts = Counter(tried.by for tried in self.known.tried.values())
         return {name: counts[name] for name in ORDER if counts[name]}
 
+    @cached_property
+    def by_order(self) -> list[OrderTried]:
+        """How much was tried, by the number of faults: single ones, those that last, those at calls that others bring
+        up, and pairs by the kind of what the caller sees. Higher orders are tried by dice alone."""
+        calm = [MapRow(site) for site in self.known.calm.sites]
+        lasting_rows = [MapRow(site, lasts=True) for site in self.known.calm.first_sites]
+        behind = [row for row in self.rows if row.after.injections]
+        found = [
+            self._order(name, rows)
+            for name, rows in (("single faults", calm), ("lasting", lasting_rows), ("behind another", behind))
+            if rows
+        ]
+        pairs = [self.known.of(of_pair(pair)) is not None for pair in by_kind(self.known)]
+        whole = not self.ended or (found[:1] and found[0].tried == found[0].of)
+        return [*found, OrderTried("pairs by kind", sum(pairs), len(pairs) if whole else None)]
+
+    def _order(self, name: str, rows: Sequence[MapRow]) -> OrderTried:
+        cells = [self._trial(row, probe) for row in rows for probe in self.probes(row)]
+        return OrderTried(name, sum(tried is not None for tried in cells), len(cells))
+
+    def _trial(self, row: MapRow, probe: Probe) -> Tried | None:
+        return self.known.of(Variation((*row.after.injections, probe.at(row.site, lasts=row.lasts))))
+
+    @property
+    def higher(self) -> str:
+        """The trials with more faults than two, in words."""
+        count = sum(len(tried.variation.injections) > 2 and tried.by != "born" for tried in self.known.tried.values())
+        return f"{count} plans of three faults or more, not all" if count else "higher orders not tried"
+
+    @cached_property
+    def whole_calls(self) -> list[Site]:
+        """The calls of the calm trial at which every fault was tried, or one failed."""
+        points = {*self.single_points}
+        return [
+            site for site in self.known.calm.sites
+            if site in points or all(self._trial(MapRow(site), each) for each in self.probes(MapRow(site)))
+        ]  # fmt: skip
+
     @property
     def single_points(self) -> list[Site]:
         """The calls of the calm trial at which one fault alone is enough for a failure."""
@@ -159,15 +208,22 @@ class Map:
 
     def in_words(self) -> str:
         """The map in words."""
-        calls = len(self.known.calm.sites)
+        calls, whole = len(self.known.calm.sites), len(self.whole_calls)
         tried = [tried for _, _, tried in self.cells if tried is not None]
         counts = Counter(each.outcome for each in tried)
         points = self.single_points
-        text = f"{len(tried)} of {sum(1 for _ in self.cells)} cells tried"
+        text = f"{self.ended}: " if self.ended and self.ended != GOES_ON else ""
+        text += f"{len(tried)} of {sum(1 for _ in self.cells)} cells tried"
         text += (": " + ", ".join(f"{count} {name}" for name, count in counts.most_common()) if counts else "") + ". "
-        text += f"{len(points)} of {calls} call{'s' if calls != 1 else ''} "
+        text += f"{len(points)} of {whole} call{'s' if whole != 1 else ''} "
+        text += f"tried with every fault (of {calls}) " if whole < calls else ""
         text += f"{'is a' if len(points) == 1 else 'are'} single point{'s' if len(points) != 1 else ''} of failure"
         return text + (f": {', '.join(map(str, points))}." if points else ".")
+
+    def __str__(self) -> str:
+        return self.in_words()
+
+    __repr__ = __str__
 
     def data(self) -> dict[str, Any]:
         """The map as JSON values."""
@@ -184,6 +240,7 @@ class Map:
             ],
             "untried": [vars(each) for each in self.untried],
             "tried_by": self.by_strategy,
+            "by_order": [vars(each) for each in self.by_order],
         }  # fmt: skip
 
 

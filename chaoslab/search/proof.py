@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chaoslab.search import causes
-from chaoslab.search.variation import Tried
+from chaoslab.search.variation import Site, Tried
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,26 @@ class ProofChange:
         return f"{causes.where(self.before.variation)}: {told} ({why})"
 
 
+@dataclass(frozen=True)
+class NewCall:
+    """A call that the agent made only after the change. `tried`: the faults that were tried at it, `of` those that
+    apply. `failures`: the causes of those at which it failed."""
+
+    site: Site
+    tried: int
+    of: int
+    failures: tuple[str, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Every fault was tried at it, and it failed at none."""
+        return self.tried == self.of and not self.failures
+
+    def __str__(self) -> str:
+        failed = f": {'; '.join(self.failures)}" if self.failures else ", none fails" if self.tried else ""
+        return f"{self.site}, {self.tried} of {self.of} faults tried{failed}"
+
+
 @dataclass
 class Cost:
     """The cost of a calm trial and of all trials together: calls, seconds of the world, tokens."""
@@ -47,13 +67,14 @@ class Cost:
         )
 
 
-@dataclass
+@dataclass(repr=False)
 class Proof:
-    """The changes from one map to another. `what`: what differs, in words. `refused`: why the changed agent could not
-    be tried at all; empty if it could."""
+    """The changes from one map to another. `what`: what differs, in words. `new`: the calls that only the changed agent
+    makes. `refused`: why the changed agent could not be tried at all; empty if it could."""
 
     what: str
     changes: list[ProofChange] = field(default_factory=list)
+    new: list[NewCall] = field(default_factory=list)
     refused: str = ""
 
     def named(self, name: str) -> list[ProofChange]:
@@ -61,8 +82,14 @@ class Proof:
 
     @property
     def holds(self) -> bool:
-        """It closes a failure and opens none."""
-        return not self.refused and bool(self.named("closed")) and not self.named("opened")
+        """It closes a failure and opens none, at the calls that are new neither."""
+        closes = bool(self.named("closed")) and not self.named("opened")
+        return not self.refused and closes and all(each.holds for each in self.new)
+
+    def __str__(self) -> str:
+        return "\n".join(self.in_words())
+
+    __repr__ = __str__
 
     @property
     def costs(self) -> tuple[Cost, Cost]:
@@ -89,6 +116,10 @@ class Proof:
                 yield f"  {name}: {each}"
             if len(found) > most:
                 yield f"  … and {len(found) - most} more {name}"
+        for call in sorted(self.new, key=lambda each: each.holds)[:most]:
+            yield f"  new call: {call}"
+        if len(self.new) > most:
+            yield f"  … and {len(self.new) - most} more new calls"
 
     def data(self) -> dict[str, Any]:
         """The proof as JSON values."""
@@ -103,4 +134,5 @@ class Proof:
         return {
             "what": self.what, "holds": self.holds, "refused": self.refused, "cost_before": vars(before),
             "cost_after": vars(after), "cells": cells,
+            "new_calls": [{**vars(each), "site": str(each.site)} for each in self.new],
         }  # fmt: skip

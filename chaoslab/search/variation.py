@@ -1,6 +1,6 @@
 """A trial that a search may run, and what came of it, as data. A variation is all in which a trial differs from the one
-without faults. Every trial of a search has the same dice, so a variation alone decides what happens: it is never run
-twice, and the same faults in `lab.run` do the same."""
+without faults. Every trial of a search has the dice and the chance of the trial that it varies, so a variation alone
+decides what happens. It is run again only to tell a cause from noise."""
 
 import re
 from collections import Counter
@@ -156,8 +156,8 @@ class Tried:
     one line; `kind`: the same for trials that failed alike. `met`: the names of the injections that were witnessed.
     `made`: its attempts in the order of beginning. `moments`: the names of the calls of each moment at which several
     were made, in the order in which they then began. `world`: a digest of its effects and its outcome. `harm`: a
-    text for each thing done that should not have been. `tokens`: those that
-    models counted.
+    text for each thing done that should not have been. `tokens`: those that models counted. `drew`: the agent drew
+    chance of its own. `chance`: the number of the trial that it varies, from 0, whose chance and dice it has.
     """
 
     number: int
@@ -174,6 +174,8 @@ class Tried:
     harm: tuple[str, ...] = ()
     tokens: int = 0
     seconds: float = 0.0
+    drew: bool = False
+    chance: int = 0
 
     @property
     def void(self) -> bool:
@@ -216,22 +218,29 @@ class Known:
 
     def __init__(self, calm: Tried, probes: Mapping[str, Sequence[Probe]], *, seed: int) -> None:
         self.calm, self.probes, self.seed = calm, probes, seed
-        self.tried: dict[str, Tried] = {calm.variation.key: calm}
-        self._given_up = dict[str, float]()
+        self.tried: dict[str, Tried] = {}
+        self._given_up = dict[str, list[float]]()
+        self._settled = dict[str, tuple[float, ...]]()
+        self.add(calm)
 
     def add(self, tried: Tried) -> None:
         self.tried[tried.variation.key] = tried
         for made in tried.made:
             if made.given_up_s is not None:
-                self._given_up.setdefault(made.site.target, made.given_up_s)
+                known = self._given_up.setdefault(made.site.target, [])
+                known += [made.given_up_s] if made.given_up_s not in known else []
 
     def of(self, variation: Variation) -> Tried | None:
         """Its result; None if it was not tried."""
         return self.tried.get(variation.key)
 
-    def timeout_s(self, target: str) -> float | None:
-        """The seconds after which a caller of the target gives up, if one did."""
-        return self._given_up.get(target)
+    def timeouts_s(self, target: str) -> tuple[float, ...]:
+        """The seconds after which a caller of the target gives up, of each timeout that was met."""
+        return self._settled.get(target, tuple(self._given_up.get(target, ())))
+
+    def settle_timeouts(self, target: str) -> None:
+        """Has these be the timeouts of the target from now on, so that a delay has the same doses everywhere."""
+        self._settled.setdefault(target, self.timeouts_s(target))
 
     def singles(self) -> Iterator[tuple[Tried, Injection]]:
         """The trials with one fault at one attempt, of a call that the trial without faults makes too."""

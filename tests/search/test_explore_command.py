@@ -172,7 +172,8 @@ def test_an_exploration_of_the_labs_own_agent_is_logged_and_goes_on_where_it_was
     (run,) = {each.parent for each in (here / "logs").glob("*/info.log") if not each.parent.is_symlink()}
     assert code == 0
     assert "3 of 3 cells tried: 3 correct" in first
-    assert len(list(History.read(run).of(VariationTried))) == 4  # and the one without faults
+    tried = [event.tried for _, event in History.read(run).of(VariationTried) if event.tried["by"] != "again"]
+    assert len(tried) == 4  # and the one without faults
     code, again, _ = explore(capsys, "shop.chaos.yml", *SMALL, "--resume", str(run), "--trials", "1")
     assert code == 0
     assert "3 of 3 cells tried: 3 correct" in again

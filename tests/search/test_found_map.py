@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from chaoslab.search import causes
-from chaoslab.search.map import Map, alike
+from chaoslab.search.map import GOES_ON, Map, alike
 from chaoslab.search.variation import Known, Site, Tried, Variation
 from tests.search.search_parts import ERROR, PROBES, RESET, A, B, C, at, tried
 
@@ -40,8 +40,17 @@ def test_every_cell_that_was_not_tried_has_its_reason() -> None:
 def test_the_map_is_told_in_words_and_as_data() -> None:
     made = Map(known(tried(at(A), "failed", number=4), tried(at(B))), {})
     assert made.in_words() == (
-        "2 of 4 cells tried: 1 failed, 1 correct. 1 of 2 calls is a single point of failure: a 1."
+        "2 of 4 cells tried: 1 failed, 1 correct. "
+        "1 of 1 call tried with every fault (of 2) is a single point of failure: a 1."
     )
+    assert made.in_words() == Map(made.known, {}, ended=GOES_ON).in_words()
+    assert (
+        Map(made.known, {}, ended="the budget of 2 trials was spent")
+        .in_words()
+        .startswith("the budget of 2 trials was spent: 2 of 4 cells tried")
+    )
+    assert [str(each) for each in made.by_order] == ["single faults 2 of 4", "lasting 0 of 4", "pairs by kind 0 of 0"]
+    assert made.higher == "higher orders not tried"
     cells = made.data()["cells"]
     assert [(cell["call"], cell["fault"], cell["outcome"], cell["trial"]) for cell in cells] == [
         ("a 1", "exception", "failed", 4), ("a 1", "rate_limit", "not tried", None),

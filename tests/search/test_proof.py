@@ -16,7 +16,8 @@ from chaoslab.core.inject import inject
 from chaoslab.core.plan import Injection
 from chaoslab.execution.explore import Exploration
 from chaoslab.search import attribution
-from chaoslab.search.variation import Variation
+from chaoslab.search.proof import NewCall
+from chaoslab.search.variation import Site, Variation
 
 FOLDER = Path(__file__).parent.parent.parent / "examples" / "scenarios"
 paid: list[int] = []
@@ -211,3 +212,64 @@ def test_many_injections_are_sampled_and_the_needed_ones_are_first() -> None:
 def test_shares_over_calls_put_the_faults_of_a_call_together() -> None:
     given = [*at("a"), inject("delay", "a", calls=[1]), *at("b")]
     assert shares({"a"}, given, attribution.over_calls) == {"a 1": 1.0, "b 1": 0.0}
+
+
+def notify(amount: int) -> str:
+    paid.append(amount)
+    return "noted"
+
+
+def notes_again(_: str) -> str:
+    """Asks once to pay, and now tells somebody else, twice if nobody answers."""
+    try:
+        pay(10)
+    except OSError:
+        return "I could not pay; it may have been done."
+    for _attempt in range(2):
+        try:
+            notify(10)
+            return "paid"
+        except OSError:
+            continue
+    return "paid"
+
+
+def notes_once(_: str) -> str:
+    try:
+        pay(10)
+    except OSError:
+        return "I could not pay; it may have been done."
+    try:
+        notify(10)
+    except OSError:
+        return "It is paid; it may not have been noted."
+    return "paid"
+
+
+def test_a_mended_agent_is_explored_at_its_own_new_calls() -> None:
+    found = lab.explore(asks_again, "go", tools=[pay], tries=["lost_reply", "timeout_before_effect"])
+    more: dict[str, Any] = {"tools": [pay, notify], "accept": ("correct", "degraded", "wrong")}
+    proof = lab.prove(found, notes_again, **more)
+    assert proof.named("closed")
+    assert not proof.named("opened")
+    assert not proof.holds
+    (new, *_) = proof.new
+    assert (str(new.site), new.tried, new.of) == ("notify 1", 2, 2)
+    assert new.failures[0].startswith("harm: lost_reply at notify 1: notify twice")
+    assert "new call: notify 1, 2 of 2 faults tried: harm: lost_reply at notify 1" in str(proof)
+    assert proof.data()["new_calls"][0]["failures"] == new.failures
+    assert lab.prove(found, notes_once, **more).holds
+
+
+def test_a_proof_with_new_calls_that_were_not_tried_does_not_hold() -> None:
+    new = NewCall(Site("notify", 1), 0, 2)
+    assert str(new) == "notify 1, 0 of 2 faults tried"
+    assert not new.holds
+    assert NewCall(Site("notify", 1), 2, 2).holds
+
+
+def test_a_proof_prints_as_a_page() -> None:
+    proof = lab.prove(lab.explore(asks_again, "go", tools=[pay]), mitigation="key")
+    assert len(proof.changes) > 50
+    assert repr(proof) == str(proof) == "\n".join(proof.in_words())
+    assert len(str(proof)) < 4000

@@ -31,7 +31,8 @@ def test_a_delay_is_tried_on_both_sides_of_the_timeout_that_another_fault_showed
     _, asked = searched(came, ["singles"], {"a": [Probe("delay"), ERROR], "b": [Probe("delay")]})
     delays = [each.injections[0] for each in asked if each.injections[0].choices[0].fault == "delay"]
     assert [(each.targets[0], dict(each.choices[0].params)) for each in delays] == [
-        ("a", {"mean_s": 2.0}), ("a", {"mean_s": 6.0}), ("b", {}),
+        ("a", {"mean_s": 2.0}), ("a", {"mean_s": 6.0}),
+        *(("b", {"mean_s": seconds}) for seconds in (1.0, 10.0, 60.0, 600.0)),
     ]  # fmt: skip
 
 

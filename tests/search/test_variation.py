@@ -96,4 +96,5 @@ def test_what_a_trial_made_is_read_from_its_events() -> None:
         moments=(("a", "b"),),
         effects=["message_sent"] * 2,
         tokens=37,
+        drew=False,
     )

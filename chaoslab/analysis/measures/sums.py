@@ -72,6 +72,7 @@ class _Figures(msgspec.Struct, array_like=True, gc=False, frozen=True):
     twin_s: float | None
     twin_calls: int | None
     twin_effects: int | None
+    drew: bool | None
     noticed: Noticed
 
 

@@ -35,7 +35,7 @@ class TrialFigures:
     `called`: its targets. `attempts`: at calls, by name. `failed`: those that failed and were not given up. `retries`:
     those after the first of a request, without fallbacks. `took_s`: the duration that its end states; None if it is not
     known. `calls`, `effects`, `tokens`, `usd`, `spent_s`: its spending. `unpriced`: an answer of the model has no
-    price. `twin_…`: of its twin, if the log has it.
+    price. `twin_…`: of its twin, if the log has it. `drew`: it drew chance of its own; None: not known.
     """
 
     prompt: Prompt | None = None
@@ -56,6 +56,7 @@ class TrialFigures:
     twin_s: float | None = None
     twin_calls: int | None = None
     twin_effects: int | None = None
+    drew: bool | None = None
     noticed: Noticed = NOTHING
 
     @property
@@ -189,7 +190,7 @@ class TrialTable:
         for record, end in history.of(PromptFinished):
             of, known = row(record.trial), not math.isnan(end.duration_s)
             took_s = self._same(end.duration_s)
-            of.ended, of.took_s = True, took_s if known else None
+            of.ended, of.took_s, of.drew = True, took_s if known else None, end.drew
             if known:
                 of.spent_s = _plus(of.spent_s, took_s)
 
@@ -201,6 +202,12 @@ class TrialTable:
     def by_key(self) -> Mapping[str, TrialFigures]:
         """The figures by key. To be read after the last batch."""
         return dict(zip(self.keys, self.rows, strict=True))
+
+    @property
+    def drew(self) -> bool | None:
+        """True if one of the trials drew chance of its own; None: no trial tells."""
+        told = [row.drew for row in self.rows if row.drew is not None]
+        return any(told) if told else None
 
     @property
     def took_s(self) -> list[float]:

@@ -14,11 +14,10 @@ from chaoslab.analysis.verdict.guard import guarded
 from chaoslab.analysis.verdict.ledger import Finding, FindingKind
 from chaoslab.analysis.verdict.repeated_request import find_repeated_requests
 from chaoslab.analysis.verdict.seen import JUDGED, TrialEvents, line
-from chaoslab.analysis.verdict.spoilt import unread
 from chaoslab.analysis.verdict.table import TABLE, Basis, Outcome, Said, Verdict, WorldState
 from chaoslab.base.alike import Span, moments
 from chaoslab.core import events
-from chaoslab.record.history import History, place_in_time
+from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 
 BUDGET = "budget"
@@ -117,7 +116,7 @@ def _judge(seen: TrialEvents, history: History) -> Verdict:
         return _ended(Outcome.INVALID, world, harm, lost, unseen)
     if not started.stated and not harm:
         return Verdict(Outcome.UNKNOWN, started.incomparable or "nothing was stated about a right answer", world=world)
-    if (unread := _unread_fault(seen)) and not harm:
+    if (unread := _unread_fault(seen, started)) and not harm:
         return Verdict(Outcome.UNKNOWN, unread, world=world)
     if ended.answer == started.twin and not (harm or lost or started.facts):
         return _as_its_twin(started.incomparable, world, len(started.effects or ()), may)
@@ -125,13 +124,20 @@ def _judge(seen: TrialEvents, history: History) -> Verdict:
     return _weighed(AnsweredTrial(started, finished, done, world, harm, lost, seen, history.spoken, rules, may))
 
 
-def _unread_fault(seen: TrialEvents) -> str:
-    """The reason why a trial shows nothing of the agent, whose model is a script; empty if it may."""
-    kinds = (events.FaultWitnessed, events.CallFinished, events.TurnFinished, events.PromptFinished)
-    if not seen.of(events.FaultWitnessed) or not any(event.said_by for _, event in seen.of(events.CallFinished)):
+def _unread_fault(seen: TrialEvents, started: events.PromptStarted) -> str:
+    """The reason why a trial shows nothing of the agent, whose model is a script: it was sent other messages than
+    without faults, and cannot react to them. Empty if it may show something."""
+    if not seen.of(events.FaultWitnessed):
         return ""
-    pairs = [pair for kind in kinds for pair in seen.of(kind)]
-    return unread(event for _, event in sorted(pairs, key=lambda pair: place_in_time(pair[0])))
+    asked = list(dict.fromkeys(event.asked for _, event in seen.of(events.CallFinished) if event.asked))
+    if asked == (started.twin_asked or [])[: len(asked)]:
+        return ""
+    faults = ", ".join(dict.fromkeys(f"{event.fault} on {event.target}" for _, event in seen.of(events.FaultWitnessed)))
+    host = next(event.target for _, event in seen.of(events.CallFinished) if event.asked)
+    return (
+        f"only a script was told what came of {faults}: {host} says the same whatever it is sent, so this shows "
+        "nothing of what the agent makes of it (on_failure= of lab.scripted has it answer)"
+    )
 
 
 def _world(started: events.PromptStarted, harm: Sequence[Finding], lost: Sequence[Finding], may: str) -> WorldState:

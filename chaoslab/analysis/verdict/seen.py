@@ -66,9 +66,11 @@ def line(record: Record) -> tuple[str, int]:
 class Twin:
     """The results of the same trial without faults, for a comparison. `answer`: None if it cannot be compared.
     `seconds`: in the world's time; None if it cannot be compared. `calls`: the number of attempts. `effects`: the
-    effects, as those that must happen again, if nothing else was stated about the trial."""
+    effects, as those that must happen again, if nothing else was stated about the trial. `asked`: digests of what
+    scripted models were asked."""
 
     answer: str | None
     seconds: float | None
     calls: int
     effects: Sequence[Mapping[str, Any]] | None = None
+    asked: Sequence[str] = ()

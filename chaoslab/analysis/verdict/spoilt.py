@@ -1,15 +1,12 @@
-"""Reasons why a trial allows no conclusion: a fault that nobody met, the lab itself in the way, or replies that only a
-script was given, which says the same whatever it is sent."""
+"""Reasons why a trial allows no conclusion: a fault that nobody met, or the lab itself in the way."""
 
-from collections.abc import Iterable, Sequence, Set
-from itertools import takewhile
+from collections.abc import Iterable
 from operator import attrgetter
 from typing import Any
 
 from chaoslab.analysis.verdict import traits
 from chaoslab.analysis.verdict.ledger import Finding, FindingKind
 from chaoslab.analysis.verdict.seen import TrialEvents, line
-from chaoslab.base import jsonable
 from chaoslab.core import events
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
@@ -124,66 +121,3 @@ def unreached(seen: TrialEvents) -> Finding | None:
         text = f"'{event.injection}' is for request {event.request} of {event.target}, {why}"
         return Finding(FindingKind.NOT_MET, text, (line(record),))
     return None
-
-
-def unread(story: Iterable[events.Event]) -> str:
-    """The reason why a trial shows nothing about the agent's way with its faults, in one line; empty if it may show
-    something. `story`: the events of the trial, in time order.
-
-    It is given if nobody but a scripted model can have read what each fault left: the agent's own code asked for
-    nothing more after it than the script wanted, only scripted models answered from then on, and each answer of the
-    agent's is a text of the script's. A right reply that was only late leaves nothing that a model would read.
-    """
-    met: list[events.FaultWitnessed] = []
-    calls: list[events.CallFinished] = []
-    told: list[tuple[int, str]] = []
-    for event in story:
-        match event:
-            case events.FaultWitnessed():
-                met.append(event)
-            case events.CallFinished():
-                calls.append(event)
-            case events.TurnFinished():
-                told.append((len(calls), event.answer))
-            case events.PromptFinished() if not told:
-                told.append((len(calls), event.answer))
-    places = {call.at: place for place, call in enumerate(calls)}
-    well = {call.at for call in calls if call.ok}
-    met = [event for event in met if event.at not in well or traits.corrupts(event.fault)]
-    first = min((places.get(event.at, -1) for event in met), default=-1)
-    models = {call.target for call in calls if call.finish_reason is not None}
-    if first < 0 or not all(_went_to_a_script(event.fault, calls, places[event.at], models) for event in met):
-        return ""
-    said = {call.reply for call in calls[first:] if _of_script(call)}
-    if not all(jsonable.line(answer, events.REPLY_MAX) in said for place, answer in told if place > first):
-        return ""
-    faults = ", ".join(dict.fromkeys(f"{event.fault} on {event.target}" for event in met))
-    scripts = ", ".join(dict.fromkeys(call.target for call in calls if _of_script(call)))
-    return (
-        f"only a script was given what came of {faults}: {scripts} says the same whatever it is sent, so this shows "
-        "nothing of what the agent makes of it"
-    )
-
-
-def _went_to_a_script(fault: str, calls: Sequence[events.CallFinished], place: int, models: Set[str]) -> bool:
-    """True if nobody but scripted models can have read what the fault left at the call at this place."""
-    call, after = calls[place], calls[place + 1 :]
-    if call.target in models:  # a script does not read what it is asked; what it answers, the agent reads
-        if not _of_script(call) or traits.corrupts(fault) != "call":
-            return False
-    else:
-        wanted = next((each.reply for each in reversed(calls[:place]) if each.target in models), "")
-        beside = takewhile(lambda each: each.target not in models, after)
-        if any(_repeats(call, each) or f"{each.tool}(" not in wanted for each in beside):
-            return False
-        if all(each.target not in models for each in after):
-            return False
-    return all(_of_script(each) for each in after if each.target in models)
-
-
-def _of_script(call: events.CallFinished) -> bool:
-    return call.said_by is not None
-
-
-def _repeats(call: events.CallFinished, other: events.CallFinished) -> bool:
-    return (call.target, call.request) == (other.target, other.request)

@@ -25,6 +25,10 @@ from chaoslab.seams.gateway.routes import GatewayRoute
 
 SETTLE_S = {"virtual": 60.0, "local": 30.0}
 """The time for what is under way at the answer, by default, in the world's seconds."""
+BESIDE = (
+    "effects", "exact", "incomparable", "notes", "pending", "right_state", "stated", "twin", "twin_says",
+)  # fmt: skip
+"""The fields of a case that are its twin's results."""
 
 
 @dataclass
@@ -53,6 +57,10 @@ class AgentResult:
     shown: Any = None
     """The content of its events for a search, read where it ran (`exploring.Shown`); None likewise."""
 
+    drew: bool | None = None
+    """A program drew chance of its own; None: not known, in real time."""
+    twin: "AgentResult | None" = None
+    """Its own twin, if it has one."""
     sums: bytes | None = None
     """The sums of this trial and those before it, where they were run in one place (`_judged.py`)."""
 
@@ -140,6 +148,12 @@ class AgentCase:
     """The end state of the twin; None: nothing to compare with."""
     exact: bool = False
     """The effects are the twin's."""
+    own_twins: Self | None = None
+    """The case before its first twin, if each trial has a twin of its own; None if all have that one."""
+    unlike: Mapping[str, str] = field(default_factory=dict)
+    """The parts (answer, state, effects) in which two runs of the twin differ, each with the difference in words."""
+    twice: bool = False
+    """The first twin repeats effects, and its trials run anyway."""
     pending: str = ""
     """The twin's warning about waits that went on when its time to settle was over."""
 
@@ -169,6 +183,7 @@ class AgentCase:
             twin=None if twin is None else twin.answer,
             twin_s=None if twin is None else twin.seconds,
             twin_calls=None if twin is None else twin.calls,
+            twin_asked=list(twin.asked) if twin is not None and twin.asked else None,
         )
         return (started, events.ValuesDrawn(values=dict(self.drawn))) if self.drawn else (started,)
 
@@ -177,6 +192,12 @@ class AgentCase:
         """The longest time that what is under way at the answer may go on, in the world's seconds."""
         asked = self.options.settle_s
         return SETTLE_S[self.options.world] if asked is None else asked
+
+    def beside(self, other: Self) -> Self:
+        """The same trials beside the twin of the other case."""
+        run = replace(self, **{name: getattr(other, name) for name in BESIDE})
+        changed = self.twin is not None and self.twin.seconds is None  # its waits are not the twin's
+        return replace(run, twin=replace(run.twin, seconds=None)) if changed and run.twin is not None else run
 
     def with_drawn(self, drawn: Drawn) -> Self:
         """The same run with the plan of one trial. Where its waits are its own, the twin's duration says nothing."""

@@ -39,7 +39,7 @@ class Ready:
 
     functions: FunctionSeam
     services: ServiceSeam
-    new: Callable[[ServiceSeam, float], TrialPlace]
+    new: Callable[[ServiceSeam, float, str], TrialPlace]
     hung: tuple[type[Exception], ...]
     ask: Ask
     of_coroutine: bool
@@ -48,11 +48,11 @@ class Ready:
 
 def run_trial(case: AgentCase, spec: TrialSpec, ready: Ready) -> AgentResult:
     """Runs a trial in a place of its own."""
-    seam, services = ready.functions, ready.services
-    place = ready.new(services, case.deadline_s)
+    seam, services, trial = ready.functions, ready.services, nth(case.name, spec.number, 1)
+    place = ready.new(services, case.deadline_s, trial.key)
     with place.entered():
         now = system.utc()
-        book = TrialLog(nth(case.name, spec.number, 1), began=now)
+        book = TrialLog(trial, began=now)
         off = tuple(each.name for each in case.plan.injections if each.name in spec.off)
         for event in (*case.opening, *([events.FaultsOff(injections=[*off])] if off else ())):
             book.note(event)
@@ -80,6 +80,7 @@ def run_trial(case: AgentCase, spec: TrialSpec, ready: Ready) -> AgentResult:
     if result.hung:
         result.answer = result.error = None
     result.called = book.called() | services.asked_of
+    result.drew = None if spec.stopped else place.drew
     result.spent_usd = services.spent.cost_usd
     result.warnings += tuple(dict.fromkeys(warned))
     result.warnings += tuple(place.warnings)

@@ -13,6 +13,7 @@ from chaoslab.base.phrases import a
 from chaoslab.config.settings import name_secrets
 from chaoslab.core.plan import Plan
 from chaoslab.execution._place import Here, TrialPlace
+from chaoslab.execution.agents._baseline import CalmTrial, own, plain
 from chaoslab.execution.agents._calling import Ask, Start, after
 from chaoslab.execution.agents._case import AgentCase, AgentResult
 from chaoslab.execution.agents._one_trial import Ready, run_trial
@@ -36,8 +37,10 @@ from chaoslab.seams.services.model import ModelHost
 from chaoslab.seams.services.seam import ServiceSeam
 
 WORLDS = ("virtual", "local")
-Place = Callable[[ServiceSeam, float], TrialPlace]
-"""Makes the place of a trial; the number is its deadline in seconds."""
+TWINS = 64
+"""The most twins of trials that are kept: a search tries many variations of a few trials."""
+Place = Callable[[ServiceSeam, float, str], TrialPlace]
+"""Makes the place of a trial; the number is its deadline in seconds, the text its key."""
 Hangs = tuple[type[Exception], ...]
 """The exceptions by which a world ends an endless trial."""
 Pairs = list[tuple[Any, Any]]
@@ -70,6 +73,7 @@ class AgentSpec(AgentCase):
         with ExitStack() as stack:
             ready = stack.enter_context(self._ready(ordered=self.options.order != "asked"))
             stack.enter_context(self._gateway(ready.services))
+            twins = _Twins(self, ready)
 
             def do(spec: TrialSpec) -> AgentResult:
                 # checks that there are services to break: an agent that meets none is at most degraded, which proves
@@ -79,15 +83,24 @@ class AgentSpec(AgentCase):
 
                     for route in self.upstreams.values():
                         check_reached(route)
-                case = self.without(spec.off)
+                beside, twin = twins.of(spec)
+                case = beside.without(spec.off)
+                ready.functions.plan = case.plan
                 if case.plan is not ready.services.plan:
-                    ready.functions.plan = case.plan
                     ready.services.change(case.plan)
-                return run_trial(case, spec, ready)
+                return with_twin(run_trial(case, spec, ready), twin)
 
-            yield (
-                in_child(do, self.named, self.limit_s, memory_mb=self.options.memory_mb) if self.options.isolate else do
-            )
+            if not self.options.isolate:
+                yield do
+                return
+            twins.do = in_child(twins.do, self.named, self.limit_s, memory_mb=self.options.memory_mb)
+            alone = in_child(do, self.named, self.limit_s, memory_mb=self.options.memory_mb)
+
+            def isolated(spec: TrialSpec) -> AgentResult:
+                twins.of(spec)  # the trial's own process finds it
+                return alone(spec)
+
+            yield isolated
 
     @contextmanager
     def varied(self) -> Iterator[Callable[[Drawn, TrialSpec], AgentResult]]:
@@ -102,11 +115,14 @@ class AgentSpec(AgentCase):
             yield alone
             return
         with self._ready(ordered=True) as ready:
+            twins = _Twins(self, ready)
 
             def do(drawn: Drawn, spec: TrialSpec) -> AgentResult:
-                case = self.with_drawn(drawn).without(spec.off)
+                beside, twin = twins.of(spec)
+                case = beside.with_drawn(drawn).without(spec.off)
                 ready.functions.plan = case.plan
-                return run_trial(case, spec, replace(ready, services=self._seam_of_services(case.plan)))
+                services = self._seam_of_services(case.plan)
+                return with_twin(run_trial(case, spec, replace(ready, services=services)), twin)
 
             yield do
 
@@ -164,11 +180,12 @@ class AgentSpec(AgentCase):
 
         now = datetime.fromisoformat(self.now)
 
-        def new(seam: ServiceSeam, deadline_s: float) -> TrialPlace:
+        def new(seam: ServiceSeam, deadline_s: float, trial: str) -> TrialPlace:
             models = [address_of(name)[0] for name in self.services if name in self.models]
             elsewhere = Elsewhere(self.options.elsewhere, self.services, models)
             world = World(
                 self.plan.seed,
+                trial,
                 now=now,
                 deadline_s=deadline_s,
                 calls_max=self.options.calls_max,
@@ -191,7 +208,7 @@ class AgentSpec(AgentCase):
 
     @contextmanager
     def _local(self) -> Iterator[tuple[Place, Hangs, Pairs]]:
-        def new(seam: ServiceSeam, deadline_s: float) -> TrialPlace:
+        def new(seam: ServiceSeam, deadline_s: float, trial: str) -> TrialPlace:  # noqa: ARG001
             here = Here(deadline_s)
             seam.runaway = here.runaway
             return here
@@ -259,8 +276,45 @@ class AgentSpec(AgentCase):
             )
 
 
+class _Twins:
+    """The twins that trials have of their own, in this process."""
+
+    def __init__(self, case: AgentSpec, ready: Ready) -> None:
+        self._case, self._ready = case, ready
+        self._known: dict[int, CalmTrial] = {}
+        self.do: Callable[[TrialSpec], AgentResult] = self._calm
+        """Runs the trial with that number without faults."""
+
+    def of(self, spec: TrialSpec) -> tuple[AgentSpec, AgentResult | None]:
+        """The case of a trial beside its twin, and the twin if it is its own."""
+        bare = self._case.own_twins
+        if bare is None or not spec.number or spec.stopped:  # the first trial's twin is known
+            return self._case, None
+        if spec.number not in self._known:
+            if len(self._known) == TWINS:
+                self._known.pop(next(iter(self._known)))
+            self._known[spec.number] = CalmTrial(self.do(TrialSpec(spec.number)))
+        twin = self._known[spec.number]
+        return self._case.beside(own(bare, twin)), twin.result
+
+    def _calm(self, spec: TrialSpec) -> AgentResult:
+        assert self._case.own_twins is not None
+        case = plain(self._case.own_twins)
+        self._ready.functions.plan = case.plan
+        services = case._seam_of_services(case.plan)
+        return run_trial(case, spec, replace(self._ready, services=services))
+
+
+def with_twin(result: AgentResult, twin: AgentResult | None) -> AgentResult:
+    """The result of a trial with its own twin, if it has one."""
+    result.twin = twin
+    return result
+
+
 def _model(app: Any) -> ModelHost:
     """A service that speaks a model's API, for its seam."""
     if isinstance(app, ModelApp):
-        return ModelHost(formats.format_of, formats.errors_of, app.ended, scripted=isinstance(app, Scripted))
+        return ModelHost(
+            formats.format_of, formats.errors_of, app.ended, scripted=isinstance(app, Scripted) and not app.on_failure
+        )
     return ModelHost(formats.format_of, formats.errors_of, recorded=True)

@@ -61,6 +61,7 @@ def close(
             duration_s=result.seconds,
             error_type=kind,
             under_way=result.pending if result.pending != case.pending and result.pending else None,
+            drew=result.drew,
         )
     )
     went_on = book.went_on

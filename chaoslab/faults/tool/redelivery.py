@@ -13,6 +13,7 @@ class Redelivery(Fault):
 
     layer = "tool"
     of_effect = True
+    redelivers = True
     example = '"redelivery", "refund", calls=[1]'
     source = "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/standard-queues.html"
 

@@ -171,6 +171,8 @@ class Contents:
                 "world": line(run.world, NAME) or "not known",
                 "agent" if self.report.of_functions else "model": line(run.model, NAME) or "not known",
             }
+        if (drew := self.report.figures.value.drew) is not None:
+            found["draws its own chance"] = "yes" if drew else "no"
         ended = end.reason if end else "still running" if self.report.running else "not finished"
         if end is not None and end.duration_s == end.duration_s:
             ended += f" after {duration(end.duration_s, 1)}"

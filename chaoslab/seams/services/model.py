@@ -128,7 +128,11 @@ class ModelRequest:
 
     def shown(self, value: Any) -> dict[str, Any]:
         """The request in the log, where a whole conversation would stand again and again."""
-        return {"messages": len(self.format.dialog.messages(value)) or 1}
+        return {"messages": len(self.messages(value)) or 1}
+
+    def messages(self, value: Any) -> list[Any]:
+        """The messages of the request."""
+        return [*self.format.dialog.messages(value)]
 
     def read(self, reply: Reply) -> ReadAnswer:
         kind = next((text for name, text in reply.headers.items() if name.lower() == "content-type"), "")

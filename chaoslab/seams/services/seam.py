@@ -619,6 +619,7 @@ class ServiceAttempt(Attempt):
         ok = error is None and status is not None and status < 400 and getattr(reply, "ok", True)
         if ok:
             self.book.requests.answered(self.asked)
+        by_script = ok and self.chat is not None and self.chat.is_scripted
         self.book.note(
             events.CallFinished(
                 at=self.call.at,
@@ -634,7 +635,8 @@ class ServiceAttempt(Attempt):
                 first_byte_s=streamed.first_byte_s if streamed is not None else None,
                 last_byte_s=streamed.last_byte_s if streamed is not None else None,
                 finish_reason=line(heard.reason, REPLY_MAX) if heard is not None and ok else None,
-                said_by="script" if ok and self.chat is not None and self.chat.is_scripted else None,
+                said_by="script" if by_script else None,
+                asked=digest(self.chat.messages(self.value)) if by_script and self.chat is not None else None,
             )
         )
         if self.chat is not None:

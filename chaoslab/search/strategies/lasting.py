@@ -7,6 +7,8 @@ from chaoslab.search.variation import Known, Variation
 
 
 def batches(known: Known) -> Iterator[list[Variation]]:
+    for site in known.calm.first_sites:
+        known.settle_timeouts(site.target)
     found = [
         Variation((each.at(site, lasts=True),))
         for site in known.calm.first_sites

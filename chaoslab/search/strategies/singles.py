@@ -8,7 +8,9 @@ from chaoslab.core.plan import Injection
 from chaoslab.search.variation import Known, Probe, Site, Variation
 
 AROUND = (0.5, 1.5)
-"""The doses of a delay, as shares of the timeout of its caller: one that it waits for, one that it does not."""
+"""The doses of a delay, as shares of each timeout of its caller: one that it waits for, one that it does not."""
+LATE_S = (1.0, 10.0, 60.0, 600.0)
+"""The doses of a delay where no caller gives up, in seconds."""
 
 
 def batches(known: Known) -> Iterator[list[Variation]]:
@@ -19,6 +21,8 @@ def at_sites(known: Known, places: Sequence[tuple[tuple[Injection, ...], Site]])
     """Each fault at each of these attempts, beside the injections that bring it up."""
 
     for delays in (False, True):
+        for target in {site.target for _, site in places} if delays else ():
+            known.settle_timeouts(target)
         found = [
             Variation((*before, each.at(site)))
             for before, site in places
@@ -31,8 +35,11 @@ def at_sites(known: Known, places: Sequence[tuple[tuple[Injection, ...], Site]])
 
 
 def of_timeout(known: Known, probe: Probe, target: str) -> list[Probe]:
-    """A delay on both sides of the timeout of the target's caller; as it is if none is known. So is any other fault."""
-    timeout_s, dose = known.timeout_s(target), trait(load(probe.fault), "dose")
-    if timeout_s is None or not dose:
+    """A delay on both sides of each timeout of the target's callers, or of several lengths if none gives up. Any other
+    fault as it is."""
+    dose = trait(load(probe.fault), "dose")
+    if not dose:
         return [probe]
-    return [Probe(probe.fault, (*probe.params, (dose, round(timeout_s * share, 3)))) for share in AROUND]
+    timeouts_s = known.timeouts_s(target)
+    doses = {round(timeout_s * share, 3) for timeout_s in timeouts_s for share in AROUND} or LATE_S
+    return [Probe(probe.fault, (*probe.params, (dose, dose_s))) for dose_s in sorted(doses)]

@@ -24,7 +24,7 @@ from chaoslab.worlds.virtual.context import ProcessEnded, Unsupported, within
 from chaoslab.worlds.virtual.elsewhere import Elsewhere
 from chaoslab.worlds.virtual.machine import STARTS_S, Hung, Machine, Waiter
 from chaoslab.worlds.virtual.network import TRIP_S, Address, Network
-from chaoslab.worlds.virtual.patches import kept_locks
+from chaoslab.worlds.virtual.patches import chance, kept_locks
 
 
 class Turns:
@@ -101,8 +101,8 @@ class World:
         self, *names: object, now: datetime, deadline_s: float = DEADLINE_S, calls_max: int = CALLS_MAX,
         elsewhere: Elsewhere | None = None,
     ) -> None:  # fmt: skip
-        """`names`: the names for its chance, a seed first. `elsewhere`: what becomes of other hosts; None: they are
-        refused."""
+        """`names`: the names for its chance, a run's seed first, then the trial. `elsewhere`: what becomes of other
+        hosts; None: they are refused."""
         self.machine = Machine(deadline_s=deadline_s, calls_max=calls_max)
         self.network = Network(self.machine)
         self.sockets = Sockets()
@@ -122,6 +122,8 @@ class World:
         self.default_timeout_s: float | None = None
         self._seed = names[0]
         self.dice = Dice(*names)
+        self.labels = Dice(names[0], "labels")
+        """Those of ids that decide nothing, equal in all trials of a run."""
         self.kept: dict[str, Any] = {}  # state of the stand-ins, for this world alone
         self._epoch_ns = (now - _1970) // timedelta(microseconds=1) * 1000 - round(STARTS_S * 1e9)
 
@@ -195,6 +197,11 @@ class World:
         """Warnings about what the program asked of this world."""
         return self.elsewhere.warnings
 
+    @property
+    def drew(self) -> bool:
+        """True if a program has drawn chance of its own."""
+        return chance.drew(self)
+
     def turns(self, order: Dice | Mapping[int, Sequence[str]], told: Callable[[Sequence[str]], object]) -> Turns:
         """The turns of calls that begin at the same moment; see `Turns`."""
         return Turns(self.machine, order, told)
@@ -215,12 +222,12 @@ class World:
     def importing(self, module: str) -> Iterator[None]:
         """A context in which chance belongs to the module. So the module gets the same values in whichever trial it is
         imported first, and takes none from that trial."""
-        dice, kept = self.dice, self.kept
-        self.dice, self.kept = Dice(self._seed, "import", module), {}
+        before = self.dice, self.labels, self.kept
+        self.dice, self.labels, self.kept = Dice(self._seed, "import", module), Dice(self._seed, "labels", module), {}
         try:
             yield
         finally:
-            self.dice, self.kept = dice, kept
+            self.dice, self.labels, self.kept = before
 
     def run(self, work: Callable[[], T], *, over: Callable[[], object] = lambda: None) -> T:
         """Runs `work` as the first thread of this world and returns its result; then calls `over` and ends the

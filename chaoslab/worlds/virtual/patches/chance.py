@@ -2,6 +2,10 @@
 
 Each world draws from its own streams, made at first use. The process's generators are never seeded, since other threads
 draw from them. A generator with a seed of its own (`random.Random(7)`) is left alone.
+
+The streams are those of a trial (run seed and trial), so trials of one run are independent. Labels that frameworks
+give to runs, messages and requests (`ids.py`) are the run's, equal in all its trials: they decide nothing, and no trial
+needs a twin of its own because of them.
 """
 
 import functools
@@ -21,6 +25,8 @@ if TYPE_CHECKING:
 
 NUMPY = "numpy.random.mtrand"
 LATER = (NUMPY,)
+DRAWN = ("numbers", "entropy", "numpy")
+"""The streams from which programs draw what may decide something."""
 real_urandom, real_seed = os.urandom, random.Random.seed
 real_candidate_names: Callable[[], Any] = tempfile._get_candidate_names  # type: ignore[attr-defined]
 
@@ -29,7 +35,16 @@ class WorldChance:
     """The chance of one world. `numbers` and `entropy` are separate, so that an additional id changes no jitter."""
 
     def __init__(self, world: "World") -> None:
-        self._dice = world.dice
+        self._dice, self._labels = world.dice, world.labels
+
+    @property
+    def drew(self) -> bool:
+        """True if anything was drawn but labels: a stream is made at its first draw."""
+        return not vars(self).keys().isdisjoint(DRAWN)
+
+    @functools.cached_property
+    def labels(self) -> random.Random:
+        return self._labels.stream()
 
     @functools.cached_property
     def numbers(self) -> random.Random:
@@ -47,7 +62,9 @@ class WorldChance:
     @functools.cached_property
     def names(self) -> Any:
         """The names of temporary files: tempfile keeps one sequence through the life of the process."""
-        return tempfile._RandomNameSequence()  # type: ignore[attr-defined]
+        sequence = tempfile._RandomNameSequence()  # type: ignore[attr-defined]
+        sequence._rng, sequence._rng_pid = self.labels, os.getpid()  # else it seeds one of its own
+        return sequence
 
 
 def of(world: "World") -> WorldChance:
@@ -55,6 +72,12 @@ def of(world: "World") -> WorldChance:
     if found is None:
         found = world.kept["chance"] = WorldChance(world)
     return cast(WorldChance, found)
+
+
+def drew(world: "World") -> bool:
+    """True if a program of the world has drawn chance of its own."""
+    found: WorldChance | None = world.kept.get("chance")
+    return found is not None and found.drew
 
 
 def urandom(size: int, /) -> bytes:

@@ -1,8 +1,9 @@
 """Ids that contain the time: UUIDs of versions 1, 6 and 7 from the standard library, uuid_utils and langgraph's
-checkpoints.
+checkpoints; and those of version 4 by which frameworks name their runs, messages and requests.
 
 uuid_utils is Rust code that asks no Python for time or chance; LangChain's uuid7 comes from it. langgraph's checkpoints
-remember the last id beyond a trial. The layout is that of RFC 9562, from the world's wall clock and chance.
+remember the last id beyond a trial. The layout is that of RFC 9562, from the world's wall clock and its labels
+(`chance.py`). Any other UUID of version 4 is drawn from the trial's own chance.
 """
 
 import contextlib
@@ -18,12 +19,21 @@ from chaoslab.worlds.virtual.patches import Patch, chance
 if TYPE_CHECKING:
     from chaoslab.worlds.virtual.world import World
 
+real_uuid4 = uuid.uuid4
 RUST, CHECKPOINTS = "uuid_utils._uuid_utils", "langgraph.checkpoint.base.id"
 LATER = (RUST, CHECKPOINTS)
 NODE = 0x0123456789AB
 """The network card's address in every world; its first byte is odd, as in an address made up without a card."""
 TICKS_1582 = 0x01B21DD213814000
 """The number of 100 ns ticks from the epoch of UUIDs, 1582-10-15, to 1970."""
+NAMING = frozenset(
+    {
+        "agents", "anthropic", "autogen_agentchat", "autogen_core", "cohere", "crewai", "google", "groq", "langchain",
+        "langchain_classic", "langchain_core", "langgraph", "langgraph_prebuilt", "langsmith", "llama_index", "mcp",
+        "openai", "opentelemetry", "pydantic_ai", "smolagents",
+    }
+)  # fmt: skip
+"""The packages whose own UUIDs only name things."""
 _COUNTER = 1 << 42
 _VARIANT = 0x8000 << 48
 
@@ -42,7 +52,7 @@ class Ids:
         if at_ns is None:
             ticks = self._last_ticks[version] = max(ticks, self._last_ticks.get(version, 0) + 1)
         if clock_seq is None:
-            clock_seq = self._chance.entropy.getrandbits(14)
+            clock_seq = self._chance.labels.getrandbits(14)
         if version == 1:
             moment = (ticks & 0xFFFFFFFF) << 96 | (ticks >> 32 & 0xFFFF) << 80 | (ticks >> 48 & 0xFFF) << 64
         else:
@@ -51,11 +61,15 @@ class Ids:
         return moment | version << 76 | _VARIANT | (clock_seq & 0x3FFF) << 48 | node & 0xFFFFFFFFFFFF
 
     def v4(self) -> int:
-        return self._chance.entropy.getrandbits(128) & ~(0xF000 << 64 | 0xC000 << 48) | 4 << 76 | _VARIANT
+        return _v4_of(self._chance.entropy)
+
+    def v4_naming(self) -> int:
+        """Version 4, of a framework that names something."""
+        return _v4_of(self._chance.labels)
 
     def v7(self, timestamp: int | None = None, nanos: int | None = None) -> int:
         """Version 7. A counter rises within a millisecond; with the caller's own time it starts at random."""
-        bits = self._chance.entropy.getrandbits
+        bits = self._chance.labels.getrandbits
         if timestamp is not None:
             ms, counter = timestamp * 1000 + (nanos or 0) // 1_000_000, bits(42)
         else:
@@ -66,6 +80,11 @@ class Ids:
             self._last_ms, self._counter = ms, counter
         counted = (counter >> 30) << 64 | (counter & (1 << 30) - 1) << 32
         return (ms & 0xFFFFFFFFFFFF) << 80 | 7 << 76 | _VARIANT | counted | bits(32)
+
+
+def _v4_of(stream: Any) -> int:
+    bits: int = stream.getrandbits(128)
+    return bits & ~(0xF000 << 64 | 0xC000 << 48) | 4 << 76 | _VARIANT
 
 
 def of(world: "World") -> Ids:
@@ -84,8 +103,8 @@ def _v6(ids: Ids, node: int | None = None, clock_seq: int | None = None) -> int:
 
 
 def _v6_of_checkpoint(ids: Ids, node: int | None = None, clock_seq: int | None = None) -> int:
-    """Version 6 for checkpoints. It draws from the global `random`, in langgraph's order."""
-    bits = ids._chance.numbers.getrandbits
+    """Version 6 for checkpoints."""
+    bits = ids._chance.labels.getrandbits
     clock_seq = bits(14) if clock_seq is None else clock_seq
     return ids.by_ticks(6, bits(48) if node is None else node, clock_seq)
 
@@ -109,11 +128,20 @@ def _made(real: Callable[..., Any], number: Callable[..., int], kind: Callable[[
     return make
 
 
+def uuid4() -> uuid.UUID:
+    """`uuid.uuid4`."""
+    world = here.world
+    if world is None or sys._getframe(1).f_globals.get("__name__", "").partition(".")[0] not in NAMING:
+        return real_uuid4()  # from `os.urandom`, which is the world's
+    return uuid.UUID(int=of(world).v4_naming())
+
+
 def patches() -> Iterable[Patch]:
     with contextlib.suppress(ImportError):  # small; a later import of langchain then binds the stand-in
         importlib.import_module("uuid_utils")
     yield from _of(uuid, lambda n: uuid.UUID(int=n), {"uuid1": _v1, "uuid6": _v6, "uuid7": Ids.v7})
     yield from _of(uuid, int, {"getnode": _node})
+    yield Patch(uuid, "uuid4", uuid4, everywhere=True)
     if rust := sys.modules.get(RUST):
         kinds: dict[str, Callable[..., int]] = {"uuid1": _v1, "uuid4": Ids.v4, "uuid6": _v6_rust, "uuid7": Ids.v7}
         yield from _of(rust, lambda n: rust.UUID(int=n), kinds)

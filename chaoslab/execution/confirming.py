@@ -1,0 +1,98 @@
+"""Tells a cause from noise: a failure is tried again on other chance, with its faults and without them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from chaoslab.execution.exploring import SearchSession
+from chaoslab.search.contrast import LOOKS, Contrast, SelfFailure
+from chaoslab.search.variation import Tried, Variation
+
+Again = Callable[[Sequence[Variation], Sequence[int]], Sequence[Tried]]
+"""Runs these variations again, each with the chance of the trial of this number; fewer results if the time is over."""
+CHANCES = 10
+"""The trials of a single fault that a search looks for failures in where the agent draws, each on other chance. A
+failure is confirmed on further ones: those in which it was looked for were chosen by what came of them."""
+BY = "again"
+"""The strategy of trials that are run again, as `Tried.by` has it."""
+
+
+class Confirmation:
+    """The trials of one search that are run again. An agent that draws no chance of its own, and does the same again,
+    is tried once; any other at least `LOOKS[0]` times, each on other chance."""
+
+    def __init__(self, trials: SearchSession, calm: Tried, again: Again | None = None) -> None:
+        """`calm`: the trial without faults. `again`: runs trials, by default in the session."""
+        self._number, self._again = trials.number, again or (lambda asked, numbers: _run(trials, asked, numbers))
+        self.noisy = False
+        """Something that the lab does not control decides: an equal trial ended otherwise."""
+        self.calm_drew = calm.drew
+        self.calm: list[Tried] = []
+        """The trials without faults, on other chance."""
+        if calm.drew:
+            self._calm_trials(LOOKS[0])
+
+    def draws(self, tried: Tried) -> bool:
+        """True if more than the faults decides what becomes of such a trial."""
+        return self.noisy or self.calm_drew or tried.drew
+
+    def contrast(self, failing: Tried) -> tuple[Contrast, list[Tried]]:
+        """The contrast of a failure, and the trials with its faults. Without a trial: the time was over."""
+        if not self.draws(failing):
+            again = self._again([failing.variation], [self._number])
+            if not again or alike(again[0], failing):
+                return Contrast(len(again), len(again), 0, len(again)), [*again]
+            self.noisy = True
+        tried: list[Tried] = []
+        contrast = Contrast(0, 0, 0, 0)
+        for look in LOOKS:
+            numbers = self._numbers(len(tried), look, drew=self.calm_drew or failing.drew)
+            tried += self._again([failing.variation] * len(numbers), numbers)
+            calm = self._calm_trials(look)
+            contrast = Contrast(
+                sum(alike(each, failing) for each in tried), len(tried),
+                sum(alike(each, failing) for each in calm), len(calm),
+            )  # fmt: skip
+            if contrast.over or len(tried) < look or len(calm) < look:
+                break
+        if not contrast.holds:  # it may be what happens by itself, now and then
+            self._calm_trials(LOOKS[-1])
+        return contrast, tried
+
+    def _numbers(self, since: int, look: int, *, drew: bool) -> list[int]:
+        """The numbers of further trials: of other chance; the same where none is drawn that the lab knows of, since the
+        dice of the faults would be others too."""
+        return [self._number + (CHANCES + n if drew else 0) for n in range(since, look)]
+
+    def _calm_trials(self, look: int) -> list[Tried]:
+        numbers = self._numbers(len(self.calm), look, drew=self.calm_drew)
+        if numbers:
+            self.calm += self._again([Variation()] * len(numbers), numbers)
+        return self.calm[:look]
+
+    @property
+    def by_itself(self) -> list[SelfFailure]:
+        """The failures that happened without faults."""
+        failed = {each.kind: each for each in self.calm if each.failed}
+        counts = Counter(each.kind for each in self.calm if each.failed)
+        return [
+            SelfFailure(each.outcome, each.why, kind, counts[kind], len(self.calm)) for kind, each in failed.items()
+        ]
+
+
+def _run(trials: SearchSession, asked: Sequence[Variation], numbers: Sequence[int]) -> list[Tried]:
+    return [tried for tried, _ in trials.tried(asked, BY, numbers=numbers)]
+
+
+def alike(tried: Tried, failing: Tried) -> bool:
+    """True if it fails like the other."""
+    return tried.failed and tried.kind == failing.kind
+
+
+def as_survived(failing: Tried, again: Sequence[Tried]) -> Tried:
+    """The result of a trial whose failure its faults did not bring about: that of an equal one which did not fail."""
+    calm = next((each for each in again if not each.failed and not each.void), None)
+    found = replace(failing, failed=False) if calm is None else calm
+    return replace(found, number=failing.number, by=failing.by)

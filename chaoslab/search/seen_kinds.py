@@ -1,0 +1,27 @@
+"""The kind of what a caller sees of a fault: faults of one kind at one call are alike to most agents."""
+
+from chaoslab.core.fault import load, trait
+from chaoslab.core.plan import Injection
+from chaoslab.search.variation import Tried, site_of
+
+LATE, DUPLICATE, WRONG, ERROR = "late", "duplicate", "wrong value", "error status"
+BY_ERROR = {
+    "timed_out": "timed out", "cancelled": "timed out",
+    "refused": "refused", "unresolved": "refused", "untrusted": "refused",
+    "reset": "cut", "closed": "cut", "garbled": WRONG, "too_large": WRONG,
+}  # fmt: skip
+UNUSABLE = "status 200, and no"
+"""The beginning of the error of a reply of success that its caller cannot use."""
+
+
+def seen_kind(tried: Tried, injection: Injection) -> str:
+    """The kind of what the caller saw of a fault that hit one attempt: timed out, refused, error status, wrong value,
+    duplicate, cut or late."""
+    site = site_of(injection)
+    error = next((made.error for made in tried.made if made.site == site), "")
+    if error:
+        return BY_ERROR.get(error, WRONG if error.startswith(UNUSABLE) else ERROR)
+    fault = load(injection.choices[0].fault)
+    if trait(fault, "delays") or trait(fault, "dose"):
+        return LATE
+    return DUPLICATE if trait(fault, "redelivers") else WRONG
