@@ -14,8 +14,8 @@ from typing import Any, ClassVar, TypeVar, Union, get_origin, get_type_hints
 from chaoslab.analysis.opinion import Ask, Opinion, Unjudged, nobody
 from chaoslab.analysis.verdict.ledger import in_logs
 from chaoslab.analysis.verdict.table import Verdict
-from chaoslab.base.jsonable import describe_error, line, shown
 from chaoslab.base.former import ASSERTIONS
+from chaoslab.base.jsonable import describe_error, line, shown
 from chaoslab.base.registry import broken, did_you_mean, names, snake
 from chaoslab.base.registry import load as load_plugin
 from chaoslab.core import events
