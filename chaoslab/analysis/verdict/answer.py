@@ -126,6 +126,12 @@ class AnsweredTrial:
         raised = [path for path, one, _ in differences(twin, _without_flags(twin)) if one is True]
         return {path: path not in turned for path in raised if path in turned or path not in lost}
 
+    @cached_property
+    def claims(self) -> Sequence[str]:
+        """The flags of a structured answer that are true, and are not so in the twin's."""
+        twin, given = parse_structure(self.started.twin or ""), parse_structure(self.answer)
+        return [path for path, one, other in differences(twin, given) if other is True and one is not True]
+
     def of_answer(self, kind: FindingKind, text: str) -> Finding:
         """A finding that the answer's line shows."""
         return Finding(kind, text, (line(self.finished[0]),))
@@ -169,7 +175,7 @@ def _read_by_says(trial: AnsweredTrial, event: AnswerRead) -> AnswerSense | None
     failed |= {effect.effect for _, effect in trial.done if {effect.tool, effect.target} & failed}
     sense = by_says(
         event.says, event.twin, asked, missing, undone=bool(trial.lost), failed=failed,
-        admits=bool(trial.admission),
+        admits=bool(trial.admission) or False in trial.flags.values(),
     )  # fmt: skip
     if sense is None:
         facts = _find_missing_facts(trial)
@@ -177,6 +183,8 @@ def _read_by_says(trial: AnsweredTrial, event: AnswerRead) -> AnswerSense | None
             return AnswerSense(Said.WRONG, Basis.SAYS, "", facts)
         return None
     said, text = sense
+    if said is Said.UNCLEAR and False in trial.flags.values():
+        return None  # a field of the answer tells what it does not find
     if said is Said.RIGHT and (beside := trial.beside) is not None:
         if beside.likeness is Likeness.OTHER:
             return None  # equal but for a value that it does not read
@@ -205,7 +213,7 @@ def _sense_of_undone(trial: AnsweredTrial) -> AnswerSense | None:
     if own and all(own.values()):
         return _report(trial, Said.PASSES_OVER, Basis.VALUES, f"the answer does not say so: its {min(own)} is true")
     told = own or trial.flags
-    if not any(told.values()):
+    if not any(told.values()) and not any(_is_named_for(path, name) for path in trial.claims for name in names):
         return _report(trial, Said.ADMITS, Basis.VALUES, f"the answer says so: its {min(told)} is not true")
     return None
 
