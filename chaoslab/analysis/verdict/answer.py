@@ -149,8 +149,9 @@ def _without_flags(value: Any) -> Any:
 def sense_of(trial: AnsweredTrial) -> AnswerSense:
     """The sense of the answer of a trial, and on what it rests."""
     reading = trial.seen.first(AnswerRead)
-    if reading and (sense := _read_by_says(trial, reading[1])):
-        return sense
+    read = _read_by_says(trial, reading[1]) if reading else None
+    if reading and read and (read.said is not Said.UNCLEAR or reading[1].error):
+        return read
     if sense := _sense_of_undone(trial) if trial.lost else _sense_of_done(trial):
         return sense
     if trial.world is WorldState.HARM and not trial.lost:
@@ -158,7 +159,8 @@ def sense_of(trial: AnsweredTrial) -> AnswerSense:
     facts = _find_missing_facts(trial)
     opinion = trial.spoken.opinion(trial.trial, trial.question) if trial.spoken else None
     if opinion is None:
-        return _describe_unclear(trial)._replace(findings=facts)
+        unclear = _describe_unclear(trial)._replace(findings=facts)
+        return unclear if read is None else unclear._replace(basis=read.basis, text=read.text)
     if opinion.error:
         sense = _describe_unclear(trial)
         return sense._replace(text=f"no opinion of its answer: {cut(opinion.error, QUOTED)}", findings=facts)
@@ -183,8 +185,6 @@ def _read_by_says(trial: AnsweredTrial, event: AnswerRead) -> AnswerSense | None
             return AnswerSense(Said.WRONG, Basis.SAYS, "", facts)
         return None
     said, text = sense
-    if said is Said.UNCLEAR and False in trial.flags.values():
-        return None  # a field of the answer tells what it does not find
     if said is Said.RIGHT and (beside := trial.beside) is not None:
         if beside.likeness is Likeness.OTHER:
             return None  # equal but for a value that it does not read
