@@ -207,6 +207,8 @@ def test_words_decide_where_the_user_says_which(
         (SAYS, left_undone, "It is refunded. I could not mail it.", Outcome.UNDONE),  # both
         (SAYS, as_asked, "Order 17 is refunded.", Outcome.UNKNOWN),  # it reads the deed, and nothing of the amount
         (ANY_SAYS, as_asked, "Order 17 is refunded.", Outcome.UNKNOWN),
+        (ANY_SAYS, as_asked, DENIED, Outcome.UNKNOWN),  # it may deny what was done
+        (ANY_SAYS, left_undone, '{"status": "error"}', Outcome.UNDONE),  # fields are not read as words
     ],
 )
 def test_what_says_does_not_read_is_open_until_a_judge_is_heard(
@@ -217,6 +219,43 @@ def test_what_says_does_not_read_is_open_until_a_judge_is_heard(
     assert stand_by_outcome(made.outcome) == "open"
     heard = judge(History(made.history.records, spoken=everybody_says("admits it")), TRIAL)
     assert (heard.outcome, heard.basis) == (Outcome.DEGRADED, Basis.JUDGE)
+
+
+def test_an_admission_takes_nothing_back_where_nothing_was_done() -> None:
+    def of_state(answer: str, *, paid: int) -> lab.Trial:
+        books = {"paid": 0}
+
+        def pay() -> None:
+            books["paid"] = 1
+
+        def make() -> Callable[[str], str]:
+            books["paid"] = 0
+            return agent
+
+        def agent(_: str) -> str:
+            if paid:
+                pay()
+            try:
+                price(17)
+            except Exception:  # noqa: BLE001 - the tool's error
+                return answer
+            return "All is well."
+
+        faults = [lab.inject("tool_error", "price")]
+        more: dict[str, Any] = {"state": lambda: books} if paid else {}
+        return lab.run(lab.fresh(make), "go", reads=[pay, price], faults=faults, says=ANY_SAYS, **more)
+
+    assert of_state("I could not look.", paid=0).outcome is Outcome.DEGRADED
+    assert of_state("I could not pay.", paid=1).outcome is Outcome.UNKNOWN
+
+
+def test_a_missing_fact_is_wrong_only_where_says_reads_words_that_do_not_admit_it() -> None:
+    for answer, outcome in (
+        ("It is dear.", Outcome.WRONG),
+        ("I could not find it.", Outcome.DEGRADED),
+        ('{"value": null}', Outcome.UNKNOWN),
+    ):
+        assert not_stated(answer, says=ANY_SAYS).outcome is outcome, answer
 
 
 def test_a_doubt_about_an_effect_whose_reply_was_lost_is_open_and_done() -> None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from chaoslab.analysis.answers._structures import differences, parse_structure
 from chaoslab.analysis.answers.compare import AnswerLikeness, Likeness, compare
 from chaoslab.analysis.answers.hint import find_admission
-from chaoslab.analysis.answers.values import folded, shows
+from chaoslab.analysis.answers.values import READ_MAX, folded, shows
 from chaoslab.analysis.verdict import ledger
 from chaoslab.analysis.verdict.ledger import Finding, FindingKind
 from chaoslab.analysis.verdict.says import ANY, by_says
@@ -19,7 +19,7 @@ from chaoslab.analysis.verdict.seen import TrialEvents, line
 from chaoslab.analysis.verdict.table import Basis, Said, WorldState
 from chaoslab.base.identity import digest
 from chaoslab.base.jsonable import brief, cut
-from chaoslab.core.events import AnswerRead, CallFinished, PromptFinished, PromptStarted
+from chaoslab.core.events import AnswerRead, CallFinished, EndState, PromptFinished, PromptStarted
 from chaoslab.record.lines import Record
 from chaoslab.record.spoken import Spoken
 
@@ -114,6 +114,17 @@ class AnsweredTrial:
         proofs that a failure's words would pass too: it never makes a trial better or worse, only open."""
         return find_admission(self.answer, self.started.twin or "")
 
+    @property
+    def may_admit(self) -> bool:
+        """True unless the words of the answer were read, and none seems to admit anything. Fields are not read so."""
+        return bool(self.admission) or len(self.answer) > READ_MAX or parse_structure(self.answer) is not None
+
+    @property
+    def changed(self) -> bool:
+        """True if its end state is not the one before."""
+        state = self.seen.first(EndState)
+        return state is not None and state[1].before != state[1].after
+
     @cached_property
     def flags(self) -> Mapping[str, bool]:
         """True for each flag of a structured answer that is as in the twin's, where it is true, and False for each that
@@ -177,11 +188,11 @@ def _read_by_says(trial: AnsweredTrial, event: AnswerRead) -> AnswerSense | None
     failed |= {effect.effect for _, effect in trial.done if {effect.tool, effect.target} & failed}
     sense = by_says(
         event.says, event.twin, asked, missing, undone=bool(trial.lost), failed=failed,
-        admits=bool(trial.admission) or False in trial.flags.values(),
+        nothing=not trial.done and not trial.changed, admits=trial.may_admit,
     )  # fmt: skip
     if sense is None:
         facts = _find_missing_facts(trial)
-        if facts and event.says.get(ANY, ANY) is None and not trial.admission:  # it says nothing of what it lacks
+        if facts and event.says.get(ANY, ANY) is None and not trial.may_admit:  # it says nothing of what it lacks
             return AnswerSense(Said.WRONG, Basis.SAYS, "", facts)
         return None
     said, text = sense
