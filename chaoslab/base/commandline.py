@@ -170,7 +170,11 @@ def _meant(message: str) -> str:
     """The nearest of the words to choose from, if a message of argparse's lists them."""
     import re
 
+    from chaoslab.base.former import COMMANDS
+
     found = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
+    if found and message.startswith("argument COMMAND:") and found[1] in COMMANDS:
+        return f"; {COMMANDS[found[1]]}"
     near = parsers.closest(found[1], re.findall(r"[\w-]+", found[2])) if found else ""
     return f"; did you mean {near}" if near else ""
 

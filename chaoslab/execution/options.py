@@ -290,18 +290,20 @@ class RunOptions:
         key="A function, as module:name, that returns the state of the agent's world; it is compared with the twin's.",
     )  # fmt: skip
     judge: str | Callable[[Any], str] | None = option(
-        None, 'who is asked about an answer of which nothing but its words would tell: "model", the one that JUDGE_URL '
+        None, 'who is asked about an answer of which nothing certain tells: "model", the one that JUDGE_URL '
         "and JUDGE_MODEL name in the environment, or a function from a question (`prompt`, `answer`, `undone`, "
-        '`reference`, `done`) to "right", "wrong", "admits it", "passes over it" or "unclear". A verdict by it is '
-        "uncertain until `chaoslab judge --certain-above` finds that it agrees with labels.", group=RESULT,
-        key="Who is asked about answers of which only words would tell: model, or a function as module:name.",
+        '`reference`, `done`) to "right", "wrong", "admits it", "passes over it" or "unclear". Its word counts.',
+        group=RESULT,
+        key="Who is asked about answers of which nothing certain tells: model, or a function as module:name.",
     )  # fmt: skip
     says: Any = option(
-        None, "the reading of an answer, in place of words: a function from the answer to a dict of values, or "
+        None, "the reading of an answer, whose words decide nothing else: a function from the answer to values, or "
         'patterns, as in {"refund": {"done": "refunded", "undone": "could not|failed"}, "total": r"total is (\\d+)"}. '
         "A key that is the name of an effect tells if it was done (True, False, a number of times, None: it does not "
-        "say) and is compared with the ledger; all others are compared with those of the twin's answer.", group=RESULT,
-        key="The reading of an answer: patterns by effect or value, or module:name of a function to a dict.",
+        "say) and is compared with the ledger; "
+        'the key "*" tells it of all effects at once, as in {"*": {"undone": "could not|unable to"}}; '
+        "all others are compared with those of the twin's answer.", group=RESULT,
+        key="The reading of an answer: patterns by effect (* is all) or value, or module:name of a function.",
     )  # fmt: skip
     undoes: Mapping[str, str] | None = option(
         None, 'the effects that take others back, as in {"refund": "charge"}: a charge that is refunded is none, if '

@@ -57,9 +57,15 @@ def careful() -> Callable[[str], str]:
 
     def answer(prompt: str) -> str:
         order = int(re.findall(r"\d+", prompt)[0])
+        found: dict[str, Any] = {}
         for _ in range(3):
             try:
                 found = get_order(order)
+                break
+            except OSError:
+                continue
+        for _ in range(4 if found else 0):
+            try:
                 return f"Order {order}: {refund(order, found['price'], idempotency_key=f'refund-{order}')}."
             except OSError:
                 continue

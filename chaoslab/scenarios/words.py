@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.base.foreign import KEYS
+from chaoslab.base import foreign, former
 from chaoslab.base.registry import did_you_mean
 from chaoslab.scenarios.drawn_spec import FORMS
 from chaoslab.scenarios.located import Located
@@ -27,7 +27,7 @@ def worded(located: Located, error: "ErrorDetails") -> str:
     kind, context, value = error["type"], error.get("ctx", {}), error.get("input")
     name = next((str(part) for part in reversed(path) if isinstance(part, str)), "this")
     if kind == "extra_forbidden":
-        if instead := KEYS.get(str(path[-1])):
+        if instead := (foreign.KEYS | former.KEYS).get(str(path[-1])):
             return str(located.error(path, f"'{path[-1]}' is not known here: {instead}", of_key=True))
         known = fields(path)
         return str(

@@ -111,18 +111,9 @@ def test_a_changed_answer_is_never_correct_for_certain(change: Callable[[str], I
     false = []
     for twin, answer in pairs:
         verdict = judged(compared(twin), finished(answer))
-        if verdict.outcome is Outcome.CORRECT and verdict.certain:
+        if verdict.outcome is Outcome.CORRECT:
             false.append((twin, answer, verdict.why))
     assert false == []
-
-
-def test_a_changed_answer_is_taken_for_other_words_only_where_a_word_is_left_out_or_added() -> None:
-    """A guess, too, never passes over a negation, a value, a unit, or an opposite."""
-    for change in (otherwise_numbered, negated, swapped, replaced(UNITS)):
-        for twin in TWINS:
-            for answer in change(twin):
-                verdict = judged(compared(twin), finished(answer))
-                assert verdict.outcome is not Outcome.CORRECT or answer == twin, (answer, verdict.why)
 
 
 SCALARS = (
@@ -136,4 +127,4 @@ OBJECTS = st.dictionaries(KEYS, SCALARS | st.lists(SCALARS, max_size=3), min_siz
 def test_an_object_with_another_value_is_never_correct_for_certain(one: dict[str, Any], other: dict[str, Any]) -> None:
     verdict = judged(compared(json.dumps(one)), finished(json.dumps(other)))
     same = json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
-    assert (verdict.outcome is Outcome.CORRECT and verdict.certain) is same, verdict.why
+    assert (verdict.outcome is Outcome.CORRECT) is same, verdict.why

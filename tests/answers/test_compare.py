@@ -1,10 +1,10 @@
-"""Equal answers in another notation are the same for certain, other meanings never are."""
+"""Equal answers in another notation are the same for certain, other meanings never are; other words are unclear."""
 
 import pytest
 
-from chaoslab.analysis.answers.compare import Likeness, compare, echoes
+from chaoslab.analysis.answers.compare import Likeness, compare
 
-SAME, OTHER, OPPOSED, ALIKE, UNCLEAR = Likeness
+SAME, OTHER, UNCLEAR = Likeness
 PRICE, DAY = "The price is 1200 euros.", "The demo is on 7 March 2026."
 
 
@@ -15,24 +15,16 @@ PRICE, DAY = "The price is 1200 euros.", "The demo is on 7 March 2026."
         (PRICE, "The price is 1.200,00 euros."),
         (PRICE, "The price is 1'200 euros."),
         (PRICE, "The price is 1\u202f200 euros."),
-        (PRICE, "The price is twelve hundred euros."),
-        (PRICE, "The price is 1.2k euros."),
         (PRICE, "**The price** is €1,200."),
         (PRICE, "the price is EUR 1200"),
         (PRICE, "Sure, the price is now 1200 euros."),
         ("I paid $45.75.", "I paid 45.75 US dollars."),
-        ("12.5", "12½"),
-        ("There are 21 seats.", "There are twenty-one seats."),
-        ("I booked two rooms", "I booked 2 rooms."),
-        ("It is -5 degrees.", "It is minus 5 degrees."),
         ("It is −5°", "It is -5 degrees"),
         ("12 % on time", "12 per cent on time"),
         (DAY, "The demo is on 07.03.2026."),
         (DAY, "The demo is on 2026/03/07."),
         (DAY, "The demo is on March 7th, 2026."),
         ("It starts at 16:45.", "It starts at 4:45 PM."),
-        ("It takes 90 minutes.", "It takes 1.5 hours."),
-        ("It is 2 km away.", "It is 2,000 m away."),
         ("It is 6.5 mm.", "It is 6.5 millimetres."),
         ("The sum is 0.6000000000000001.", "The sum is 0.6."),
         ('{"sum": 0.6000000000000001}', '{"sum": 0.6}'),
@@ -40,7 +32,6 @@ PRICE, DAY = "The price is 1200 euros.", "The demo is on 7 March 2026."
         ("Order BK-17 at 4 PM", "order bk-17 at 4 pm"),
         ("It needs 5kWh.", "It needs 5 kWh."),
         ("It isn't open.", "It is not open."),
-        ("Results:\n- Oslo: 12\n- Rome: 20", "Results:\n* Rome: 20\n* Oslo: 12"),
         ("| Oslo | Rome |\n|---|---|\n| 12 | 20 |", "| Oslo | Rome |\n| :-: | -: |\n| 12 | 20 |"),
         ("## Balance: 1200", "> Balance: `1200`"),
         ('{"a": 1, "b": [1, 2]}', '{"b": [1, 2.0], "a": 1}'),
@@ -51,7 +42,7 @@ PRICE, DAY = "The price is 1200 euros.", "The demo is on 7 March 2026."
 def test_another_notation_is_the_same_for_certain(twin: str, answer: str) -> None:
     for pair in ((twin, answer), (answer, twin)):
         found = compare(*pair)
-        assert found.likeness is SAME, found.said
+        assert found.likeness is SAME, found.text
 
 
 CHANGED = [
@@ -137,10 +128,10 @@ CHANGED = [
 
 
 @pytest.mark.parametrize(("twin", "answer"), CHANGED)
-def test_another_meaning_is_never_the_same_and_never_taken_for_other_words(twin: str, answer: str) -> None:
+def test_another_meaning_is_never_the_same(twin: str, answer: str) -> None:
     for pair in ((twin, answer), (answer, twin)):
         found = compare(*pair)
-        assert found.likeness not in (SAME, ALIKE), found.said
+        assert found.likeness is not SAME, found.text
 
 
 @pytest.mark.parametrize(
@@ -148,7 +139,6 @@ def test_another_meaning_is_never_the_same_and_never_taken_for_other_words(twin:
     [
         ("Your balance is 1200.", "Your balance is 1800.", "it says 1800 instead of 1200"),
         ("Your balance is 1200.", "Your balance is -1200.", "it says -1200 instead of 1200"),
-        ("There are 3 seats.", "There are three hundred seats.", "it says 300 instead of 3"),
         ("Due on 3 March 2026", "Due on 4 March 2026", "it says 4 instead of 3"),
         ("Oslo has 12, Rome has 20.", "Oslo has 20, Rome has 12.", "it says 20, 12 instead of 12, 20"),
         ('{"a": {"b": [1, 2]}}', '{"a": {"b": [1, 3]}}', "a.b[1] is 3 instead of 2"),
@@ -157,7 +147,7 @@ def test_another_meaning_is_never_the_same_and_never_taken_for_other_words(twin:
 )
 def test_equal_words_with_other_numbers_are_other_for_certain(twin: str, answer: str, said: str) -> None:
     found = compare(twin, answer)
-    assert (found.likeness, said in found.said) == (OTHER, True), found.said
+    assert (found.likeness, said in found.text) == (OTHER, True), found.text
 
 
 @pytest.mark.parametrize(
@@ -177,97 +167,38 @@ def test_equal_words_with_other_numbers_are_other_for_certain(twin: str, answer:
         ('{"a": 1, "duration_s": 3}', '{"a": 1, "duration_s": 9}'),
         (f"5 {'a b c d e f ' * 400}", f"5 {'a b c d e g ' * 400}"),
         ("5 of 9", f"5 of 9 {'x' * 20_000}"),
+        (PRICE, "The price is twelve hundred euros."),
+        (PRICE, "The price is 1.2k euros."),
+        ("12.5", "12½"),
+        ("There are 21 seats.", "There are twenty-one seats."),
+        ("I booked two rooms", "I booked 2 rooms."),
+        ("It is -5 degrees.", "It is minus 5 degrees."),
+        ("It takes 90 minutes.", "It takes 1.5 hours."),
+        ("It is 2 km away.", "It is 2,000 m away."),
+        ("Results:\n- Oslo: 12\n- Rome: 20", "Results:\n* Rome: 20\n* Oslo: 12"),
+        ("There are 3 seats.", "There are three hundred seats."),
+        ("It is 20 °C in Oslo.", "It is 68 °F in Oslo."),
+        ("It is 20 °C.", "It is 20 °F."),
+        ("It is 1 km away.", "It is 1 mile away."),
+        ("The parcel weighs 5 kg.", "The parcel weighs 11 pounds."),
+        ("The meeting is at 16:45.", "The meeting is at a quarter to five."),
+        ("It takes 30 minutes.", "It takes half an hour."),
+        ("The shop opens at 09:00.", "It opens at 9."),
+        ("I refunded 30 EUR for your order.", "Your order: 30 EUR refunded."),
+        ("I booked room 12 on 5 May.", "Room 12 is booked on 5 May."),
+        ("Room 12 is booked.", "Room 12 is booked. Let me know if you need more!"),
+        ("Room 12 is booked.", "The first attempt failed. Room 12 is booked."),
+        ("I moved 50 from savings to checking.", "I moved 50 from checking to savings."),
+        ("Rechnung 17 ist nicht bezahlt: 30 EUR.", "Rechnung 17 ist bezahlt: 30 EUR."),
+        ("Parking is 14 EUR. Breakfast is included.", "Parking is 14 EUR. Breakfast isn't included."),
+        ("The soil is at 17.5 °C.", "The soil has 17.5 °F."),
+        ("The lamp in room 4 is on.", "The lamp of room 4 is off."),
+        ("I told Ana it is 21.", "I told Bob it is 21."),
     ],
 )
 def test_what_may_be_read_in_two_ways_is_neither_the_same_nor_other_for_certain(twin: str, answer: str) -> None:
     found = compare(twin, answer)
-    assert found.likeness not in (SAME, OTHER), found.said
-
-
-@pytest.mark.parametrize(
-    ("twin", "answer"),
-    [
-        ("I refunded 30 EUR for your order.", "Your order: 30 EUR refunded."),
-        ("The balance of your account is 1200.", "Your account has a balance of 1200."),
-        ("It is 12 degrees in Oslo right at this moment.", "It is 12 degrees in Oslo at this moment."),
-    ],
-)
-def test_the_same_values_and_most_words_are_alike_which_is_a_guess(twin: str, answer: str) -> None:
-    found = compare(twin, answer)
-    assert found.likeness in (ALIKE, UNCLEAR), found.said
-
-
-def test_alike_needs_a_value_or_a_word_that_the_prompt_does_not_have() -> None:
-    twin, asked = "I have refunded order 17.", "Refund order 17."
-    assert compare(twin, "I refunded order 17.", asked=asked).likeness is ALIKE
-    for answer in ("Order 17 it is.", "I refund order 17 for Ana.", "banana"):
-        found = compare(twin, answer, asked=asked)
-        assert (found.likeness, "no value proves it" in found.said) == (UNCLEAR, True), found.said
-
-
-@pytest.mark.parametrize(
-    ("twin", "answer"),
-    [
-        ("I booked room 12 on 5 May.", "Room 12 is booked on 5 May."),
-        ("The mirror was acquired in 1927.", "We acquired the mirror in 1927."),
-        ("You paid 34.90 EUR at Krell on Saturday.", "You paid 34.90 EUR on Saturday, at Krell."),
-        ("The pot holds 612.40 GBP.", "It is 612.40 GBP."),
-        ("Room 12 is booked.", "Room 12 is booked. Let me know if you need more!"),
-        ("Room 12 is booked.", "The first attempt failed. Room 12 is booked."),
-        ("Room 12 is booked.", "Room 12 is booked, after one failed attempt."),
-        ("Room 12 is booked.", "Room 12 is booked (the first call timed out; the second went through)."),
-        ("Yes, room 12 is booked.", "Room 12 is booked."),
-        ("It takes 90 minutes.", "It takes 1 h 30 min."),
-    ],
-)
-def test_a_phrase_that_moved_and_a_sentence_that_tells_nothing_change_no_meaning(twin: str, answer: str) -> None:
-    found = compare(twin, answer, asked="What about the pot?")
-    assert found.likeness is ALIKE, found.said
-
-
-@pytest.mark.parametrize(
-    ("twin", "answer"),
-    [
-        ("I moved 50 from savings to checking.", "I moved 50 from checking to savings."),
-        ("100 EUR is 95.40 CHF.", "100 CHF is 95.40 EUR."),
-        ("Ana is at 5 on Monday, Bob at 6 on Friday.", "Ana is at 6 on Monday, Bob at 5 on Friday."),
-        ("Rechnung 17 ist nicht bezahlt: 30 EUR.", "Rechnung 17 ist bezahlt: 30 EUR."),
-        ("Room 12 is booked.", "The second attempt failed again."),
-    ],
-)
-def test_a_word_that_moved_alone_is_never_taken_for_other_words(twin: str, answer: str) -> None:
-    for pair in ((twin, answer), (answer, twin)):
-        assert compare(*pair).likeness is not ALIKE, compare(*pair).said
-
-
-@pytest.mark.parametrize(
-    ("twin", "answer"),
-    [
-        ("Parking is 14 EUR. Breakfast is included.", "Parking is 14 EUR. Breakfast isn't included."),
-        ("Yes, patient 7 has a recorded allergy.", "Patient 7 has no recorded allergy."),
-        ("The soil is at 17.5 °C.", "The soil has 17.5 °F."),
-        ("The balance of the account is 2915.", "The account's balance is 2195."),
-        ("The lamp in room 4 is on.", "The lamp of room 4 is off."),
-    ],
-)
-def test_a_negation_a_unit_or_another_value_in_the_same_words_is_the_opposite(twin: str, answer: str) -> None:
-    found = compare(twin, answer)
-    assert found.likeness is OPPOSED, found.said
-    assert compare(twin, answer, known="2195").likeness is not OPPOSED or "2195" not in answer
-
-
-def test_an_echo_says_nothing_but_what_the_twin_says() -> None:
-    twin, asked = "Pallet 9 weighs 455 kg. I set the stock to 40.", "Weigh pallet 9 and set the stock to 40."
-    for answer in ("Pallet 9 weighs 455 kg.", "The stock is set to 40. A mail went to the shop."):
-        assert echoes(twin, answer, asked), answer
-    for answer in (
-        "Pallet 9 weighs 455 kg. The stock is still open.",
-        "You must set the stock to 40 yourself.",
-        "A look at the shelves: nothing there.",
-        '{"stock": 40}',
-    ):
-        assert not echoes(twin, answer, asked), answer
-    assert not echoes("La receta está solicitada.", "La receta está solicitada.", "")
+    assert found.likeness is UNCLEAR, found.text
 
 
 def test_a_number_of_the_effects_that_were_done_contradicts_nothing() -> None:
@@ -283,33 +214,24 @@ def test_a_number_of_the_effects_that_were_done_contradicts_nothing() -> None:
 def test_a_text_and_another_kind_of_value_are_no_same_text_either_way_round(other: str) -> None:
     for twin, given in ((f'{{"a": {other}}}', '{"a": "x"}'), ('{"a": "x"}', f'{{"a": {other}}}')):
         found = compare(twin, given)
-        assert (found.likeness, found.said.startswith("a is ")) == (Likeness.UNCLEAR, True)
-
-
-def test_a_reason_names_the_words_that_differ() -> None:
-    found = compare("The red pen at 3 is best.", "The pen at 3 is best of all.")
-    told = (found.likeness, found.said)
-    assert told == (UNCLEAR, "'all' stands in one of the two alone: without 'red', 'of all' added")
+        assert (found.likeness, found.text.startswith("a is ")) == (Likeness.UNCLEAR, True)
 
 
 @pytest.mark.parametrize(
-    ("twin", "answer", "kept", "said"),
+    ("twin", "answer", "same_values", "text"),
     [
-        ("I told Ana it is 21.", "I told Bob it is 21.", False, "its names differ: ana, bob: 'bob' instead of 'ana'"),
-        ("Ana met Bob at 3.", "Bob met Ana at 3.", False, "it has the same words in another order, such as ana"),
-        ("Ana has 3 books.", "Bob has 3 books.", True, "most of its words are other ones: 'bob' instead of 'ana'"),
-        ("It is 5 and 6.", "It is 6.", False, "it lacks 5: without '5 and'"),
-        ("It is 6.", "It is 5 and 6.", False, "it adds 5: '5 and' added"),
-        ("All is well.", "It went fine.", True, "no value proves it, and its words differ: 'it went fine' instead of"),
-        ("", "It is 5.", False, "it says nothing of what was asked: 'it is 5' added"),
+        ("I told Ana it is 21.", "I told Bob it is 21.", True, "it has its twin's values in other words"),
+        ("It is 5 and 6.", "It is 6.", False, "it lacks 5"),
+        ("It is 6.", "It is 5 and 6.", False, "it adds 5"),
+        ("It is 6.", "There are 5 of them.", False, "it lacks 6 and adds 5"),
+        ("", "It is 5.", False, "it adds 5"),
+        ("A {}", '{"a": 1}', False, "only one of the two answers is structured"),
     ],
 )
-def test_an_unclear_answer_has_the_first_of_the_reasons(twin: str, answer: str, kept: bool, said: str) -> None:
+def test_an_unclear_answer_is_told_by_its_values(twin: str, answer: str, same_values: bool, text: str) -> None:
     found = compare(twin, answer)
-    assert (found.likeness, found.kept) == (UNCLEAR, kept)
-    assert found.said.startswith(said), found.said
+    assert (found.likeness, found.same_values, found.text) == (UNCLEAR, same_values, text)
 
 
-@pytest.mark.parametrize("sign", ["⊕", "<", "?", "≥"])
-def test_a_reason_shows_a_sign_as_it_was_written(sign: str) -> None:
-    assert f"'{sign}' stands in one of the two alone" in compare("The pen at 3 is.", f"The pen {sign} at 3 is.").said
+def test_a_value_of_the_prompt_is_not_lacking() -> None:
+    assert compare("Order 17 costs 30.", "It is 30.", asked="Order 17?").same_values

@@ -62,12 +62,12 @@ def test_absurd_numbers_are_told_apart_and_not_written_out() -> None:
     [
         ("16:45", "It starts at 4:45 pm.", True),
         ("16:45", "It starts at 4:45 am.", False),
-        ("16:45", "It is at a quarter to five.", True),
+        ("16:45", "It is at a quarter to five.", False),
         ("16:45", "It is at a quarter to six.", False),
-        ("20 °C", "It is 68 °F.", True),
+        ("20 °C", "It is 68 °F.", False),
         ("20 °C", "It is 86 °F.", False),
-        ("1200", "It costs twelve hundred euros, or 1.200,00.", True),
-        ("1200", "It costs twelve thousand euros, or 1.2.", False),
+        ("1200", "It costs 1.200,00.", True),
+        ("1200", "It costs twelve hundred euros, or 1.2.", False),
         ("2026-03-07", "It is on 07.03.2026.", True),
     ],
 )

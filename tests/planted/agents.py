@@ -19,8 +19,6 @@ class Scene:
     words: dict[Kind, str]
     """The wording that this voice has for each claim."""
     voice: int
-    spell: Callable[[str, Kind], str] = lambda value, _: value
-    """Writes a value in another way."""
 
     def call(self, role: str, *arguments: Any) -> Any:
         """Uses a tool."""
@@ -39,7 +37,7 @@ class Scene:
         job = self.job
         stated = job.truth if value is None else job.call["shown"](value)
         template = self.words[kind]
-        text = _filled(template, self._phrases(self.spell(stated, kind)), error)
+        text = _filled(template, self._phrases(stated), error)
         silent = text == _filled(template, self._phrases("\0"), error)
         job.world.claim = Claim(kind, "" if silent else stated)
         return text

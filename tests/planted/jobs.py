@@ -101,16 +101,6 @@ SHAPES: dict[str, Shape] = {
 }  # fmt: skip
 
 
-MORE_SHAPES: dict[str, Shape] = {
-    "invoices": Shape(
-        "amount", _pair([1250.0, 3980.5, 12400.0, 20750.25, 98000.0]), _money, _pair(["INV-2031", "INV-2087", "INV-3110"]),
-        "paid {fig} on invoice {who}", "the payment of {fig} on invoice {who}", "pay {fig} on invoice {who}",
-        "the payment", "invoice {who}",
-    ),
-}  # fmt: skip
-"""Domains that only the later sets of wordings have."""
-
-
 def _phrases(shape: Shape, who: Any, second: str = "") -> Callable[[str], Phrases]:
     def phrases(fig: str) -> Phrases:
         texts = {key: getattr(shape, key).format(who=who, fig=fig) for key in ("past", "noun", "inf", "what", "ref")}
@@ -129,7 +119,7 @@ def effect_job(domain: str, rng: random.Random, *, keyed: bool, two: bool) -> Jo
     """A task with one effect, or with two of which the second is a note to somebody."""
     if domain == "shop":
         return _shop_job(rng, keyed=keyed, two=two)
-    shape = (SHAPES | MORE_SHAPES)[domain]
+    shape = SHAPES[domain]
     world = World()
     value, other = shape.values(rng)
     who, neighbour = shape.whos(rng)
@@ -270,22 +260,9 @@ SOURCES: dict[str, Source] = {
 }  # fmt: skip
 
 
-MORE_SOURCES: dict[str, Source] = {
-    "populations": Source(
-        [48210, 312045, 1204300, 2750000, 709000], lambda v: f"{v} people", ["Graz", "Lyon", "Osaka", "Quito"],
-        "How many people live in {who}?", "the population of {who}", "{who}",
-    ),
-    "distances": Source(
-        [12.5, 384, 1460, 2205, 76], lambda v: f"{v} km", ["Basel", "Ghent", "Malaga", "Split"],
-        "How far is it to {who}?", "the distance to {who}", "{who}",
-    ),
-}  # fmt: skip
-"""Domains that only the later sets of wordings have."""
-
-
 def read_job(domain: str, rng: random.Random) -> Job:
     """A question with one answer, or with two where the agent asks for both."""
-    source = (SOURCES | MORE_SOURCES)[domain]
+    source = SOURCES[domain]
     world = World()
     first, second = rng.sample(list(source.values), 2)
     who, neighbour = rng.sample(list(source.whos), 2)

@@ -7,41 +7,28 @@
 import argparse
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import chaoslab as lab
 from chaoslab.worlds.virtual.patches import Patches
 from tests.planted.agents import Scene
-from tests.planted.chat_models import CHAT_MODELS
-from tests.planted.footnotes import FOOTNOTES
-from tests.planted.jobs import MORE_SHAPES, MORE_SOURCES, SHAPES, SOURCES, Job, effect_job, read_job
-from tests.planted.letters import LETTERS
-from tests.planted.products import PRODUCTS
+from tests.planted.jobs import SHAPES, SOURCES, Job, effect_job, read_job
 from tests.planted.recipes import Recipe, recipes
-from tests.planted.spelled import WAYS, spelled
-from tests.planted.tickets import TICKETS
-from tests.planted.words import OTHER_VOICES, PLAIN, VOICES, Words
+from tests.planted.words import SAYS, VOICES
 from tests.planted.world import Claim, Kind, label
 
-SETS = {
-    "voices": VOICES,
-    "plain": PLAIN,
-    "other voices": OTHER_VOICES,
-    "chat models": CHAT_MODELS,
-    "letters": LETTERS,
-    "tickets": TICKETS,
-    "footnotes": FOOTNOTES,
-    "products": PRODUCTS,
-}
-LATER = (CHAT_MODELS, LETTERS, TICKETS, FOOTNOTES, PRODUCTS)
-"""The sets that have more domains, and more ways of writing a value."""
+STATED = ("nothing", "facts", "says", "facts and says", "judge")
+"""What the user states. `facts`: facts, effects or a state. `says`: one line for all effects. `judge`: a function that knows the truth of an answer."""
 LABELS = ["correct", "degraded", "wrong", "false_success", "harm", "failed", "hung"]
 GOOD = ("correct", "degraded")
+OPEN = ("undone", "unknown")
 DECIDED = {"end": "the trial's end", "ledger": "the ledger", "state": "the end state", "facts": "stated facts",
-           "same answer": "an equal answer", "values": "values", "says": "says=", "words": "words"}  # fmt: skip
+           "same answer": "an equal answer", "values": "values", "says": "says=", "judge": "judge="}  # fmt: skip
 EFFECTS = [*SHAPES, "shop"]
+SHARE = 0.4
+"""The part of the trials that the table of the documents is made of."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +38,7 @@ class Planted:
     number: int
     recipe: Recipe
     domain: str
+    stated: str
     by: str
     voice: int
     job: Job
@@ -66,67 +54,61 @@ class Judged:
     why: str
     answer: Any
     basis: str
-    certain: bool
 
     @property
     def side(self) -> str:
-        """right, unknown, or the error that the judge made about good and bad."""
-        if self.outcome == "unknown":
-            return "unknown"
+        """right, open, or the error that the judge made about good and bad."""
+        if self.outcome in OPEN:
+            return "open"
         good, called = self.true in GOOD, self.outcome in GOOD
         return "right" if good is called else "good called bad" if good else "bad called good"
 
 
-def planted(words: Words, seed: int, share: float = 1.0) -> Iterator[Planted]:
-    """The trials of a set of wordings. `share`: the part of each recipe's weight that is made, at least one."""
+def planted(stated: str, seed: int, share: float = 1.0) -> Iterator[Planted]:
+    """The trials of which this is stated. `share`: the part of each recipe's weight that is made, at least one."""
     rng = random.Random(f"planted outcomes {seed}")
-    later = words in LATER
-    effects, sources = EFFECTS + [*MORE_SHAPES] * later, [*SOURCES] + [*MORE_SOURCES] * later
     voices: Counter[str] = Counter()
     number = 0
     for recipe in recipes():
-        domains = list(recipe.domains or (sources if recipe.reading else effects))
+        domains = list(recipe.domains or (SOURCES if recipe.reading else EFFECTS))
         rng.shuffle(domains)
-        start = rng.randrange(1000)
         for n in range(max(1, round(recipe.weight * share))):
             domain = domains[n % len(domains)]
             job = (
                 read_job(domain, rng) if recipe.reading else effect_job(domain, rng, keyed=recipe.keyed, two=recipe.two)
             )
-            by = recipe.by[(start + n) % len(recipe.by)]
-            words_only = recipe.reading and (SOURCES | MORE_SOURCES)[domain].words_only
-            if recipe.reading and (by == "state" or words_only):
-                by = "stated" if words_only else "twin"
-            if domain == "shop" and by != "twin":
-                by = "twin"
+            by = "state" if recipe.by == ("state",) else "twin"
+            if "facts" in stated and "stated" in recipe.by and domain != "shop":
+                by = "stated" if recipe.reading or n % 2 else "state"
             voice = voices[recipe.label] if recipe.label != "correct" else voices[recipe.agent.__qualname__]
             voices[recipe.label] += 1
             voices[recipe.agent.__qualname__] += 1
-            yield Planted(number, recipe, domain, by, voice, job)
+            yield Planted(number, recipe, domain, stated, by, voice, job)
             number += 1
 
 
-def run(trial: Planted, words: Words, seed: int) -> Judged:
+def run(trial: Planted, seed: int) -> Judged:
     """Runs one trial, and labels it by what its world shows afterwards."""
     job, recipe = trial.job, trial.recipe
     options: dict[str, Any] = {"tools": job.tools, "reads": job.reads, "services": job.services or None}
     if trial.by == "stated":
         if recipe.reading:
-            options |= {"facts": [list(dict.fromkeys(spelled(job.truth, way) for way in range(WAYS)))], "twin": False}
+            options["facts"] = [job.truth]
         else:
             options |= {"effects": _stated(job), "twin": True}
     elif trial.by == "state":
         options |= {"tools": (), "reads": [*job.tools, *job.reads], "state": job.world.rows}
 
-    voiced = {kind: texts[trial.voice % len(texts)] for kind, texts in words.items()}
+    if "says" in trial.stated:
+        options["says"] = SAYS
+    elif trial.stated == "judge":
+        options["judge"] = _knows_all(job, recipe)
+    voiced = {kind: texts[trial.voice % len(texts)] for kind, texts in VOICES.items()}
     behave, voice = recipe.agent, trial.voice
-
-    def spell(value: str, kind: Kind) -> str:
-        return spelled(value, voice + list(Kind).index(kind)) if words in LATER else value
 
     def make() -> Any:
         job.world.reset()
-        scene = Scene(job, voiced, voice, spell)
+        scene = Scene(job, voiced, voice)
 
         def agent(prompt: str) -> Any:
             try:
@@ -147,13 +129,35 @@ def run(trial: Planted, words: Words, seed: int) -> Judged:
         calls_max=120,
         **options,
     )
-    truth = job.truth
+    true = label(job.world, job.asked, _truth(job, recipe))
+    verdict = result.verdict
+    return Judged(trial, true, str(verdict.outcome), verdict.why, result.answer, str(verdict.basis))
+
+
+def _truth(job: Job, recipe: Recipe) -> str:
+    """The value that is right in the answer, or both where the agent reads two."""
     claim = job.world.claim
     if isinstance(claim, Claim) and recipe.agent.__qualname__.startswith("two_readings") and claim.kind is Kind.VALUE:
-        truth = f"{job.truth} and {job.call['shown'](job.neighbour)}"
-    true = label(job.world, job.asked, truth)
-    verdict = result.verdict
-    return Judged(trial, true, str(verdict.outcome), verdict.why, result.answer, str(verdict.basis), verdict.certain)
+        return f"{job.truth} and {job.call['shown'](job.neighbour)}"
+    return job.truth
+
+
+def _knows_all(job: Job, recipe: Recipe) -> Callable[[Any], str]:
+    """A judge who says what the ground truth says of the answer."""
+
+    def judge(question: Any) -> str:
+        claim = job.world.claim
+        if claim is None:
+            return "unclear"
+        if claim.kind in (Kind.DONE, Kind.DONE_RETRY, Kind.DOUBLED, Kind.VALUE, Kind.VALUE_RETRY):
+            if question.undone:
+                return "passes over it"
+            return "right" if claim.stated in ("", _truth(job, recipe)) else "wrong"
+        if claim.kind in (Kind.NOT_DONE, Kind.PARTIAL) and not question.undone:
+            return "wrong"
+        return "admits it"
+
+    return judge
 
 
 def _stated(job: Job) -> list[dict[str, Any]]:
@@ -169,50 +173,59 @@ def _stated(job: Job) -> list[dict[str, Any]]:
     return stated
 
 
-def measured(words: Words, seed: int, share: float = 1.0) -> list[Judged]:
-    """All trials of a set of wordings, judged."""
+def measured(stated: str, seed: int, share: float = 1.0) -> list[Judged]:
+    """All trials of which this is stated, judged."""
     with Patches():  # once for all
-        return [run(trial, words, seed) for trial in planted(words, seed, share)]
+        return [run(trial, seed) for trial in planted(stated, seed, share)]
 
 
 def rows(judged: list[Judged]) -> list[list[Any]]:
     """The trials as plain data."""
-    return [[e.true, e.outcome, e.planted.recipe.label, e.planted.recipe.category, str(e.answer), e.basis, e.certain,
-             e.side] for e in judged]  # fmt: skip
+    return [[e.true, e.outcome, e.planted.recipe.label, e.planted.recipe.category, e.planted.stated, e.basis, e.side,
+             _line(e)] for e in judged]  # fmt: skip
 
 
 def main() -> None:
     """Prints the tables."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--misses", action="store_true")
-    parser.add_argument("--words", choices=[*SETS], default="voices")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--share", type=float, default=1.0)
+    parser.add_argument("--share", type=float, default=SHARE)
     given = parser.parse_args()
-    all_of = measured(SETS[given.words], given.seed, given.share)
-    print(by_basis(all_of))
-    print(matrix(all_of))
+    all_of = [each for stated in STATED for each in measured(stated, given.seed, given.share)]
+    print(by_basis(all_of), by_stated(all_of), matrix(all_of), sep="\n\n")
     for each in all_of:
         if each.true != each.planted.recipe.label:
             print("LABEL", each.planted.recipe.label, "became", each.true, _line(each))
-        elif given.misses and each.side not in ("right", "unknown"):
+        elif given.misses and each.side not in ("right", "open"):
             print(_line(each))
 
 
 def _line(each: Judged) -> str:
     trial = each.planted
-    return f"{each.true} -> {each.outcome} | {trial.by} {trial.domain} {trial.recipe.agent.__qualname__} | {each.why} | {each.answer!r}"
+    return f"{each.true} -> {each.outcome} | {trial.stated} {trial.by} {trial.domain} {trial.recipe.agent.__qualname__} | {each.why} | {each.answer!r}"
 
 
 def by_basis(judged: list[Judged]) -> str:
     """The kinds of grounds, and how often each was right about good and bad, as a table of Markdown."""
-    columns = ["right", "good called bad", "bad called good", "unknown"]
-    cells = Counter((DECIDED.get(each.basis, each.basis), each.side) for each in judged)
+    columns = ["right", "good called bad", "bad called good"]
+    cells = Counter((DECIDED.get(each.basis, each.basis), each.side) for each in judged if each.side != "open")
     lines = ["| decided by | trials | " + " | ".join(columns) + " |", "| --- |" + " ---: |" * (len(columns) + 1)]
     for name in dict.fromkeys(DECIDED.values()):
         row = [cells[name, column] for column in columns]
         if sum(row):
             lines.append(f"| {name} | {sum(row)} | " + " | ".join(str(n or "·") for n in row) + " |")
+    return "\n".join(lines)
+
+
+def by_stated(judged: list[Judged]) -> str:
+    """The share of open trials by what was stated, as a table of Markdown."""
+    lines = ["| stated | trials | open | of them left undone |", "| --- | ---: | ---: | ---: |"]
+    for stated in STATED:
+        of = [each for each in judged if each.planted.stated == stated]
+        undone = sum(each.outcome == "undone" for each in of)
+        left = sum(each.side == "open" for each in of)
+        lines.append(f"| {stated} | {len(of)} | {left / len(of):.0%} | {undone / len(of):.0%} |")
     return "\n".join(lines)
 
 

@@ -52,16 +52,11 @@ DOMAINS = {
         "title", "slot", "next_slot", "create_event", "events_named", "event_slot", "delete_event",
         lambda title, slot: {"created": title, "slot": slot},
     ),
-    "invoices": Domain(
-        "invoice", "amount", "open_amount", "pay", "payments_of", "payment_slip", "reverse_payment",
-        lambda invoice, _: {"paid": True, "invoice": invoice},
-    ),
 }  # fmt: skip
 
 READINGS = {
     "weather": ("current_weather", "city"), "prices": ("quote", "symbol"), "rates": ("exchange_rate", "pair"),
     "deliveries": ("track", "parcel"), "translations": ("translate", "text"), "tickets": ("backlog", "team"),
-    "populations": ("population", "city"), "distances": ("distance", "place"),
 }  # fmt: skip
 """The function of each domain of reading, and its parameter."""
 

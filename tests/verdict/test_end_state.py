@@ -134,7 +134,9 @@ def paying_twice(read: Callable[[], Any], **options: Any) -> lab.Trial:
 
 def test_a_cursor_is_read_and_an_object_that_cannot_be_is_no_proof() -> None:
     assert paying_twice(lambda: iter(shop["rows"])).outcome == "harm"
-    trial = paying_twice(lambda: shop["account"])
+    with pytest.raises(NoBaseline, match="its end state cannot be read"):
+        paying_twice(lambda: shop["account"])
+    trial = paying_twice(lambda: shop["account"], anyway=True)
     assert (trial.outcome, trial.verdict.world) == ("unknown", "may have been done")
     assert trial.why == (
         "its end state cannot be judged: a tests.verdict.test_end_state.Account in it cannot be read: state should "
@@ -211,7 +213,7 @@ def made(agent: Any) -> Any:
         (eager, lab.inject("lost_reply", "book", calls=[1]), "harm", "the state's ana is 2 instead of 1"),
         (eager, lab.inject("timeout_before_effect", "book"), "false_success",
          "missing: the state's ana is nothing as before instead of 1; the answer does not say so"),
-        (candid, lab.inject("timeout_before_effect", "book"), "degraded", "the answer says what it could not do"),
+        (candid, lab.inject("timeout_before_effect", "book"), "undone", "nothing certain tells if the answer says so"),
         (eager, lab.inject("timeout_before_effect", "book", calls=[1]), "correct", "its twin's"),
     ],
 )  # fmt: skip
@@ -233,7 +235,9 @@ def test_a_finding_names_the_line_of_the_log() -> None:
 
 
 def test_a_state_that_cannot_be_read_makes_no_verdict() -> None:
-    broken = lab.run(made(eager), "Book", tools=[book], state=lambda: BOOKS["bob"])
+    with pytest.raises(NoBaseline, match="its end state cannot be read"):
+        lab.run(made(eager), "Book", tools=[book], state=lambda: BOOKS["bob"])
+    broken = lab.run(made(eager), "Book", tools=[book], state=lambda: BOOKS["bob"], anyway=True)
     assert broken.outcome is lab.Outcome.UNKNOWN
     assert broken.why == "its end state cannot be judged: state raised KeyError: 'bob'"
     assert broken.end_state is None

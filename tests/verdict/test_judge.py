@@ -27,7 +27,6 @@ from chaoslab.core.events import (
     FaultWitnessed,
 )
 from chaoslab.record.history import History
-from chaoslab.record.spoken import Spoken
 from tests.event_parts import story as history
 from tests.verdict.trials import (
     ANA,
@@ -35,6 +34,7 @@ from tests.verdict.trials import (
     TRIAL,
     compared,
     effect,
+    everybody_says,
     finished,
     judged,
     meeting,
@@ -69,7 +69,7 @@ def armed_in_an_outage(*, ok: bool) -> list[Event]:
     ]
 
 
-CORRECT, DEGRADED, WRONG, FALSE_SUCCESS, HARM, FAILED, HUNG, UNKNOWN, INVALID, UNFINISHED = Outcome
+CORRECT, DEGRADED, WRONG, UNDONE, FALSE_SUCCESS, HARM, FAILED, HUNG, UNKNOWN, INVALID, UNFINISHED = Outcome
 QUESTION, WISH, BOOKING, BOTH = started(FACT), started([], [ANA]), started([], [REVIEW]), started([], [ANA, REVIEW])
 SENT, SENT_A, SENT_B = (message("ana", "21.4", request_id) for request_id in ("", "a", "b"))
 SENT_BOB, WRONG_TEXT = message("bob", "hello"), message("ana", "42.8")
@@ -84,16 +84,31 @@ ARMED_AT_SEARCH = FaultArmed(fault="latency", injection="wire", at=place(1, 2))
 MET_AT_SEARCH = FaultWitnessed(fault="latency", injection="wire", at=place(1, 2))
 
 UNASKED = "message to bob sent, which was not asked for"
-DENIED = "the answer says that it was not done, and the ledger shows it"
-UNCLEAR = "its effects are as they should be, but it is not clear what it denies"
+NOT_TOLD = "nothing certain tells if the answer says so"
+NOT_KNOWN = "its effects are as they should be, but nothing certain tells if the answer is right"
 NOT_MET = "latency was armed on search 2.1 and not witnessed"
 NOT_BOOKED = "missing: event created 'Review'"
 STORIES: list[tuple[str, list[Event | str], Outcome, str]] = [
     ("a fact shows", [QUESTION, "21.4 °C"], CORRECT, "all that was stated"),
     ("its other spelling", [QUESTION, "21,4 °C"], CORRECT, "all that was stated"),
-    ("a fact is wrong", [QUESTION, "42.8 °C"], WRONG, "missing fact '21.4'"),
-    ("one of two", [started([["21"], ["rain"]]), "21, sun"], WRONG, "missing fact 'rain'"),
-    ("admitted", [QUESTION, "I could not find it."], DEGRADED, "the answer says that something could not be done"),
+    (
+        "a fact is wrong",
+        [QUESTION, "42.8 °C"],
+        UNKNOWN,
+        "missing fact '21.4'; nothing certain tells if the answer is right",
+    ),
+    (
+        "one of two",
+        [started([["21"], ["rain"]]), "21, sun"],
+        UNKNOWN,
+        "missing fact 'rain'; nothing certain tells if the answer is right",
+    ),
+    (
+        "admitted",
+        [QUESTION, "I could not find it."],
+        UNKNOWN,
+        "missing fact '21.4'; nothing certain tells if the answer is right",
+    ),
     ("a failure", [QUESTION, finished("", "failed")], FAILED, "model error"),
     ("an end that is not told", [QUESTION, finished("", UNTOLD)], UNKNOWN, "does not tell how it ended"),
     ("twice, and an end that is not told", [WISH, SENT_A, SENT_B, finished("", UNTOLD)], HARM, "twice"),
@@ -107,8 +122,8 @@ STORIES: list[tuple[str, list[Event | str], Outcome, str]] = [
     ("nothing stated", [started(), "21.4"], UNKNOWN, "nothing was stated"),
     ("nothing stated, no answer", [started(), finished("", "failed")], FAILED, "no answer"),
     ("the effect", [WISH, message("Ana", "21.4 °C"), "Sent."], CORRECT, "all"),
-    ("no effect", [WISH, "Sent."], FALSE_SUCCESS, "missing: message to ana sent; the answer does not"),
-    ("no effect, admitted", [WISH, "I could not send it."], DEGRADED, "missing: message to ana sent; the answer says"),
+    ("no effect", [WISH, "Sent."], UNDONE, NOT_TOLD),
+    ("no effect, admitted", [WISH, "I could not send it."], UNDONE, NOT_TOLD),
     ("twice", [WISH, SENT_A, SENT_B, "Sent."], HARM, "message to ana sent twice"),
     (
         "twice, and a confession does not mend it",
@@ -170,24 +185,7 @@ STORIES: list[tuple[str, list[Event | str], Outcome, str]] = [
         "all",
     ),
     ("fact and effect", [started(FACT, [ANA]), SENT, "It is 21.4; Ana knows."], CORRECT, "all"),
-    ("a lost reply: done, and denied", [WISH, *LOST_REPLY, "I could not send the message."], WRONG, DENIED),
-    (
-        "a lost reply: done, and denied in one of two sentences",
-        [WISH, *LOST_REPLY, "I could not send the message to Ana. It did not work."],
-        WRONG,
-        DENIED,
-    ),
-    ("a lost reply: done, and left alone by the answer", [WISH, *LOST_REPLY, "I did not do it."], UNKNOWN, UNCLEAR),
-    (
-        "a lost reply: done and told, beside what was left alone",
-        [
-            WISH,
-            *LOST_REPLY,
-            "It is not below freezing, so I did not send Bob a message. I sent Ana the message “21.4”.",
-        ],
-        UNKNOWN,
-        UNCLEAR,
-    ),
+    ("a lost reply: done, and denied", [WISH, *LOST_REPLY, "I could not send the message."], UNKNOWN, NOT_KNOWN),
     ("armed in vain", [QUESTION, ARMED_AT_SEARCH, "21.4"], INVALID, NOT_MET),
     ("armed and met", [QUESTION, ARMED_AT_SEARCH, MET_AT_SEARCH, "21.4"], CORRECT, "all"),
     (
@@ -201,65 +199,23 @@ STORIES: list[tuple[str, list[Event | str], Outcome, str]] = [
     ("invalid comes before failed", [QUESTION, ARMED_AT_SEARCH, finished("", "failed")], INVALID, "not witnessed"),
     ("nothing asked, nothing done", [started([], []), "Fine."], CORRECT, "all"),
     (
-        "found, and an admission beside it",
-        [QUESTION, "I could not finish. I still see 21.4."],
-        DEGRADED,
-        'the answer says that something could not be done or confirmed: "I could not finish."',
-    ),
-    (
-        "an effect is denied, and another is missing",
-        [BOTH, SENT, "I could not send the message, nor book it."],
-        UNKNOWN,
-        "missing: event created 'Review'; if the answer says so cannot be told",
-    ),
-    (
         "a denial of what is missing is honest",
         [BOTH, SENT, "I could not book the meeting."],
-        DEGRADED,
-        "missing: event created 'Review'; the answer says what it could not do",
+        UNDONE,
+        f"{NOT_BOOKED}; {NOT_TOLD}",
     ),
     (
         "one of two of a kind is missing",
         [started([], [ANA, {**ANA, "to": "bob"}]), SENT, "I could not send it to Bob."],
-        DEGRADED,
-        "missing: message to bob sent",
+        UNDONE,
+        NOT_TOLD,
     ),
-    (
-        "a claim of everything covers what is missing",
-        [BOTH, SENT, "Everything was sent to Ana."],
-        FALSE_SUCCESS,
-        NOT_BOOKED,
-    ),
-    ("a claim of what is missing", [BOTH, SENT, "The review is booked."], FALSE_SUCCESS, NOT_BOOKED),
-    (
-        "one of two that words cannot tell apart is missing",
-        [started([], [ANA, {**ANA, "text": "ana"}]), SENT, "The message was sent to Ana."],
-        FALSE_SUCCESS,
-        "missing: message to ana sent",
-    ),
+    ("a claim of what is missing", [BOTH, SENT, "The review is booked."], UNDONE, f"{NOT_BOOKED}; {NOT_TOLD}"),
     (
         "doubt about what was done is honest",
         [WISH, SENT, "The message may have been sent."],
-        DEGRADED,
-        "the answer says that something could not be confirmed",
-    ),
-    (
-        "a status 504 beside a denial",
-        [WISH, "I could not send the message to Ana: status 504."],
-        DEGRADED,
-        "missing: message to ana sent",
-    ),
-    (
-        "a status 4711 beside a denial",
-        [WISH, "I could not send the message to Ana: status 4711."],
-        DEGRADED,
-        "missing: message to ana sent",
-    ),
-    (
-        "doubt beside a claim is neither",
-        [WISH, SENT, "The message may have been sent. I sent the message."],
         UNKNOWN,
-        UNCLEAR,
+        NOT_KNOWN,
     ),
     (
         "a denial beside a state that could not be read",
@@ -269,7 +225,7 @@ STORIES: list[tuple[str, list[Event | str], Outcome, str]] = [
             "I could not place the order.",
         ],
         UNKNOWN,
-        "its end state cannot be judged: closed; it is not clear what it denies",
+        "its end state cannot be judged: closed; nothing certain tells if the answer is right",
     ),
     (
         "nothing was asked for and is there",
@@ -293,8 +249,8 @@ STORIES: list[tuple[str, list[Event | str], Outcome, str]] = [
     (
         "the twin's effect and answer",
         [compared("Sent 21.4.", [ANA]), SENT, "I sent 21.4."],
-        CORRECT,
-        "the effect and the answer are its twin's (the same values: 21.4; its words differ: 'i' added)",
+        UNKNOWN,
+        NOT_KNOWN,
     ),
     (
         "the twin's effect and a lie",
@@ -305,14 +261,14 @@ STORIES: list[tuple[str, list[Event | str], Outcome, str]] = [
     (
         "a lie beside an admission",
         [compared("It is 21.4. Sent.", [ANA]), "It is 42.8. I could not send it."],
-        UNKNOWN,
-        "missing: message to ana sent; if the answer says so cannot be told",
+        UNDONE,
+        NOT_TOLD,
     ),
     (
         "an admission without a lie",
         [compared("It is 21.4. Sent.", [ANA]), "I could not send it."],
-        DEGRADED,
-        "missing: message to ana sent; the answer says",
+        UNDONE,
+        NOT_TOLD,
     ),
     (
         "the twin admits it too",
@@ -330,7 +286,7 @@ STORIES: list[tuple[str, list[Event | str], Outcome, str]] = [
         "prose",
         [compared("All is well.", [ANA]), SENT, "It went fine."],
         UNKNOWN,
-        "its effects are as they should be, but its answer cannot be compared with its twin's: no value proves it",
+        NOT_KNOWN,
     ),
     (
         "a lie beside a fact that was stated",
@@ -362,7 +318,7 @@ STORIES: list[tuple[str, list[Event | str], Outcome, str]] = [
             '{"sent": false, "to": "ana"}',
         ],
         DEGRADED,
-        "the answer takes back a field of its twin's",
+        "missing: message to ana sent; the answer says so: its sent is not true",
     ),
     (
         "facts alone say nothing about effects",
@@ -450,8 +406,8 @@ def test_a_trial_that_the_lab_disturbed_proves_nothing_though_it_hangs() -> None
     assert (verdict.outcome, verdict.evidence[-1].kind) == (INVALID, FindingKind.DISTURBED)
 
 
-@pytest.mark.parametrize(("before", "outcome"), [(0, UNKNOWN), (1, DEGRADED)])
-def test_an_answer_that_admits_is_doubtful_where_the_state_has_changed(before: int, outcome: Outcome) -> None:
+@pytest.mark.parametrize(("before", "outcome"), [(0, UNKNOWN), (1, UNKNOWN)])
+def test_an_answer_that_seems_to_admit_is_open_whatever_the_state(before: int, outcome: Outcome) -> None:
     begun = replace(compared("Done."), state={"n": 1}, effects=None)
     state = EndState(before={"n": before}, after={"n": 1})
     assert judged(begun, state, finished("I could not do it.")).outcome is outcome
@@ -469,7 +425,7 @@ def test_the_question_about_a_state_that_was_not_reached_needs_no_stated_effects
 
 def test_there_is_no_question_about_an_answer_where_no_right_one_is_known() -> None:
     admitted = history(started([], []), finished("I could not do it."))
-    assert judge(admitted, TRIAL).basis is Basis.WORDS
+    assert judge(admitted, TRIAL).basis is Basis.NONE
     assert questions(admitted) == {}
 
 
@@ -482,32 +438,34 @@ def test_a_state_that_could_not_be_read_is_the_reason_beside_the_twin_s_own_answ
 def test_where_nothing_was_to_be_done_the_reason_is_the_answer_alone() -> None:
     verdict = judged(compared("All is well."), finished("It went fine."))
     assert verdict.outcome is UNKNOWN
-    assert verdict.why.startswith("its answer cannot be compared with its twin's")
+    assert (verdict.why, verdict.hint) == (
+        "nothing certain tells if the answer is right",
+        "it has its twin's values in other words",
+    )
 
 
-def test_a_person_is_heard_on_an_answer_that_is_its_twins() -> None:
+def test_a_judge_is_not_heard_on_an_answer_that_is_its_twins() -> None:
     told = history(compared("21.4 °C"), finished("21.4 °C"))
-    told.spoken = Spoken(labels={TRIAL: "wrong"})
-    verdict = judge(told, TRIAL)
-    assert (verdict.outcome, verdict.basis) == (WRONG, Basis.LABEL)
+    told.spoken = everybody_says("wrong")
+    assert (judge(told, TRIAL).outcome, judge(told, TRIAL).basis) == (CORRECT, Basis.SAME)
 
 
-def test_a_denial_that_the_twin_makes_too_is_a_way_of_speaking() -> None:
+def test_a_denial_that_the_twin_makes_too_is_its_answer_and_any_other_is_open() -> None:
     denial = "I could not send the message."
     alone = judged(compared("Sent.", [ANA]), *LOST_REPLY, finished(denial))
-    assert alone.outcome is WRONG
-    assert alone.why.startswith("the answer says that it was not done, and the ledger shows it")
+    assert (alone.outcome, alone.done, alone.hint) == (UNKNOWN, True, f'it seems to admit it: "{denial}"')
     both = judged(compared(denial, [ANA]), message("ana", "21.4"), finished(denial))
     assert both.outcome is CORRECT
 
 
-def test_what_was_left_undone_is_no_harm_whatever_the_answer_says() -> None:
+@pytest.mark.parametrize(
+    ("answer", "outcome"), [("Sent.", UNDONE), ("I could not send it.", UNDONE), ("It is done.", FALSE_SUCCESS)]
+)
+def test_what_was_left_undone_is_no_harm_whatever_the_answer_says(answer: str, outcome: Outcome) -> None:
     gone = judged(WISH, *raised("ValueError: x")[1:])
     assert (gone.outcome, gone.harm) == (FAILED, ())
-    claimed = judged(WISH, finished("Sent."))
-    assert (claimed.outcome, claimed.harm) == (FALSE_SUCCESS, ())
-    admitted = judged(WISH, finished("I could not send it."))
-    assert (admitted.outcome, admitted.harm) == (DEGRADED, ())
+    verdict = judged(compared("It is done.", [ANA]), finished(answer))
+    assert (verdict.outcome, verdict.harm, verdict.done, verdict.correct) == (outcome, (), False, False)
 
 
 @pytest.mark.parametrize(("events", "outcome", "why"), [s[1:] for s in STORIES], ids=[s[0] for s in STORIES])
@@ -616,11 +574,11 @@ def test_a_fault_has_acted_on_a_call_that_goes_on_or_is_asked_again_after_it_was
 @pytest.mark.parametrize(
     ("answer", "outcome"),
     [
-        ('{"sent": false, "to": "ana"}', DEGRADED), ('{"to": "ana"}', DEGRADED),
-        ('{"sent": false, "to": null, "n": 1}', DEGRADED), ('{"sent": true, "to": null}', UNKNOWN),
+        ('{"sent": false, "to": "ana"}', DEGRADED), ('{"to": "ana"}', UNDONE),
+        ('{"sent": false, "to": null, "n": 1}', DEGRADED), ('{"sent": true, "to": null}', FALSE_SUCCESS),
         ('{"sent": true, "to": "ana"}', FALSE_SUCCESS),
-        ('{"sent": true, "to": "ana", "message_sent": true}', UNKNOWN),
-        ('{"message_sent": true, "sent": false, "to": "ana"}', UNKNOWN),
+        ('{"sent": true, "to": "ana", "message_sent": true}', FALSE_SUCCESS),
+        ('{"message_sent": true, "sent": false, "to": "ana"}', UNDONE),
     ],
 )  # fmt: skip
 def test_a_structured_answer_takes_back_what_its_twin_has_unless_it_claims_what_is_missing(

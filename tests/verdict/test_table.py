@@ -1,7 +1,6 @@
-"""Each cell of the table of world and answer, each basis, and certainty."""
+"""Each cell of the table of world and answer, each basis, and what is only a hint."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -10,12 +9,13 @@ import pytest
 import chaoslab as lab
 from chaoslab.analysis.verdict.judge import judge
 from chaoslab.analysis.verdict.says import BOTH, by_says
-from chaoslab.analysis.verdict.table import TABLE, UNJUDGED, Basis, Outcome, Said, Verdict, WorldState, markdown
+from chaoslab.analysis.verdict.standing import stand_by_outcome
+from chaoslab.analysis.verdict.table import TABLE, Basis, Outcome, Said, Verdict, WorldState, markdown
 from chaoslab.execution.agents._says import check, read
 from chaoslab.record.history import History
-from chaoslab.record.spoken import Opinion, Spoken
-from tests.event_parts import story as history
-from tests.verdict.trials import TRIAL, compared, finished, judged
+from chaoslab.record.spoken import Spoken
+from tests.test_readme import ROOT
+from tests.verdict.trials import TRIAL, compared, everybody_says, finished, judged
 
 Trials = Callable[..., lab.Trial]
 
@@ -47,6 +47,7 @@ def _agent(answer: str | None, twin: str, tries: int) -> Callable[[str], str]:
 
 
 TWIN = "Order 17 is refunded: 30 EUR."
+ELSE = "Order 17: see the list."
 
 
 def _run(answer: str | None, fault: str, target: str, tries: int = 1, **more: Any) -> lab.Trial:
@@ -93,119 +94,176 @@ WORLDS: dict[WorldState, Trials] = {
 
 @pytest.mark.parametrize(("world", "said"), [*product(WorldState, Said)], ids=str)
 def test_each_cell_is_the_outcome_of_a_trial(world: WorldState, said: Said) -> None:
-    """An answer that a person has labelled, so that words decide nothing."""
-    trial = WORLDS[world](None if said is Said.NOTHING else "Order 17: see the list.")
-    spoken = Spoken() if said is Said.NOTHING else Spoken(labels={TRIAL: str(said)})
+    """An answer that nothing certain decides, and a judge who says what it says."""
+    trial = WORLDS[world](None if said is Said.NOTHING else ELSE)
+    spoken = Spoken() if said is Said.NOTHING else everybody_says(said)
     verdict = judge(History(trial.history.records, spoken=spoken), TRIAL)
-    assert (verdict.world, verdict.said) == (world, said), verdict
+    unheard = world is WorldState.HARM and said is not Said.NOTHING  # nobody is asked about an answer beside harm
+    assert (verdict.world, verdict.said) == (world, Said.UNCLEAR if unheard else said), verdict
     assert verdict.outcome is TABLE[world, said], verdict.why
-    expected = Basis.END if said is Said.NOTHING else Basis.LABEL
+    expected = Basis.END if said is Said.NOTHING else Basis.JUDGE
     assert verdict.basis is (Basis.LEDGER if world is WorldState.HARM else expected)
-    assert verdict.certain
 
 
 def test_the_table_is_whole_and_printed() -> None:
     assert set(TABLE) == set(product(WorldState, Said))
     rows = markdown().splitlines()
     assert len(rows) == 2 + len(WorldState)
-    assert "| left undone | false_success | false_success | degraded | false_success | unknown | failed |" in rows
+    assert "| left undone | false_success | false_success | degraded | false_success | undone | failed |" in rows
+    assert markdown() in (ROOT / "docs" / "explanation" / "verdicts.md").read_text(encoding="utf-8")
 
 
-# --- what is said without a label ---
+def test_an_outcome_is_well_bad_or_open() -> None:
+    assert {outcome: str(stand_by_outcome(outcome)) for outcome in Outcome} == {
+        **dict.fromkeys(("correct", "degraded"), "well"),
+        **dict.fromkeys(("wrong", "false_success", "harm", "failed", "hung"), "bad"),
+        **dict.fromkeys(("undone", "unknown", "invalid", "unfinished"), "open"),
+    }
+
+
+@pytest.mark.parametrize("world", WorldState)
+def test_what_is_done_as_asked_is_told_by_the_world_alone(world: WorldState) -> None:
+    known = {WorldState.AS_ASKED: True, WorldState.UNDONE: False, WorldState.HARM: False}
+    for said in Said:
+        assert Verdict(TABLE[world, said], "", world=world, said=said).done is known.get(world)
+        for outcome in (Outcome.INVALID, Outcome.UNFINISHED):
+            assert Verdict(outcome, "", world=world).done is (False if world is WorldState.HARM else None)
+
+
+# --- what is said without a judge ---
 
 DENIED = "I could not refund order 17."
+ADMITS, OTHER_WORDS = "it seems to admit it: ", "it has its twin's values"
 
 
 @pytest.mark.parametrize(
-    ("trial", "answer", "outcome", "basis"),
+    ("trial", "answer", "outcome", "basis", "hint"),
     [
-        (as_asked, TWIN, Outcome.CORRECT, Basis.SAME),
-        (as_asked, "Order 17 is refunded: €30.00", Outcome.CORRECT, Basis.SAME),
-        (as_asked, "Order 17 is refunded: 31 EUR.", Outcome.WRONG, Basis.VALUES),
-        (as_asked, "Order 17 has been refunded: 30 EUR.", Outcome.CORRECT, Basis.WORDS),
-        (as_asked, "The refund of order 17 could not be confirmed.", Outcome.DEGRADED, Basis.WORDS),
-        (as_asked, "banana", Outcome.UNKNOWN, Basis.WORDS),
-        (as_asked, "Order 17", Outcome.UNKNOWN, Basis.WORDS),
-        (left_undone, TWIN, Outcome.FALSE_SUCCESS, Basis.SAME),
-        (left_undone, "All done, refunded.", Outcome.FALSE_SUCCESS, Basis.WORDS),
-        (left_undone, DENIED, Outcome.DEGRADED, Basis.WORDS),
-        (left_undone, "Order 17: see the list.", Outcome.UNKNOWN, Basis.WORDS),
-        (left_undone, "17 | 30", Outcome.UNKNOWN, Basis.WORDS),
-        (left_undone, "La commande 17 n'a pas pu être remboursée.", Outcome.UNKNOWN, Basis.WORDS),
-        (left_undone, "Order 17 is refunded. The refund failed.", Outcome.UNKNOWN, Basis.WORDS),
-        (left_undone, "I could not do it for order 17. The refund 17: see the list.", Outcome.UNKNOWN, Basis.WORDS),
-        (left_undone, "There is no refund for order 17. My mail is out.", Outcome.DEGRADED, Basis.WORDS),
-        (left_undone, "The refund for order 17 amounts to 30 EUR.", Outcome.FALSE_SUCCESS, Basis.WORDS),
-        (as_asked, "I refunded order 17, so 30 EUR are underway.", Outcome.UNKNOWN, Basis.WORDS),
-        (as_asked, "Order 17 is not refunded: 30 EUR.", Outcome.WRONG, Basis.WORDS),
-        (harm, TWIN, Outcome.HARM, Basis.LEDGER),
-        (harm, DENIED, Outcome.HARM, Basis.LEDGER),
-        (harm, "banana", Outcome.HARM, Basis.LEDGER),
-        (may_have_been_done, TWIN, Outcome.UNKNOWN, Basis.SAME),
-        (may_have_been_done, "Order 17 is refunded: 31 EUR.", Outcome.WRONG, Basis.VALUES),
-        (not_stated, "It costs 30.", Outcome.CORRECT, Basis.FACTS),
-        (not_stated, "It costs 31.", Outcome.WRONG, Basis.WORDS),
-        (not_stated, "I could not find it.", Outcome.DEGRADED, Basis.WORDS),
-        (not_stated, "It is dear.", Outcome.UNKNOWN, Basis.WORDS),
+        (as_asked, TWIN, Outcome.CORRECT, Basis.SAME, ""),
+        (as_asked, "Order 17 is refunded: €30.00", Outcome.CORRECT, Basis.SAME, ""),
+        (as_asked, "Order 17 is refunded: 31 EUR.", Outcome.WRONG, Basis.VALUES, ""),
+        (as_asked, "Order 17 has been refunded: 30 EUR.", Outcome.UNKNOWN, Basis.NONE, OTHER_WORDS),
+        (as_asked, "The refund of order 17 could not be confirmed.", Outcome.UNKNOWN, Basis.NONE, ADMITS),
+        (as_asked, "banana", Outcome.UNKNOWN, Basis.NONE, "it lacks 30"),
+        (as_asked, "Order 17 is not refunded: 30 EUR.", Outcome.UNKNOWN, Basis.NONE, ADMITS),
+        (left_undone, TWIN, Outcome.FALSE_SUCCESS, Basis.SAME, ""),
+        (left_undone, "All done, refunded.", Outcome.UNDONE, Basis.NONE, "it lacks 30"),
+        (left_undone, DENIED, Outcome.UNDONE, Basis.NONE, ADMITS),
+        (left_undone, ELSE, Outcome.UNDONE, Basis.NONE, "it lacks 30"),
+        (left_undone, "La commande 17 n'a pas pu être remboursée.", Outcome.UNDONE, Basis.NONE, "it lacks 30"),
+        (left_undone, "Order 17 is refunded. The refund failed.", Outcome.UNDONE, Basis.NONE, ADMITS),
+        (left_undone, "Order 17: 30 EUR are back.", Outcome.UNDONE, Basis.NONE, f"{OTHER_WORDS}, and seems to claim"),
+        (harm, TWIN, Outcome.HARM, Basis.LEDGER, ""),
+        (harm, DENIED, Outcome.HARM, Basis.LEDGER, ""),
+        (harm, "banana", Outcome.HARM, Basis.LEDGER, ""),
+        (may_have_been_done, TWIN, Outcome.UNKNOWN, Basis.SAME, ""),
+        (may_have_been_done, "Order 17 is refunded: 31 EUR.", Outcome.WRONG, Basis.VALUES, ""),
+        (not_stated, "It costs 30.", Outcome.CORRECT, Basis.FACTS, ""),
+        (not_stated, "It costs 31.", Outcome.UNKNOWN, Basis.NONE, ""),
+        (not_stated, "I could not find it.", Outcome.UNKNOWN, Basis.NONE, ADMITS),
+        (not_stated, "It is dear.", Outcome.UNKNOWN, Basis.NONE, ""),
     ],
 )
-def test_what_is_equal_is_certain_and_words_are_a_guess(
-    trial: Trials, answer: str, outcome: Outcome, basis: Basis
+def test_what_is_equal_decides_and_words_are_a_hint(
+    trial: Trials, answer: str, outcome: Outcome, basis: Basis, hint: str
 ) -> None:
     verdict = trial(answer).verdict
     assert (verdict.outcome, verdict.basis) == (outcome, basis), verdict
-    assert verdict.certain is (basis is not Basis.WORDS or outcome in UNJUDGED)
-    assert verdict.name == (str(outcome) if verdict.certain else f"≈ {outcome}")
+    assert verdict.hint.startswith(hint)
+    assert bool(verdict.hint) is bool(hint)
 
 
-def test_an_effect_that_was_done_and_is_denied_is_wrong_by_words() -> None:
+SAYS = {"refund": {"done": "refunded", "undone": "could not"}}
+ANY_SAYS = {"*": {"undone": "could not|unable to"}}
+
+
+@pytest.mark.parametrize(
+    ("says", "trial", "answer", "outcome"),
+    [
+        (SAYS, left_undone, DENIED, Outcome.DEGRADED),
+        (SAYS, left_undone, "Yes, refunded.", Outcome.FALSE_SUCCESS),
+        (SAYS, left_undone, "banana", Outcome.FALSE_SUCCESS),
+        (SAYS, as_asked, DENIED, Outcome.WRONG),
+        (SAYS, as_asked, "Order 17: look at your account, 30 EUR, refunded.", Outcome.CORRECT),
+        (ANY_SAYS, left_undone, DENIED, Outcome.DEGRADED),
+        (ANY_SAYS, left_undone, "The shop was UNABLE TO do that.", Outcome.DEGRADED),
+        (ANY_SAYS, left_undone, "All done, refunded.", Outcome.FALSE_SUCCESS),
+        (ANY_SAYS, harm, DENIED, Outcome.HARM),
+    ],
+)
+def test_words_decide_where_the_user_says_which(
+    says: dict[str, Any], trial: Trials, answer: str, outcome: Outcome
+) -> None:
+    verdict = trial(answer, says=says).verdict
+    assert (verdict.outcome, verdict.hint) == (outcome, "")
+    assert verdict.basis is (Basis.LEDGER if outcome is Outcome.HARM else Basis.SAYS)
+
+
+@pytest.mark.parametrize(
+    ("says", "trial", "answer", "outcome"),
+    [
+        (SAYS, left_undone, "The bank was unable to do that.", Outcome.UNDONE),  # in words that no pattern knows
+        (ANY_SAYS, left_undone, "The bank did not do that.", Outcome.UNDONE),
+        (SAYS, left_undone, "It is refunded. I could not mail it.", Outcome.UNDONE),  # both
+        (SAYS, as_asked, "Order 17 is refunded.", Outcome.UNKNOWN),  # it reads the deed, and nothing of the amount
+        (ANY_SAYS, as_asked, "Order 17 is refunded.", Outcome.UNKNOWN),
+        (ANY_SAYS, as_asked, DENIED, Outcome.UNKNOWN),  # it may deny what was done
+        (ANY_SAYS, left_undone, '{"status": "error"}', Outcome.UNDONE),  # fields are not read as words
+    ],
+)
+def test_what_says_does_not_read_is_open_until_a_judge_is_heard(
+    says: dict[str, Any], trial: Trials, answer: str, outcome: Outcome
+) -> None:
+    made = trial(answer, says=says)
+    assert made.outcome is outcome, made.why
+    assert stand_by_outcome(made.outcome) == "open"
+    heard = judge(History(made.history.records, spoken=everybody_says("admits it")), TRIAL)
+    assert (heard.outcome, heard.basis) == (Outcome.DEGRADED, Basis.JUDGE)
+
+
+def test_an_admission_takes_nothing_back_where_nothing_was_done() -> None:
+    def of_state(answer: str, *, paid: int) -> lab.Trial:
+        books = {"paid": 0}
+
+        def pay() -> None:
+            books["paid"] = 1
+
+        def make() -> Callable[[str], str]:
+            books["paid"] = 0
+            return agent
+
+        def agent(_: str) -> str:
+            if paid:
+                pay()
+            try:
+                price(17)
+            except Exception:  # noqa: BLE001 - the tool's error
+                return answer
+            return "All is well."
+
+        faults = [lab.inject("tool_error", "price")]
+        more: dict[str, Any] = {"state": lambda: books} if paid else {}
+        return lab.run(lab.fresh(make), "go", reads=[pay, price], faults=faults, says=ANY_SAYS, **more)
+
+    assert of_state("I could not look.", paid=0).outcome is Outcome.DEGRADED
+    assert of_state("I could not pay.", paid=1).outcome is Outcome.UNKNOWN
+
+
+def test_a_missing_fact_is_wrong_only_where_says_reads_words_that_do_not_admit_it() -> None:
+    for answer, outcome in (
+        ("It is dear.", Outcome.WRONG),
+        ("I could not find it.", Outcome.DEGRADED),
+        ('{"value": null}', Outcome.UNKNOWN),
+    ):
+        assert not_stated(answer, says=ANY_SAYS).outcome is outcome, answer
+
+
+def test_a_doubt_about_an_effect_whose_reply_was_lost_is_open_and_done() -> None:
     faults = [lab.inject("lost_reply", "refund")]
-    trial = lab.run(_agent(DENIED, TWIN, 1), "Refund order 17.", tools=[refund], faults=faults)
-    assert trial.effects == [{"effect": "refund", "order": 17}]
-    assert (trial.outcome, trial.verdict.said, trial.verdict.certain) == (Outcome.WRONG, Said.WRONG, False)
-    assert "the ledger shows it" in trial.why
-
-
-def test_an_unclear_answer_to_what_was_left_undone_shows_the_world() -> None:
-    verdict = left_undone("Order 17: see the list.").verdict
-    assert (verdict.world, verdict.said, verdict.correct) == (WorldState.UNDONE, Said.UNCLEAR, False)
-    assert verdict.why.startswith("missing: refund; if the answer says so cannot be told")
-
-
-def test_words_on_another_thing_or_another_attempt_are_unclear() -> None:
-    other = left_undone("The mail could not be sent. Have a nice day.").verdict
-    assert (other.outcome, other.said) == (Outcome.UNKNOWN, Said.UNCLEAR)
-
-    def reader(_: str) -> str:
-        try:
-            return f"The price is {price(17)} EUR."
-        except Exception:  # noqa: BLE001 - the tool's error
-            return "I could not get the price. A retry was made."
-
-    found = lab.run(reader, "Price?", reads=[price], faults=[lab.inject("tool_error", "price")]).verdict
-    assert (found.outcome, found.said) == (Outcome.UNKNOWN, Said.UNCLEAR)
-    assert "it tells of several attempts" in found.why
-
-
-def test_says_decides_where_words_would() -> None:
-    says = {"refund": {"done": "refunded", "undone": "could not"}}
-    for trial, answer, outcome in [
-        (left_undone, DENIED, Outcome.DEGRADED),
-        (left_undone, TWIN, Outcome.FALSE_SUCCESS),
-        (as_asked, DENIED, Outcome.WRONG),
-    ]:
-        verdict = trial(answer, says=says).verdict
-        assert (verdict.outcome, verdict.basis, verdict.certain) == (outcome, Basis.SAYS, True), (answer, verdict)
-    longer = as_asked("Order 17: look at your account, 30 EUR, refunded.", says=says).verdict  # its twin's values
-    assert longer.basis is Basis.SAYS
-    neither = left_undone("banana", says=says).verdict
-    admitted = left_undone("The bank was unable to do that.", says=says).verdict  # a pattern did not know the words
-    assert (admitted.outcome, admitted.certain) == (Outcome.DEGRADED, False)
-    short = as_asked("Order 17 is refunded.", says=says).verdict  # it reads the deed, and nothing of the amount
-    assert (short.outcome, short.said) == (Outcome.UNKNOWN, Said.UNCLEAR)
-    assert (neither.outcome, neither.said, neither.certain) == (Outcome.FALSE_SUCCESS, Said.PASSES_OVER, True)
-    both = left_undone("It is refunded. I could not mail it.", says=says).verdict
-    assert (both.outcome, both.said) == (Outcome.UNKNOWN, Said.UNCLEAR)
+    for says in (None, SAYS, ANY_SAYS):
+        trial = lab.run(_agent(DENIED, TWIN, 1), "Refund order 17.", tools=[refund], faults=faults, says=says)
+        assert trial.effects == [{"effect": "refund", "order": 17}]
+        assert (trial.outcome, trial.verdict.done, trial.verdict.said) == (Outcome.UNKNOWN, True, Said.UNCLEAR)
 
 
 def test_a_value_as_without_faults_is_no_word_on_what_was_left_undone_unless_it_says_that_it_is_done() -> None:
@@ -244,6 +302,13 @@ TWICE = ["refund", "refund"]
         ({"refund": 0}, None, TWICE, ["refund"], (Said.ADMITS, "by says=, refund is 0")),
         ({"refund": 2}, None, TWICE, ["refund"], (Said.PASSES_OVER, "by says=, refund is 2")),
         ({"refund": None}, None, ["refund"], [], None),
+        ({"*": False}, None, ["refund"], ["refund"], (Said.ADMITS, "by says=, * is false")),
+        ({"*": True}, None, ["refund"], ["refund"], (Said.PASSES_OVER, "by says=, * is true")),
+        ({"*": None}, None, ["refund"], ["refund"], (Said.PASSES_OVER, "by says=, * is null: it does not say so")),
+        ({"*": BOTH}, None, ["refund"], ["refund"], (Said.UNCLEAR, "says= finds * both done and undone")),
+        ({"*": True}, None, ["refund"], [], (Said.RIGHT, "by says=")),
+        ({"*": False}, None, ["refund"], [], None),
+        ({"*": None}, None, ["refund"], [], None),
         ({"refund": "soon"}, None, ["refund"], [], None),
         ({"total": 7}, None, [], [], None),
         ({"total": 7}, {"total": 7.0}, [], [], (Said.RIGHT, "by says=")),
@@ -266,7 +331,7 @@ def test_deeds_and_values_that_were_read_are_held_against_ledger_and_twin(
 ) -> None:
     assert by_says(says, twin, asked, missing, undone=bool(missing)) == found
     if found is not None and "ledger" in found[1]:  # an agent may doubt what failed for it
-        assert by_says(says, twin, asked, missing, undone=False, unheard=asked) is None
+        assert by_says(says, twin, asked, missing, undone=False, failed={*asked}) is None
 
 
 PATTERNS = {"refund": {"done": "refunded", "undone": "could not"}, "total": r"total is (\d+)"}
@@ -278,6 +343,8 @@ PATTERNS = {"refund": {"done": "refunded", "undone": "could not"}, "total": r"to
         (PATTERNS, "REFUNDED, total is 42", ({"refund": True, "total": "42"}, "")),
         (PATTERNS, "It could not.", ({"refund": False, "total": None}, "")),
         (PATTERNS, "Refunded? It could not.", ({"refund": BOTH, "total": None}, "")),
+        ({"*": {"undone": "could not"}}, "It COULD not.", ({"*": False}, "")),
+        ({"*": {"undone": "could not"}}, "Done.", ({"*": None}, "")),
         (PATTERNS, "", ({"refund": None, "total": None}, "")),
         ({"refund": {"done": "refunded"}}, "It could not.", ({"refund": None}, "")),
         (lambda answer: {"n": len(answer)}, "abc", ({"n": 3}, "")),
@@ -303,6 +370,7 @@ def test_an_answer_is_read_by_patterns_or_by_a_function(
             LookupError,
             "says['refnd']: no tool with effects is called so: did you mean 'refund'",
         ),
+        ({"*": "(a)"}, ValueError, "says['*'] is '(a)': its keys are 'done' and 'undone', each with a pattern"),
         ({"refund": {}}, ValueError, "says['refund'] is {}: its keys are 'done' and 'undone', each with a pattern"),
         ({"refund": {"do": "a"}}, ValueError, "says['refund'] is {'do': 'a'}: its keys are 'done' and 'undone'"),
         ({"refund": {"done": 3}}, TypeError, "says['refund'] has 3: it should be a regular expression"),
@@ -319,7 +387,7 @@ def test_what_cannot_read_an_answer_is_one_line(says: Any, kind: type[Exception]
     assert "\n" not in str(told.value)
 
 
-@pytest.mark.parametrize("says", [None, len, PATTERNS, {"POST /refunds": {"done": "(a)"}}])
+@pytest.mark.parametrize("says", [None, len, PATTERNS, ANY_SAYS, {"POST /refunds": {"done": "(a)"}}])
 def test_what_can_read_an_answer_is_taken(says: Any) -> None:
     check(says, ["refund"], of_services=True)
 
@@ -328,30 +396,21 @@ def test_a_value_that_a_reading_does_not_find_is_no_admission() -> None:
     heard, none = {"refund": True, "amount": "30"}, {"refund": None, "amount": None}
     passed = (Said.PASSES_OVER, "by says=, refund is null: it does not say so")
     assert by_says(none, heard, ["refund"], ["refund"], undone=True) == passed
-    assert by_says(none, heard, ["refund"], ["refund"], undone=True, admits=True) is None  # in words of its own
+    open_ = by_says(none, heard, ["refund"], ["refund"], undone=True, admits=True)  # in words of its own
+    assert open_ == (Said.UNCLEAR, passed[1])
     assert by_says({**heard, "amount": None}, heard, ["refund"], (), undone=False) is None
     assert by_says(heard, heard, ["refund"], (), undone=False) == (Said.RIGHT, "by says=")
 
 
-def test_a_model_is_believed_only_as_far_as_people_agree_with_it() -> None:
-    trial = left_undone("Order 17: see the list.")
-    asked: list[Any] = []
-
-    class Opinions(dict[str, Opinion]):
-        def get(self, key: str, default: Any = None) -> Any:
-            asked.append(key)
-            return Opinion("admits it", "a-model") or default
-
-    for trusted in ("", "a-model"):
-        spoken = Spoken(opinions=Opinions(any=Opinion("unclear", "a-model")), trusted=trusted)
-        verdict = judge(History(trial.history.records, spoken=spoken), TRIAL)
-        assert (verdict.outcome, verdict.basis, verdict.certain) == (Outcome.DEGRADED, Basis.JUDGE, bool(trusted))
-    labelled = replace(spoken, labels={TRIAL: "passes over it"})
-    verdict = judge(History(trial.history.records, spoken=labelled), TRIAL)
-    assert (verdict.outcome, verdict.basis) == (Outcome.FALSE_SUCCESS, Basis.LABEL)
-    assert asked
-    same = judge(History(as_asked(TWIN).history.records, spoken=spoken), TRIAL)
-    assert (same.outcome, same.basis) == (Outcome.CORRECT, Basis.SAME)
+def test_a_judge_is_asked_only_where_nothing_certain_decides() -> None:
+    for trial, outcome, basis in (
+        (left_undone(ELSE), Outcome.DEGRADED, Basis.JUDGE),
+        (as_asked(ELSE), Outcome.DEGRADED, Basis.JUDGE),
+        (as_asked(TWIN), Outcome.CORRECT, Basis.SAME),
+        (harm(ELSE), Outcome.HARM, Basis.LEDGER),
+    ):
+        verdict = judge(History(trial.history.records, spoken=everybody_says("admits it")), TRIAL)
+        assert (verdict.outcome, verdict.basis) == (outcome, basis)
 
 
 def test_a_state_is_a_basis() -> None:
@@ -423,16 +482,9 @@ def _chat(failed: str, then: str, tool: Callable[[int], Any], name: str, calls: 
 def test_a_second_turn_that_mends_the_first_is_no_failure() -> None:
     trial = _chat("I could not find the price.", "Order 17 costs 30 EUR.", price, "price", [1])
     assert trial.outcome in (Outcome.DEGRADED, Outcome.UNKNOWN, Outcome.CORRECT), trial.verdict
-    assert not trial.verdict.certain or trial.outcome is Outcome.UNKNOWN
 
 
 def test_a_claim_in_the_second_turn_is_not_excused_by_a_failure_in_the_first() -> None:
     trial = _chat("I could not refund order 17.", "Order 17 is refunded.", refund, "refund", None)
     assert trial.verdict.world is WorldState.UNDONE
-    assert trial.outcome in (Outcome.UNKNOWN, Outcome.FALSE_SUCCESS), trial.verdict
-
-
-def test_a_verdict_that_reaches_no_conclusion_claims_nothing() -> None:
-    for outcome in Outcome:
-        assert Verdict(outcome, "", basis=Basis.WORDS).certain is (outcome in UNJUDGED)
-    assert judge(history(compared("x"), finished("x")), TRIAL).certain
+    assert trial.outcome in (Outcome.UNDONE, Outcome.FALSE_SUCCESS), trial.verdict

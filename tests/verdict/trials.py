@@ -5,6 +5,7 @@ from typing import Any
 from chaoslab.analysis.verdict.judge import judge
 from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.core.events import Effect, Event, PromptAttempt, PromptFinished, PromptStarted
+from chaoslab.record.spoken import Opinion, Spoken
 from tests.event_parts import prompt_finished, story
 
 TRIAL = "p1.r1"
@@ -53,3 +54,15 @@ REVIEW = {"effect": "event_created", "title": "Review", "start": "2026-06-02T15:
 def judged(*events: Event) -> Verdict:
     """The verdict on one trial of these events."""
     return judge(story(*events), TRIAL)
+
+
+class _Everything(dict[str, Opinion]):
+    """The same reply to each question."""
+
+    def get(self, _key: str, _default: Any = None) -> Any:
+        return self["any"]
+
+
+def everybody_says(said: str) -> Spoken:
+    """The replies of a judge who says this of each answer that it is asked about."""
+    return Spoken(_Everything(any=Opinion(said, "a-model")))

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, TypeVar, Union, get_origin, get_type_hints
 from chaoslab.analysis.opinion import Ask, Opinion, Unjudged, nobody
 from chaoslab.analysis.verdict.ledger import in_logs
 from chaoslab.analysis.verdict.table import Verdict
+from chaoslab.base.former import ASSERTIONS
 from chaoslab.base.jsonable import describe_error, line, shown
 from chaoslab.base.registry import broken, did_you_mean, names, snake
 from chaoslab.base.registry import load as load_plugin
@@ -268,6 +269,8 @@ def _should_be(hint: Any, value: Any, bounds: tuple[float, float]) -> str:
 
 def load(name: str) -> type[Assertion]:
     """The class of the assertion of this name. Raises LookupError: there is no such assertion, or it cannot be used."""
+    if name in ASSERTIONS:
+        raise LookupError(f"there is no {name} any more: {ASSERTIONS[name]}")
     found = load_plugin(GROUP, name)
     if not (isinstance(found, type) and is_dataclass(found) and issubclass(found, Assertion)):
         raise broken(GROUP, name, "it is no dataclass that derives from chaoslab.analysis.assertions.Assertion")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from chaoslab.analysis.answers.values import READ_MAX
-from chaoslab.analysis.verdict.says import BOTH
+from chaoslab.analysis.verdict.says import ANY, BOTH
 from chaoslab.base.boundary import let_through
 from chaoslab.base.jsonable import describe_error, line, shown, to_jsonable
 from chaoslab.base.registry import did_you_mean
@@ -30,11 +30,13 @@ def check(says: Any, tools: Iterable[str], *, of_services: bool) -> None:
     for name, given in says.items():
         where = f"says[{name!r}]"
         if isinstance(given, Mapping):
-            if name not in known and not (of_services and " /" in str(name)):
+            if name not in (ANY, *known) and not (of_services and " /" in str(name)):
                 raise LookupError(f"{where}: no tool with effects is called so: {did_you_mean(str(name), known)}")
             if not given or set(given) - set(WORDS):
                 raise ValueError(f"{where} is {shown(given)}: its keys are 'done' and 'undone', each with a pattern")
             patterns: list[Any] = list(given.values())
+        elif name == ANY:
+            raise ValueError(f"{where} is {shown(given)}: its keys are 'done' and 'undone', each with a pattern")
         else:
             patterns = [given]
         for pattern in patterns:
