@@ -659,6 +659,19 @@ class AnswerRead(Event):
 
 
 @fixed(frozen=True, kw_only=True)
+class GroundLost(Event):
+    """The trial never got the value of this read, nor one in its place. The trial without faults was run once more with
+    that value changed, to see what rests on it."""
+
+    target: str
+    tool: str
+    answer: bool
+    """The answer was another one then."""
+    effects: bool
+    """The effects were others then."""
+
+
+@fixed(frozen=True, kw_only=True)
 class StoryLeftOut(Event):
     """The trial ended well, and its calls and faults are counted here and have no lines (`keep="failed"`)."""
 

@@ -184,16 +184,9 @@ def text_of(message: Mapping[str, Any]) -> str:
 
 def find_failed_tool(messages: Sequence[Mapping[str, Any]]) -> str:
     """The name of the first tool whose answer since the model's last message tells of a failure; empty if none does."""
-    last = max((at for at, message in enumerate(messages) if message.get("role") == "assistant"), default=None)
-    for name, _ in (
-        []
-        if last is None
-        else [
-            key for key, answers in _answers(messages[last:]).items() if any(error is not None for _, error in answers)
-        ]
-    ):
-        return name
-    return ""
+    asked = [at for at, message in enumerate(messages) if message.get("role") == "assistant"]
+    answered = _answers(messages[asked[-1] :]) if asked else {}
+    return next((name for (name, _), replies in answered.items() if any(error for _, error in replies)), "")
 
 
 def _answers(messages: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], list[tuple[Any, str | None]]]:

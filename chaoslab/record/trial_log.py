@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -144,6 +145,12 @@ class TrialLog:
             self._history = History(sorted(self._records(), key=attrgetter("t")), ordered=True)
             self._lines.clear()
         return self._history
+
+    def add(self, event: Event) -> None:
+        """Adds an event to the history, at its end."""
+        records = [*self.history.records]
+        last = records[-1]
+        self._history = History([*records, replace(last, seq=last.seq + 1, event=event)], ordered=True)
 
     def events(self) -> Iterator[Event]:
         """All events, for a reader who needs no records of them. To be read once, and instead of the history."""

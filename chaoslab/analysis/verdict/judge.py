@@ -119,9 +119,32 @@ def _judge(seen: TrialEvents, history: History) -> Verdict:
     if (unread := _unread_fault(seen, started)) and not harm:
         return Verdict(Outcome.UNKNOWN, unread, world=world)
     if ended.answer == started.twin and not (harm or lost or started.facts):
-        return _as_its_twin(started.incomparable, world, len(started.effects or ()), may)
+        return _check_ground(_as_its_twin(started.incomparable, world, len(started.effects or ()), may), seen)
     done = list(ledger.net(started.effects or (), done, rules))
-    return _weighed(AnsweredTrial(started, finished, done, world, harm, lost, seen, history.spoken, rules, may))
+    answered = AnsweredTrial(started, finished, done, world, harm, lost, seen, history.spoken, rules, may)
+    return _check_ground(_weighed(answered), seen)
+
+
+def _check_ground(verdict: Verdict, seen: TrialEvents) -> Verdict:
+    """The verdict on an answer with its ground: one that equals the twin's claims what it rests on, and is false if
+    that was never read. Any other right answer or effect without its ground proves nothing."""
+    if verdict.outcome is not Outcome.CORRECT:
+        return verdict
+    for record, event in seen.of(events.GroundLost):
+        read = f"{event.tool}, which it never got an answer of"
+        if event.answer and verdict.basis is Basis.SAME:
+            finding = Finding(FindingKind.GROUND, f"the answer is its twin's, and rests on {read}", (line(record),))
+            return replace(
+                verdict, outcome=Outcome.FALSE_SUCCESS, why=finding.text, evidence=(finding,), said=Said.PASSES_OVER
+            )
+        if event.answer or event.effects:
+            what = "its answer rests" if event.answer else "what it did rests"
+            finding = Finding(FindingKind.GROUND, f"{what} on {read}", (line(record),))
+            return replace(
+                verdict, outcome=Outcome.UNKNOWN, why=finding.text, evidence=(finding,), said=Said.UNCLEAR,
+                basis=Basis.NONE,
+            )  # fmt: skip
+    return verdict
 
 
 def _unread_fault(seen: TrialEvents, started: events.PromptStarted) -> str:

@@ -51,6 +51,7 @@ class FindingKind(StrEnum):
     FACT = "fact"
     VALUE = "value"
     ADMISSION = "admission"
+    GROUND = "ground"
     NO_ANSWER = "no answer"
     NOT_MET = "not met"
     DISTURBED = "disturbed"

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from sys import intern
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from chaoslab.core.events import (
     AnswerRead,
@@ -18,6 +18,7 @@ from chaoslab.core.events import (
     FaultInjected,
     FaultUnreached,
     FaultWitnessed,
+    GroundLost,
     PromptAttempt,
     PromptFinished,
     PromptStarted,
@@ -31,7 +32,7 @@ E = TypeVar("E", bound=Event)
 
 JUDGED = (
     AnswerRead, CallDisturbed, CallFinished, Effect, EndState, FaultArmed, FaultHealed, FaultHeldBack, FaultInjected,
-    FaultUnreached, FaultWitnessed, PromptAttempt, PromptFinished, PromptStarted, TurnFinished, TurnStarted,
+    FaultUnreached, FaultWitnessed, GroundLost, PromptAttempt, PromptFinished, PromptStarted, TurnFinished, TurnStarted,
 )  # fmt: skip
 """The kinds of events that a verdict depends on."""
 
@@ -62,15 +63,35 @@ def line(record: Record) -> tuple[str, int]:
     return intern(record.writer), record.seq
 
 
+class TwinRead(NamedTuple):
+    """A value that the trial without faults read. `arguments`: as text. `requests`: the numbers of its requests.
+    `reply`: the start of the last right reply."""
+
+    target: str
+    tool: str
+    arguments: str
+    requests: tuple[int, ...]
+    reply: str
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """The target, the tool and the arguments."""
+        return self.target, self.tool, self.arguments
+
+
 @dataclass(frozen=True)
 class Twin:
     """The results of the same trial without faults, for a comparison. `answer`: None if it cannot be compared.
     `seconds`: in the world's time; None if it cannot be compared. `calls`: the number of attempts. `effects`: the
     effects, as those that must happen again, if nothing else was stated about the trial. `asked`: digests of what
-    scripted models were asked."""
+    scripted models were asked. `said`: the answer, whatever it is compared with. `effect_names`, `reads`: its effects
+    as texts, and its reads, to find what the answer rests on."""
 
     answer: str | None
     seconds: float | None
     calls: int
     effects: Sequence[Mapping[str, Any]] | None = None
     asked: Sequence[str] = ()
+    said: str = ""
+    effect_names: Sequence[str] = ()
+    reads: Sequence[TwinRead] = ()

@@ -21,6 +21,7 @@ from chaoslab.core import events
 from chaoslab.core.plan import Plan
 from chaoslab.execution.agents._calling import readable
 from chaoslab.execution.agents._case import AgentCase, AgentResult
+from chaoslab.execution.agents._ground import name_effects, reads_in
 from chaoslab.execution.agents.functions import Fresh
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.record.history import History
@@ -170,6 +171,9 @@ def _beside(case: C, twin: CalmTrial, again: CalmTrial) -> C:
             twin.result.seconds,
             sum(1 for _ in twin.history.of(events.CallStarted)),
             asked=asked_in(twin.history),
+            said=twin.said,
+            effect_names=name_effects(effect for _, effect in twin.history.of(events.Effect)),
+            reads=reads_in(twin.history),
         ),
         incomparable="" if held else f"two runs without faults differ: {why}" if legible else why,
         stated=facts_stated or effects_stated or answer is not None or effects is not None,

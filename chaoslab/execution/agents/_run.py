@@ -2,7 +2,7 @@
 chooses the place of a trial; the trial itself is the same in both worlds."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -11,11 +11,12 @@ from typing import Any
 
 from chaoslab.base.phrases import a
 from chaoslab.config.settings import name_secrets
-from chaoslab.core.plan import Plan
+from chaoslab.core.plan import Injection, Plan
 from chaoslab.execution._place import Here, TrialPlace
 from chaoslab.execution.agents._baseline import CalmTrial, own, plain
 from chaoslab.execution.agents._calling import Ask, Start, after
 from chaoslab.execution.agents._case import AgentCase, AgentResult
+from chaoslab.execution.agents._ground import Grounds
 from chaoslab.execution.agents._one_trial import Ready, run_trial
 from chaoslab.execution.agents.functions import Fresh, bare, innermost, name_of, stand_in
 from chaoslab.execution.drawn import Drawn
@@ -74,6 +75,7 @@ class AgentSpec(AgentCase):
             ready = stack.enter_context(self._ready(ordered=self.options.order != "asked"))
             stack.enter_context(self._gateway(ready.services))
             twins = _Twins(self, ready)
+            grounds = Grounds(twins.changed)
 
             def do(spec: TrialSpec) -> AgentResult:
                 # checks that there are services to break: an agent that meets none is at most degraded, which proves
@@ -88,7 +90,10 @@ class AgentSpec(AgentCase):
                 ready.functions.plan = case.plan
                 if case.plan is not ready.services.plan:
                     ready.services.change(case.plan)
-                return with_twin(run_trial(case, spec, ready), twin)
+                result = run_trial(case, spec, ready)
+                if self.options.world == "virtual" and not spec.stopped:
+                    grounds.note(case, spec.number, result)
+                return with_twin(result, twin)
 
             if not self.options.isolate:
                 yield do
@@ -116,13 +121,15 @@ class AgentSpec(AgentCase):
             return
         with self._ready(ordered=True) as ready:
             twins = _Twins(self, ready)
+            grounds = Grounds(twins.changed)
 
             def do(drawn: Drawn, spec: TrialSpec) -> AgentResult:
                 beside, twin = twins.of(spec)
                 case = beside.with_drawn(drawn).without(spec.off)
                 ready.functions.plan = case.plan
                 services = self._seam_of_services(case.plan)
-                return with_twin(run_trial(case, spec, replace(ready, services=services)), twin)
+                result = grounds.note(case, spec.number, run_trial(case, spec, replace(ready, services=services)))
+                return with_twin(result, twin)
 
             yield do
 
@@ -299,7 +306,14 @@ class _Twins:
 
     def _calm(self, spec: TrialSpec) -> AgentResult:
         assert self._case.own_twins is not None
-        case = plain(self._case.own_twins)
+        return self._run(plain(self._case.own_twins), spec)
+
+    def changed(self, number: int, injections: Sequence[Injection]) -> AgentResult:
+        """Runs the trial with that number without faults but for these."""
+        case = plain(self._case.own_twins or self._case)
+        return self._run(replace(case, plan=replace(case.plan, injections=tuple(injections))), TrialSpec(number))
+
+    def _run(self, case: AgentSpec, spec: TrialSpec) -> AgentResult:
         self._ready.functions.plan = case.plan
         services = case._seam_of_services(case.plan)
         return run_trial(case, spec, replace(self._ready, services=services))

@@ -64,7 +64,7 @@ class WrongValue(Fault):
         every = not any(entry in ([], {}) for entry in _containers([value]))
         if isinstance(value, dict | list | str | int | float):
             box = [deepcopy(value)]  # so that a value alone has a place too
-            if places := list(_places(box)) or list(_places(box, every=True) if every else ()):
+            if places := list(find_places(box)) or list(find_places(box, every=True) if every else ()):
                 holder, key = self._one_of(places)
                 holder[key] = self._wrong(holder[key])
                 return reply.in_form(box[0])
@@ -112,7 +112,7 @@ class WrongValue(Fault):
             return None
 
 
-def _places(value: Any, around: tuple[int, ...] = (), *, every: bool = False) -> Iterator[Place]:
+def find_places(value: Any, around: tuple[int, ...] = (), *, every: bool = False) -> Iterator[Place]:
     """The places of meaningful values as (holder, key), in the order of the document; of `every` one, bookkeeping too.
     `around`: the containers that hold this one, by their ids; a value that holds itself is gone into once."""
     entries: Any = value.items() if isinstance(value, dict) else enumerate(value)
@@ -121,7 +121,7 @@ def _places(value: Any, around: tuple[int, ...] = (), *, every: bool = False) ->
             continue
         if isinstance(entry, dict | list):
             if id(entry) not in around and entry is not value:
-                yield from _places(entry, (*around, id(value)), every=every)
+                yield from find_places(entry, (*around, id(value)), every=every)
         elif isinstance(entry, bool | int | float) or (isinstance(entry, str) and entry):
             yield value, key
 
