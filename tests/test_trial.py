@@ -115,7 +115,8 @@ def test_facts_alone_say_nothing_about_effects_which_are_compared_with_the_twin(
     alone = trial_of(facts=["30"])
     assert (alone.outcome, alone.why) == (lab.Outcome.CORRECT, "all that was stated holds")
     assert trial_of(facts=["30"], faults=TWICE).why == "refund twice"
-    untwinned = trial_of(facts=["30"], faults=TWICE, twin=False)
+    assert trial_of(facts=["30"], faults=TWICE, twin=False).why == "refund took effect twice: its first reply was lost"
+    untwinned = trial_of(facts=["30"], twin=False)
     assert untwinned.why == "all that was stated holds; nothing was stated about effects"
 
 

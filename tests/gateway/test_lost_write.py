@@ -15,7 +15,7 @@ TWICE = "POST /refunds took effect twice: its first reply was lost"
 ORDERS = """
 import json, os, sys, urllib.request
 shop = os.environ["SHOP_URL"]
-urllib.request.urlopen(shop + "/orders").read()
+urllib.request.urlopen(shop + "/orders", timeout=5).read()
 for attempt in range(2):
     asked = urllib.request.Request(shop + "/refunds", b'{"order": 17}', json.loads(sys.argv[1]), method="POST")
     try:

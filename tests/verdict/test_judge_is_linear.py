@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chaoslab.analysis.verdict._matching import Pairing, Rules, matches
 from chaoslab.analysis.verdict.judge import judge
-from chaoslab.analysis.verdict.matching import Pairing, Rules, matches
 from chaoslab.core.events import Effect, Event, PromptStarted
 from tests.event_parts import story
 from tests.verdict.trials import TRIAL, effect, finished

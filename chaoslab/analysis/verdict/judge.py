@@ -9,10 +9,10 @@ from datetime import timedelta
 from functools import lru_cache
 
 from chaoslab.analysis.verdict import _end_state, ledger, spoilt
+from chaoslab.analysis.verdict._repeated_request import find_repeated_requests
 from chaoslab.analysis.verdict.answer import AnsweredTrial, AnswerSense, sense_of
 from chaoslab.analysis.verdict.guard import guarded
 from chaoslab.analysis.verdict.ledger import Finding, FindingKind
-from chaoslab.analysis.verdict.repeated_request import find_repeated_requests
 from chaoslab.analysis.verdict.seen import JUDGED, TrialEvents, line
 from chaoslab.analysis.verdict.table import TABLE, Basis, Outcome, Said, Verdict, WorldState
 from chaoslab.base.alike import Span, moments

@@ -12,7 +12,7 @@ from itertools import chain
 from sys import intern
 from typing import Any
 
-from chaoslab.analysis.verdict.matching import (
+from chaoslab.analysis.verdict._matching import (
     NO_RULES,
     NearWishes,
     Pairing,
@@ -21,7 +21,7 @@ from chaoslab.analysis.verdict.matching import (
     matches,
     nearly,
 )
-from chaoslab.analysis.verdict.matching import Rules as Rules
+from chaoslab.analysis.verdict._matching import Rules as Rules
 from chaoslab.base.alike import alike, spelt
 from chaoslab.base.identity import REPEATABLE, is_idempotency_key
 from chaoslab.core.events import Effect
