@@ -45,7 +45,11 @@ VOICES: Words = {
         "{Subject} is {value}. I could not find out {subject2}.",
         "{Subject}: {value}\n{Subject2}: could not be read ({why})",
     ],
-    Kind.UNAVAILABLE: ["I could not find out {subject}: {why}.", '{"value": null, "error": "{why}"}', "I am unable to tell {subject}."],
+    Kind.UNAVAILABLE: [
+        "I could not find out {subject}: {why}.",
+        '{"value": null, "error": "{why}"}',
+        "I am unable to tell {subject}.",
+    ],
     Kind.CAVEAT: [
         "{Subject} was {value} in an old copy; I could not refresh it.",
         "Possibly {value}, but I was unable to confirm that.",
