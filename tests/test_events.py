@@ -418,12 +418,6 @@ def test_the_notes_on_a_history_are_its_readers_and_then_the_lines_that_were_los
     )
 
 
-def test_a_history_knows_of_what_its_logs_could_not_tell() -> None:
-    history = History([], unknown=[Retry])
-    assert (history.has(Retry), history.has(LabWarning)) == (False, True)
-    assert History([]).has(Retry)
-
-
 @pytest.mark.parametrize("collecting", [True, False])
 def test_no_garbage_is_looked_for_while_logs_are_read_and_after_it_as_before(
     collecting: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

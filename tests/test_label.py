@@ -140,13 +140,6 @@ def test_a_folder_that_cannot_be_written_is_one_line(
     assert capsys.readouterr().err.splitlines()[-1] == "logs/latest/labels.jsonl: Is a directory"
 
 
-def test_a_run_of_the_first_lab_has_no_answers_to_label(typed: Typed) -> None:
-    old = Path(__file__).parent / "reports" / "first_lab"
-    run, *_ = sorted(old.rglob("*.log"))
-    for command in ("label", "judge"):
-        assert "first lab" in typed.refused(command, run)
-
-
 def test_both_texts_are_marked_word_by_word() -> None:
     twin, answer = "Order 17 is refunded: 30.", "Order 17 is not refunded."
     assert parted(twin, answer, colour=False) == ("Order 17 is refunded[: 30].", "Order 17 is [not] refunded.")

@@ -62,7 +62,8 @@ def _judge(options: argparse.Namespace) -> int:
     from chaoslab.execution.judging import JudgingWanted, ModelJudge
     from chaoslab.reports import places
 
-    place, history = places.of_this_lab(options.run)
+    place = places.find(options.run)
+    history = places.read(str(place))
     against = options.against_labels or options.certain_above is not None
     if against and not history.spoken.labels:
         raise LookupError(f"this run has no labels: 'chaoslab label {options.run}' makes some")

@@ -42,7 +42,8 @@ def _label(options: argparse.Namespace) -> int:
     from chaoslab.record.spoken import LABELS, KeptReplies, keep
     from chaoslab.reports import labelling, places, trials
 
-    place, history = places.of_this_lab(options.run)
+    place = places.find(options.run)
+    history = places.read(str(place))
     for note in history.notes:
         print(f"note: {note}", file=sys.stderr)
     found = opinions.undecided(history)

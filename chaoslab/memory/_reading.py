@@ -93,7 +93,7 @@ def read(folder: Path) -> RunRead:
             taken.take(history)
     except Unordered:
         taken = _Taking(folder)
-        taken.take(places.of_this_lab(str(folder))[1])
+        taken.take(places.read(str(folder)))
     except FileNotFoundError as error:
         raise LookupError(str(error)) from None
     return taken.run()

@@ -52,7 +52,7 @@ class Batch(History):
         """`lines`: records, and what stands for them. `by_kind`: the same, by the kind of the event. `plain`: none is a
         record. The others are as in `History`."""
         self.lines, self._of_kind, self._plain = lines, by_kind, plain
-        self.cut_lines, self.unknown, self.notes, self.rulings = {}, frozenset(), (), None
+        self.cut_lines, self.notes, self.rulings = {}, (), None
         self.running, self.gaps, self.until, self.spoken = running, gaps, until, spoken
 
     @classmethod

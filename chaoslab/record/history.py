@@ -39,9 +39,9 @@ NAMED = 2
 class History:
     """All events of a run, merged by (time, writer, sequence).
 
-    `cut_lines`: the numbers of the unreadable lines, by file name. `unknown`: the kinds that another lab's log has no
-    place for, so their absence says nothing. `notes`: lines for the user on how the log was read. `rulings`: of the
-    scenario that ran it, if one did. `running`: the process that writes its main log lived when it was read.
+    `cut_lines`: the numbers of the unreadable lines, by file name. `notes`: lines for the user on how the log was read.
+    `rulings`: of the scenario that ran it, if one did. `running`: the process that writes its main log lived when it
+    was read.
     `spoken`: what people and models said of its answers. `gaps`: the lines that its logs have lost.
     """
 
@@ -53,13 +53,12 @@ class History:
 
     def __init__(
         self, records: Iterable[Record], *, cut: Mapping[str, Sequence[int]] | None = None,
-        unknown: Iterable[type[events.Event]] = (), notes: Iterable[str] = (), ordered: bool = False,
+        notes: Iterable[str] = (), ordered: bool = False,
         rulings: Rulings | None = None, running: bool = False, spoken: Spoken = SILENT, gaps: Sequence[Gap] = (),
     ) -> None:  # fmt: skip
         """Merges the records. `ordered`: they are in order already."""
         self.records = list(records) if ordered else sorted(records, key=place_in_time)
         self.cut_lines = {name: tuple(numbers) for name, numbers in (cut or {}).items()}
-        self.unknown = frozenset(unknown)
         self.rulings, self.running, self.spoken, self.gaps = rulings, running, spoken, gaps
         self.notes = (*notes, *notes_of(self.cut_lines, gaps))
 
@@ -144,8 +143,6 @@ class History:
 
     def has(self, kind: type[events.Event]) -> bool:
         """Tells if an event of this kind would have been logged."""
-        if kind in self.unknown:
-            return False
         return kind not in UNSEEN or not self.of_functions or next(self.of(kind), None) is not None
 
     @property

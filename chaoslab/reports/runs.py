@@ -105,9 +105,7 @@ def render(logs: Path = places.LOGS) -> str:
 
 def listed(logs: Path = places.LOGS) -> Iterator[RunLine]:
     """The lines of all runs in a folder, newest first. Raises LookupError: there is none."""
-    there = runs.newest_first(logs) or (
-        [logs] if any(logs.glob("*.log")) else []
-    )  # the first lab has no folder per run
+    there = runs.newest_first(logs)
     if not there and logs.exists() and not logs.is_dir():
         raise LookupError(f"{logs}: this is a file; name the folder that the runs are in")
     if not there:
@@ -155,7 +153,7 @@ def _read(folder: Path, began: datetime) -> RunLine:
         run.seed if run else None,
         run.prompts if run else len(history.trials),
         None if large else Counter(verdict.outcome for verdict in judged.values()),
-        sum(1 for _ in history.of(FaultWitnessed)) if history.has(FaultWitnessed) and not large else None,
+        sum(1 for _ in history.of(FaultWitnessed)) if not large else None,
         end.reason if end else "still running" if running else "" if large else "not finished",
         name=rulings.scenario if rulings is not None else run.model if run else "",
         ruling=str(state or "") if rulings is not None else "",

@@ -366,7 +366,6 @@ def test_every_line_fits_in_80_columns(tmp_path: Path) -> None:
         "long": History.read(FakeRun(tmp_path / "long", prompts=60, targets=names).write()),
         "longest": long_names(),
         "python": paid(tmp_path / "python", lost, lab.inject("timeout", "rate")),
-        "first lab": read(str(Path(__file__).parent / "first_lab")),
         "nothing": History([]),
     }
     lines = {(name, line) for name, page in pages.items() for line in summary(page).splitlines()}

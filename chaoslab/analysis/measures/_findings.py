@@ -57,9 +57,8 @@ class Taking(Generic[M]):
 
 @dataclass
 class Findings:
-    """The measures, and the facts about the run beside them. `unknown`: the kinds that its log has no place for."""
+    """The measures, and the facts about the run beside them."""
 
-    unknown: frozenset[type[events.Event]] = frozenset()
     name: str = ""
     started: events.RunStarted | None = None
     finished: events.RunFinished | None = None
@@ -181,4 +180,4 @@ class Findings:
 
     def has(self, kind: type[events.Event]) -> bool:
         """As `History.has`."""
-        return kind not in self.unknown and (kind not in UNSEEN or not self.of_functions or kind in self.kinds)
+        return kind not in UNSEEN or not self.of_functions or kind in self.kinds

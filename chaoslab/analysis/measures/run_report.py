@@ -130,7 +130,7 @@ class RunReport:
     @no_garbage(lasting=True)
     def of(cls, history: History) -> RunReport:
         """The report on a run's history."""
-        found = Findings(history.unknown)
+        found = Findings()
         found.take(history)
         return cls._of(found, history.notes, history.rulings)
 

@@ -205,7 +205,6 @@ class Contents:
         ruling = self.report.rulings.by_trial.get(trial) if self.report.rulings is not None else None
         if ruling is not None and ruling.again:
             return ruling.again
-        foreign = isinstance(self.source, History) and self.source.unknown
         unlike = self.report.figures.value.by_key.get(trial, TrialFigures()).noticed.unlike
-        verb = "show" if self.report.of_functions or foreign or unlike else "replay"
+        verb = "show" if self.report.of_functions or unlike else "replay"
         return f"{self.program} {verb} {self.quoted} --trial {trial}"
