@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from chaoslab.base.clock import Clock
 from chaoslab.core.events import AttemptRef, CallStarted, Event, LabWarning, PromptStarted, Retry, RunFinished
-from chaoslab.record import history as history_module
+from chaoslab.record import lines as lines_module
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record, parse_line
 from chaoslab.record.log import BufferedEvent, Log, LogLost, MemoryLog, lines_of
@@ -427,7 +427,7 @@ def test_no_garbage_is_looked_for_while_logs_are_read_and_after_it_as_before(
         return parse_line(line)
 
     while_read: list[bool] = []
-    monkeypatch.setattr(history_module, "parse_line", parse)
+    monkeypatch.setattr(lines_module, "parse_line", parse)
     with log(tmp_path) as written:
         written.write(LabWarning(message="one"))
     held = gc.isenabled()

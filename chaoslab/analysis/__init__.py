@@ -4,7 +4,7 @@ Other rooms use `answers.admit`, `answers.compare`, `answers.values`, `measures.
 `measures.anytime`, `measures.consistency`, `measures.cost`, `measures.delivery`, `measures.errors`,
 `measures.faults`, `measures.idle`, `measures.impact`, `measures.incidents`, `measures.intervals`, `measures.latency`,
 `measures.mttr`, `measures.noticed`, `measures.quantiles`, `measures.recovery_quality`, `measures.reliability`,
-`measures.run_report`, `measures.sums`, `measures.trace_diff`, `measures.trials`, `measures.two_recoveries`, `metric`,
+`measures.run_report`, `measures.trace_diff`, `measures.trials`, `measures.two_recoveries`, `metric`,
 `opinion`, `verdict.answer`, `verdict.guard`, `verdict.judge`, `verdict.ledger`, `verdict.opinions`, `verdict.says`,
 `verdict.seen`, `verdict.spoilt`, `verdict.standing`, `verdict.table`, `verdict.traits`.
 """

@@ -26,6 +26,8 @@ OPTIONS = {
     "--inject": "name the faults in a scenario's file, or in lab.inject",
 }
 """Options of other commands."""
+REMOVED = {"--log-as": "leave it out, a log is lines of text; --keep failed makes it small"}
+"""Options that commands of the lab had once."""
 KEYS = {
     "kwargs": "say args, a mapping of names",
     "chaos_config": "say faults, or chaos_level for some of all kinds",

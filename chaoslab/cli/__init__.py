@@ -117,9 +117,10 @@ def _not_understood(options: argparse.Namespace, given: Sequence[str], unknown: 
             named = [word.partition("=")[0] for word in unknown if word.startswith("-")]
             how = "is given as the setting" if len(named) == 1 else "are given as the settings"
             return f"{' '.join(named)[:120]} {how} {meant}"
-    from chaoslab.base.foreign import OPTIONS
+    from chaoslab.base.foreign import OPTIONS, REMOVED
 
-    instead = (f": {OPTIONS[word]}" for each in unknown if (word := each.partition("=")[0]) in OPTIONS)
+    known = OPTIONS | REMOVED
+    instead = (f": {known[word]}" for each in unknown if (word := each.partition("=")[0]) in known)
     return f"unrecognized arguments: {' '.join(unknown)}{next(instead, '')}"
 
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-TABLES = "tables"
 NAMES = ("trials", "calls", "faults", "effects", "usage", "incidents")
 """The tables whose rows depend on one trial each."""
 

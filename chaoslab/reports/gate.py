@@ -62,7 +62,7 @@ def rule(
 ) -> GateRuling:  # fmt: skip
     """Compares a run's verdicts with the requirements. `judgeable`: something was stated about right answers.
     `untried`: the plan's injections, if none of them had an attempt that it could hit. `unmet`: lines about those that
-    had to hit and hit nothing. `lost`: the number of trials whose lines are lost."""
+    had to hit and hit nothing. `lost`: the number of trials of which lines are lost."""
     nothing = []
     if untried:
         nothing.append(f"no attempt was made that a fault could hit, so none was tried: {listed(untried, NAMED)}")
@@ -70,7 +70,7 @@ def rule(
         nothing.append("; ".join(unmet))
     if judged and all(verdict.outcome is Outcome.INVALID for verdict in judged.values()):
         nothing.append(f"no trial proves anything: {next(iter(judged.values())).why}")
-    parts = [GateRuling(False, f"the log has lost {lost} of its trials")] if lost else []
+    parts = [GateRuling(False, f"the log has lost lines of {lost} of its trials")] if lost else []
     if broken := [trial for trial, verdict in judged.items() if verdict.broken]:
         parts.append(
             GateRuling(False, f"{len(broken)} could not be judged: {listed(broken, NAMED)} ({judged[broken[0]].why})")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,14 +25,12 @@ CANDIDATES = 6
 _BACK = re.compile(rf"{LATEST}~(?P<number>\d{{1,6}})", re.ASCII)
 
 
-def read(name: str, *, logs: Path = LOGS, trials: Collection[str] = ()) -> History:
-    """The history of a run: a folder or its name in `logs`. `trials`: those alone are wanted, by key; of a run in packs
-    the others are not read, if these are there. Raises LookupError: there is no such run, or its logs tell of none."""
+def read(name: str, *, logs: Path = LOGS) -> History:
+    """The history of a run: a folder or its name in `logs`. Raises LookupError: there is no such run, or its logs tell
+    of none."""
     folder = find(name, logs=logs)
     try:
-        history = History.read(folder, trials=trials or None)
-        if history.part and not {*history.trials}.issuperset(trials):
-            history = History.read(folder)
+        history = History.read(folder)
         if history.first(RunStarted) or history.first(PromptStarted):
             return history
         if history.records:

@@ -14,10 +14,11 @@ from typing import Any
 from chaoslab.analysis.measures.trace_diff import Story, tell
 from chaoslab.analysis.verdict.standing import Standing
 from chaoslab.execution.options import RunArguments, RunOptions, check_number, taking
+from chaoslab.record.trial_stream import stories
 from chaoslab.reports.changes import differences, keyed
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.page import count
-from chaoslab.reports.places import read
+from chaoslab.reports.places import find
 from chaoslab.scenarios.builder import ScenarioBuilder, load_scenario
 from chaoslab.scenarios.located import SUFFIXES, ScenarioError
 from chaoslab.scenarios.running import TrialRules
@@ -270,4 +271,4 @@ def _sides(run: Contents, name: str) -> Iterator[tuple[str, Side]]:
 
 
 def _story(name: str, trial: str) -> Story:
-    return tell(read(name, trials=[trial]).records, trial)
+    return tell(stories(find(name), [trial]).records, trial)

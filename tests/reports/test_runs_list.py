@@ -90,7 +90,7 @@ def test_a_log_that_the_system_does_not_let_read_is_said(logs: Path, monkeypatch
     def refused(path: Path) -> object:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(runs, "lines_of", refused)
+    monkeypatch.setattr("chaoslab.record.lines.lines_of", refused)
     said = " ".join(entry(runs.render(logs), "20261122-090000")[1:])
     assert "info.logcannotberead:Permissiondenied" in "".join(said.split())  # a long path is broken anywhere
 

@@ -53,9 +53,6 @@ class AgentResult:
     shown: Any = None
     """The content of its events for a search, read where it ran (`exploring.Shown`); None likewise."""
 
-    sums: bytes | None = None
-    """The sums of this trial and those before it, where they were run in one place (`_judged.py`)."""
-
     def judged(self, *, lines: bool) -> "AgentResult":
         """The result with all that is asked of every trial, so that another process need not read its events. `lines`:
         those of the run's log too."""

@@ -16,8 +16,8 @@ from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.durations import duration
 from chaoslab.base.jsonable import line
 from chaoslab.config import settings
-from chaoslab.record.batches import stories as stories_of
 from chaoslab.record.history import History
+from chaoslab.record.trial_stream import stories as stories_of
 from chaoslab.reports.contents._matrix import Matrix, hurt_most, matrix
 from chaoslab.reports.contents._parts import REAL_TIME, parts
 from chaoslab.reports.contents._rows import FailureWay, TrialRow, order, poor, rows, ways

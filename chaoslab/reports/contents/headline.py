@@ -137,7 +137,7 @@ def _verdict(report: RunReport) -> tuple[str, Tone]:
     if not all_:
         return "No conclusion: no trial was started", Tone.OPEN
     if report.rulings is not None:
-        return _ruled(report.rulings, harmed)
+        return _ruled(report.rulings, harmed, report.lost)
     of = count(all_, "trial")
     if harmed and harmed.count:
         calm = _calm(report, [trial for trial, found in report.verdicts.items() if found.harm])
@@ -146,7 +146,8 @@ def _verdict(report: RunReport) -> tuple[str, Tone]:
         calm = _calm(report, [trial for trial, standing in report.standings.items() if standing is Standing.BAD])
         return f"{bad.count} of {count(judged, 'judged trial')} did not end well{calm}", Tone.BAD
     if bad is None:
-        return f"No conclusion: none of {of} could be judged", Tone.OPEN
+        lost = f", as the log has lost lines of {report.lost}" if report.lost else ""
+        return f"No conclusion: none of {of} could be judged{lost}", Tone.OPEN
     if report.knows_faults and not report.met:
         planned = report.delivered.unknown or report.delivered.value.by_injection
         return f"No conclusion about faults: none was {'witnessed' if planned else 'planned'} in {of}", Tone.OPEN
@@ -159,7 +160,7 @@ def _verdict(report: RunReport) -> tuple[str, Tone]:
     honest = f", {degraded} of them degraded, and said so" if degraded else ""
     well = f"ll of {count(judged, 'judged trial')} ended well{honest}{left}"
     if report.lost:
-        return f"{count(report.lost, 'trial')} {_was(report.lost)} lost from the log: a{well}", Tone.OPEN
+        return f"{_lost(report.lost)}: a{well}", Tone.OPEN
     if report.finished is None and report.started is not None:
         return f"{'The run still goes on' if report.running else 'The run did not end'}: a{well}", Tone.OPEN
     reason = report.finished.reason if report.finished else "done"
@@ -176,8 +177,12 @@ def _calm(report: RunReport, trials: Sequence[str]) -> str:
     return "; none of these met a fault" if calm == len(trials) else f"; {calm} of these met no fault"
 
 
-def _ruled(rulings: Rulings, harmed: Rate | None) -> tuple[str, Tone]:
-    """The ruling of the scenario as a sentence."""
+def _lost(number: int) -> str:
+    return f"The log has lost lines of {count(number, 'trial')}"
+
+
+def _ruled(rulings: Rulings, harmed: Rate | None, lost: int) -> tuple[str, Tone]:
+    """The ruling of the scenario as a sentence. `lost`: the trials of which the log has lost lines."""
     found = Counter(ruling.state for ruling in rulings.by_trial.values())
     failed, passed = found[RulingState.FAILED], found[RulingState.PASSED]
     of = count(failed + passed, "judged trial")
@@ -185,6 +190,8 @@ def _ruled(rulings: Rulings, harmed: Rate | None) -> tuple[str, Tone]:
     if rulings.state is RulingState.FAILED or (rulings.state is None and failed):
         few = f"{failed} of {of} failed" if failed else "; ".join(rulings.why) or "it says no reason"
         return f"The scenario does not hold: {few}{harm}", Tone.BAD
+    if lost:
+        return f"{_lost(lost)}: {passed} of {of} passed{harm}", Tone.OPEN
     if rulings.state is None or found.total() < rulings.trials:
         early = f"{passed} of {count(rulings.trials, 'trial')} passed before it ended"
         return f"No conclusion: the scenario ended early, {early}{harm}", Tone.OPEN
