@@ -38,11 +38,6 @@ def of_run(report: RunReport) -> dict[str, Any]:
     return row
 
 
-def _spells(report: RunReport) -> Rows:
-    for one in report.spells.value:
-        yield {**vars(one), "began_s": one.began_t, "ended_s": one.ended_t}
-
-
 def _outcomes(report: RunReport) -> Rows:
     for outcome, of in report.success.value.by_outcome.items():
         yield {"outcome": outcome, "trials": of.count, "share": of.value, **vars(of.interval)}
@@ -111,7 +106,7 @@ def _reliability(report: RunReport) -> Rows:
 
 MEASURED: Mapping[str, Callable[[RunReport], Rows]] = {
     "runs": lambda report: [of_run(report)] if report.started or report.trials else [],
-    "spells": _spells, "outcomes": _outcomes, "recovery": _recovery, "mttr": _mttr, "latency": _latency,
+    "outcomes": _outcomes, "recovery": _recovery, "mttr": _mttr, "latency": _latency,
     "amplification": figures.amplification, "throughput": _throughput, "costs": _costs, "matrix": _matrix,
     "reliability": _reliability,
 }  # fmt: skip

@@ -86,7 +86,6 @@ class Frames:
     effects = _property("effects", "One row a line of a ledger.")
     usage = _property("usage", "One row an answer of a model.")
     incidents = _property("incidents", "One row a request that met a fault, with its recovery.")
-    spells = _property("spells", "One row a time over which one fault that lasts hit a target of a trial.")
     outcomes = _property("outcomes", "One row an outcome, with its share of the trials.")
     recovery = _property(
         "recovery",

@@ -4,7 +4,6 @@ their logs, where trials of the same prompt and the same repetition are a pair."
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, MISSING, dataclass, fields, replace
 from functools import partial
@@ -256,17 +255,13 @@ def _sides(run: Contents, name: str) -> Iterator[tuple[str, Side]]:
     """The side of each trial, by its key."""
     report = run.report
     figures, quality = report.figures.value.by_key, report.recovery_quality.value
-    spells = defaultdict[str, list[tuple[float, bool, bool]]](list)
-    for one in report.recovery.value.incidents:
-        spells[one.trial].append((one.duration_s, one.recovered, one.cut))
-
     for row in run.all_rows:
         of = figures[row.trial]
         yield row.trial, Side(
             WELL[row.standing], report.verdicts[row.trial].name, row.in_words, row.calls, row.seconds or 0.0, of.tokens,
             bool(row.harm), None if of.unpriced else float(of.usd),
             quality.each.get(row.trial) if quality and row.standing is not Standing.OPEN else None,
-            tuple(spells[row.trial]), not row.certain, row.prompt, story=partial(_story, name, row.trial),
+            not row.certain, row.prompt, story=partial(_story, name, row.trial),
         )  # fmt: skip
 
 

@@ -7,7 +7,6 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from chaoslab.analysis.measures._calls import Bill, CallCount, Ends, LimitsPassed
 from chaoslab.analysis.measures._coverage import Reached
-from chaoslab.analysis.measures._spells import Spells
 from chaoslab.analysis.measures.amplification import RequestCounts
 from chaoslab.analysis.measures.errors import Failed
 from chaoslab.analysis.measures.faults import Disturbances, FaultStages, NotWitnessed, Uninjected
@@ -91,7 +90,6 @@ class Findings:
         self.recovery = Taking(IncidentTimes())
         self.calls = Taking(CallCount())
         self.attempts = Taking(Attempts())
-        self.spells = Taking(Spells())
         self.usage = Taking(Bill())
         self.budgets = Taking(LimitsPassed())
         self.throughput = Taking(Ends())
@@ -100,7 +98,7 @@ class Findings:
         self.quality = Taking(Recovered())
         self._alone: tuple[Taking[Any], ...] = (
             self.delivery, self.coverage, self.not_met, self.disturbances, self.uninjected, self.recovery, self.calls,
-            self.attempts, self.spells, self.usage, self.budgets, self.throughput, self.errors,
+            self.attempts, self.usage, self.budgets, self.throughput, self.errors,
             self.amplification,
         )  # fmt: skip
 
@@ -124,7 +122,7 @@ class Findings:
         if self.left_out:
             for measure in (
                 self.delivery, self.coverage, self.not_met, self.disturbances, self.uninjected, self.recovery,
-                self.calls, self.attempts, self.spells, self.throughput, self.errors, self.amplification,
+                self.calls, self.attempts, self.throughput, self.errors, self.amplification,
             ):  # fmt: skip
                 measure.unknown = f"{self.left_out} stories of trials that ended well were left out (keep='failed')"
 

@@ -11,9 +11,7 @@ from chaoslab.analysis.measures._calls import CallCount, Passed, Spent, Throughp
 from chaoslab.analysis.measures._coverage import Coverage
 from chaoslab.analysis.measures._findings import Findings
 from chaoslab.analysis.measures._grounds import Grounds, Success, grounds, success
-from chaoslab.analysis.measures._spells import FaultSpell
 from chaoslab.analysis.measures.amplification import Amplification
-from chaoslab.analysis.measures.consistency import Consistency, SurfacePoint, consistency, point
 from chaoslab.analysis.measures.cost import Costs, costs_of
 from chaoslab.analysis.measures.errors import ErrorCounts
 from chaoslab.analysis.measures.faults import Damage, Disturbance, FaultCount, InjectionCount, UnexplainedFailure, Unmet
@@ -21,7 +19,7 @@ from chaoslab.analysis.measures.impact import Impacts, impacts_of
 from chaoslab.analysis.measures.latency import Attempts, StreamTimes, streamed
 from chaoslab.analysis.measures.mttr import Mttr
 from chaoslab.analysis.measures.recovery_quality import RecoveryQuality
-from chaoslab.analysis.measures.reliability import Reliability, reliability_of
+from chaoslab.analysis.measures.reliability import Reliability, consistency, reliability_of
 from chaoslab.analysis.measures.trials import TrialTable
 from chaoslab.analysis.verdict.guard import Section
 from chaoslab.analysis.verdict.standing import Standing, StandingOfEach, Standings
@@ -94,7 +92,6 @@ class RunReport:
     recovery: Section[Mttr]
     calls: Section[CallCount]
     attempts: Section[Attempts]
-    spells: Section[Sequence[FaultSpell]]
     streamed: Section[StreamTimes | None]
     usage: Section[Spent | None]
     budgets: Section[list[Passed]]
@@ -103,12 +100,10 @@ class RunReport:
     throughput: Section[Throughput | None]
     errors: Section[ErrorCounts]
     amplification: Section[list[Amplification]]
-    consistency: Section[Consistency | None]
     reliability: Section[Reliability | None]
     recovery_quality: Section[RecoveryQuality | None]
     costs: Section[Costs | None]
     coverage: Section[Coverage | None]
-    surface: Section[SurfacePoint | None]
 
     @property
     def outcomes(self) -> dict[str, str]:
@@ -156,7 +151,6 @@ class RunReport:
         rows, stated = found.rows, found.stated
         standings = Standings(stated, rulings.by_trial if rulings is not None else {})
         recovery = found.recovery.section(lambda taken: taken.result(found.verdicts))
-        alike = rows.section(lambda trials: consistency(trials.passed))
         attempts = found.attempts.section(lambda taken: taken.result())
         return cls(
             name=found.name,
@@ -191,7 +185,6 @@ class RunReport:
             recovery=recovery,
             calls=found.calls.section(lambda taken: taken),
             attempts=attempts,
-            spells=found.spells.section(lambda taken: taken.result()),
             streamed=Section.of(lambda: streamed(attempts.value)),
             usage=found.usage.section(lambda taken: taken.result()),
             budgets=found.budgets.section(lambda taken: taken.result(setting=not found.of_functions)),
@@ -199,10 +192,14 @@ class RunReport:
             throughput=found.throughput.section(lambda taken: taken.result()),
             errors=found.errors.section(lambda taken: taken.result()),
             amplification=found.amplification.section(lambda taken: taken.result()),
-            consistency=alike,
             reliability=rows.section(
                 lambda trials: (
-                    reliability_of(trials, standings, None if found.left_out else recovery.value.overall, alike.value)
+                    reliability_of(
+                        trials,
+                        standings,
+                        None if found.left_out else recovery.value.overall,
+                        consistency(trials.passed.values()),
+                    )
                     if stated or rulings
                     else None
                 )
@@ -210,5 +207,4 @@ class RunReport:
             recovery_quality=found.quality.section(lambda taken: taken.result(rows.measure) if stated else None),
             costs=rows.section(costs_of),
             coverage=found.coverage.section(lambda taken: taken.result()),
-            surface=Section.of(lambda: point(found.started, alike.value, found.coverage.measure.called)),
         )
