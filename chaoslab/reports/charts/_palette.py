@@ -25,7 +25,7 @@ class Look(NamedTuple):
 
 INK, SLATE, CLEAN = "#2F3E4E", "#5B6B7B", "#8FA3B5"
 """Medians and intervals; marks with only a shape of their own; an attempt without a fault."""
-CALLS, PROMPTS, LAB, MET = "#BBD0E4", "#4A5A3C", "#F0E3C8", "#3A3347"
+CALLS, PROMPTS, LAB = "#BBD0E4", "#4A5A3C", "#F0E3C8"
 """Calls of any kind; prompts; attempts that the lab disturbed; calls that met a fault of any kind."""
 
 OUTCOMES = {
