@@ -30,7 +30,7 @@ def of_run(report: RunReport) -> dict[str, Any]:
     if report.judgeable and not judged.unknown:
         of = judged.value.correct
         row |= {"judged": of.total if of else 0, "correct": of.count if of else 0}
-    if report.knows_faults and not met.unknown:
+    if not met.unknown:
         row["faults"] = sum(one.witnessed for one in met.value.by_fault)
     if not report.recovery.unknown:
         of_all = report.recovery.value.overall
@@ -69,7 +69,7 @@ def _latency(report: RunReport) -> Rows:
         for met, found in zip((False, True), of.both, strict=True):
             if found:
                 yield {
-                    "target": target, "met": met if report.knows_faults else None, "attempts": len(found),
+                    "target": target, "met": met, "attempts": len(found),
                     "p10_s": found.at(0.1), "p50_s": found.at(0.5), "p90_s": found.at(0.9),
                 }  # fmt: skip
 

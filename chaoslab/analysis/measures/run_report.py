@@ -25,7 +25,7 @@ from chaoslab.analysis.verdict.guard import Section
 from chaoslab.analysis.verdict.standing import Standing, StandingOfEach, Standings
 from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.base.garbage import no_garbage
-from chaoslab.core.events import Effect, FaultWitnessed, RunFinished, RunStarted, Usage
+from chaoslab.core.events import RunFinished, RunStarted, Usage
 from chaoslab.record.history import History
 from chaoslab.record.rulings import Rulings
 from chaoslab.record.trial_stream import TrialStream, Unordered
@@ -54,8 +54,8 @@ class RunReport:
     `name`, `started`, `finished`: empty or None if the log lacks them. `running`: it had not ended when it was read.
     `notes`: the log's defects. `trials`: their keys, in the order in which they began, and then those whose beginning
     is lost. `began_t`: the start of the first, in seconds since the run's start. `of_functions`: the run is a Python
-    user's agent. `judgeable`: something was stated about right answers. `knows_…`: this kind of log can record such
-    events.
+    user's agent. `judgeable`: something was stated about right answers. `knows_usage`: its log can tell the use
+    of models.
     """
 
     name: str
@@ -69,8 +69,6 @@ class RunReport:
     began_t: float
     of_functions: bool
     judgeable: bool
-    knows_faults: bool
-    knows_effects: bool
     knows_usage: bool
     verdicts: Mapping[str, Verdict]
     rulings: Rulings | None
@@ -119,7 +117,7 @@ class RunReport:
     @property
     def untried(self) -> list[str]:
         """The injections that no attempt was for, if there was none for any; else nothing."""
-        found = self.delivered.value.by_injection if self.knows_faults else ()
+        found = self.delivered.value.by_injection
         return [] if any(one.eligible for one in found) else [one.injection for one in found]
 
     @classmethod
@@ -163,8 +161,6 @@ class RunReport:
             began_t=found.began_t or 0.0,
             of_functions=found.of_functions,
             judgeable=stated,
-            knows_faults=found.has(FaultWitnessed),
-            knows_effects=found.has(Effect),
             knows_usage=found.has(Usage),
             verdicts=found.verdicts,
             rulings=rulings,

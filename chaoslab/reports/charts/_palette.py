@@ -61,8 +61,6 @@ FAULTS = {
 """The looks of the faults that are seen most. All others have one of `STRANGERS`."""
 LONE = Look("#5B0018", "x")
 """A failure without an injected fault."""
-FAILED = Look(SLATE, "x")
-"""A failure whose cause the log does not record."""
 
 STRANGERS = tuple(Look(c, marker) for marker in "<>dp8" for c in ("#00888F", "#C6A1EC", "#F2A6B8", "#51124E"))
 """The looks for all other faults, chosen by the fault's name."""

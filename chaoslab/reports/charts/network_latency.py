@@ -17,7 +17,7 @@ def network_latency(run: Frames) -> Figure:
     Attempts that never reached their target, or without a known duration, are at the lower edge."""
     found, report = attempts(run), run.measures
     if not (found["duration_s"].notna() | ~found["left"]).any():
-        none = found.empty and report.knows_faults
+        none = found.empty
         return nothing(TITLE, "no call was made in this run" if none else "no data: the log tells no call's duration")
     met = found["met"].astype(bool).sum()
     note = f"{said(report.attempts.value)}; {f'{met:,} met a fault' if met else unmet(report)}"

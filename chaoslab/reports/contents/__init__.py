@@ -77,7 +77,7 @@ class Contents:
     @cached_property
     def harms(self) -> Sequence[Harm]:
         """Each kind of harm; none if such a log knows none."""
-        return harms(self.report, self.order) if self.report.knows_effects else ()
+        return harms(self.report, self.order)
 
     @property
     def harm_said(self) -> str:

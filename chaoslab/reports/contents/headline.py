@@ -117,7 +117,7 @@ def damage(report: RunReport) -> str:
     """The damage to the trials that nobody injected, as part of a sentence; empty if there is none, or none is
     known."""
     of, parts = count(len(report.verdicts), "trial"), []
-    if report.knows_faults and not report.damage.unknown and (found := report.damage.value).trials:
+    if not report.damage.unknown and (found := report.damage.value).trials:
         failed = count(found.trials.total(), "time")
         why = ""
         if late := found.overdue.total():
@@ -148,7 +148,7 @@ def _verdict(report: RunReport) -> tuple[str, Tone]:
     if bad is None:
         lost = f", as the log has lost lines of {report.lost}" if report.lost else ""
         return f"No conclusion: none of {of} could be judged{lost}", Tone.OPEN
-    if report.knows_faults and not report.met:
+    if not report.met:
         planned = report.delivered.unknown or report.delivered.value.by_injection
         return f"No conclusion about faults: none was {'witnessed' if planned else 'planned'} in {of}", Tone.OPEN
     if not report.judgeable:
@@ -172,7 +172,7 @@ def _verdict(report: RunReport) -> tuple[str, Tone]:
 def _calm(report: RunReport, trials: Sequence[str]) -> str:
     """The number of these trials that met no fault, which no fault can explain, as an addition to a sentence."""
     calm = sum(trial not in report.met for trial in trials)
-    if not calm or not report.knows_faults:
+    if not calm:
         return ""
     return "; none of these met a fault" if calm == len(trials) else f"; {calm} of these met no fault"
 
@@ -207,7 +207,7 @@ def _was(number: int) -> str:
 
 def delivery(report: RunReport) -> Delivery | None:
     """The sums over all faults; None if the log cannot tell."""
-    if not report.knows_faults or report.delivered.unknown:
+    if report.delivered.unknown:
         return None
     found = report.delivered.value.by_fault
     return Delivery(*(sum(getattr(one, stage) for one in found) for stage in Delivery._fields))
@@ -225,8 +225,6 @@ def points(report: RunReport) -> tuple[Point, ...]:
         figure = f"{right.count} of {right.total}"
         made.append(Point(figure, f"judged trial{'' if right.total == 1 else 's'} {verb} correct ({share(right)})"))
     made += [Point("", said) for said in (report.grounds.value.said, report.grounds.value.undecided) if said]
-    if not report.knows_faults:
-        return (*made, Point("", "Faults are not known from such a log"))
     found = delivery(report)
     if found and not found.scheduled:
         made.append(Point("", "No fault was scheduled"))
@@ -241,8 +239,6 @@ def points(report: RunReport) -> tuple[Point, ...]:
 def harm_said(report: RunReport) -> str:
     """One sentence on harm, also if there is none, or none could be found."""
     harmed = sum(bool(found.harm) for found in report.verdicts.values())
-    if not report.knows_effects:
-        return "Harm is not known from such a log."
     if harmed:
         return f"{harmed} of {count(len(report.verdicts), 'trial')} left the ledgers other than they should be."
     if report.judgeable:
