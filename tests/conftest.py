@@ -161,7 +161,7 @@ def two_charts(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run has two charts, for a test that asks when or where they are drawn: all take it two seconds."""
     from chaoslab.reports import charts
 
-    drawn = [(name, chart) for name, chart in charts._charts() if name in ("response_time", "success_rate")]
+    drawn = [(name, chart) for name, chart in charts._charts() if name in ("tool_latency", "success_rate")]
     monkeypatch.setattr(charts, "_charts", lambda: drawn)
 
 

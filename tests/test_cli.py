@@ -55,10 +55,10 @@ def test_what_make_was_given_is_blamed_on_the_command_line(monkeypatch: pytest.M
 def test_a_picture_that_cannot_be_written_is_said_after_the_figures(capsys: pytest.CaptureFixture[str]) -> None:
     FakeRun(Path("logs/fake"), prompts=3).write()
     Path("logs/latest").symlink_to("fake")
-    Path("charts/response_time.png").mkdir(parents=True)
+    Path("charts/tool_latency.png").mkdir(parents=True)
     assert [launch.leave(Path("logs/fake"), code) for code in (0, 130)] == [2, 130]
     said = capsys.readouterr()
-    assert said.err == "cannot draw into charts/response_time.png: Is a directory\n" * 2
+    assert said.err == "cannot draw into charts/tool_latency.png: Is a directory\n" * 2
     assert said.out.count("run fake") == 2
 
 

@@ -101,13 +101,7 @@ def test_the_trial_that_takes_too_long_is_found_in_its_chunk() -> None:
             next(units)
 
 
-class Blocks(Stuck):
-    """Work that is taken in blocks."""
-
-    block = 7
-
-
-def test_batches_grow_and_end_with_a_block() -> None:
+def test_batches_grow() -> None:
     ends: list[int] = []
 
     class AtOnce(Executor):
@@ -117,8 +111,8 @@ def test_batches_grow_and_end_with_a_block() -> None:
             done.set_result(([Came.of(given[2])], len(given[2]) / 60))
             return done
 
-    assert [*OnPool(AtOnce(), 1).map(Blocks(at=-1), range(100))] == [*range(100)]
-    assert ends == [1, 2, 3, 7, 21, 49, 77, 100]
+    assert [*OnPool(AtOnce(), 1).map(Stuck(at=-1), range(100))] == [*range(100)]
+    assert ends == [1, 2, 3, 7, 23, 53, 83, 100]
 
 
 def test_a_worker_that_is_gone_is_told_once() -> None:

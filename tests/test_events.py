@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from chaoslab.base.clock import Clock
 from chaoslab.core.events import AttemptRef, CallStarted, Event, LabWarning, PromptStarted, Retry, RunFinished
-from chaoslab.record import history as history_module
+from chaoslab.record import lines as lines_module
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record, parse_line
 from chaoslab.record.log import BufferedEvent, Log, LogLost, MemoryLog, lines_of
@@ -418,12 +418,6 @@ def test_the_notes_on_a_history_are_its_readers_and_then_the_lines_that_were_los
     )
 
 
-def test_a_history_knows_of_what_its_logs_could_not_tell() -> None:
-    history = History([], unknown=[Retry])
-    assert (history.has(Retry), history.has(LabWarning)) == (False, True)
-    assert History([]).has(Retry)
-
-
 @pytest.mark.parametrize("collecting", [True, False])
 def test_no_garbage_is_looked_for_while_logs_are_read_and_after_it_as_before(
     collecting: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -433,7 +427,7 @@ def test_no_garbage_is_looked_for_while_logs_are_read_and_after_it_as_before(
         return parse_line(line)
 
     while_read: list[bool] = []
-    monkeypatch.setattr(history_module, "parse_line", parse)
+    monkeypatch.setattr(lines_module, "parse_line", parse)
     with log(tmp_path) as written:
         written.write(LabWarning(message="one"))
     held = gc.isenabled()

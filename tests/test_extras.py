@@ -28,7 +28,7 @@ ALL = [
     module
     for extra, modules in MODULES.items()
     for module in modules
-    if extra not in ("scenarios", "frames", "parquet", "gateway", "compose", "campaigns", "ui", "cluster", "zstd")
+    if extra not in ("scenarios", "frames", "parquet", "gateway", "compose", "campaigns", "ui", "cluster")
 ]
 LAB = "lab"
 PROJECT = Path(__file__).parent.parent / "pyproject.toml"

@@ -328,11 +328,6 @@ def test_a_run_of_functions_tells_nothing_of_its_agents_waits_fallbacks_and_mode
     assert [found.has(kind) for kind in (Effect, FaultWitnessed)] == [True, True]
 
 
-def test_a_log_of_another_lab_says_which_kinds_it_never_tells_of() -> None:
-    found = History([], unknown=[FaultWitnessed])
-    assert [found.has(kind) for kind in (FaultWitnessed, Effect, Usage)] == [False, True, True]
-
-
 def test_a_base_of_kinds_finds_the_events_of_all_of_them() -> None:
     events = [ended("function"), sample(Usage), sample(FaultWitnessed), sample(Retry)]
     found = story(*events)

@@ -21,9 +21,9 @@ from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.judge import judge, verdicts
 from chaoslab.base.shapes import DEPTH_MAX
 from chaoslab.core.events import Event
-from chaoslab.record.batches import Batches, Unordered
 from chaoslab.record.history import History
 from chaoslab.record.log import encode_event
+from chaoslab.record.trial_stream import TrialStream, Unordered
 from tests.event_parts import sample
 from tests.reports.fake_run import summary
 
@@ -257,14 +257,14 @@ def test_a_report_of_batches_is_the_history_s(
     history = History.read(folder)
     assert verdicts(history) == {trial: judge(history, trial) for trial in history.trials}
     whole = RunReport.of(history)
-    with patch.object(run_report, "Batches", lambda folder: Batches(folder, least=least)):
+    with patch.object(run_report, "TrialStream", lambda folder: TrialStream(folder, least=least)):
         found = RunReport.read(folder)
     assert told(found) == told(whole)
     assert summary(found) == summary(whole)
     if several or side_by_side or damages or any(step.whose == 2 for steps, _ in trials for step in steps):
         return
     try:
-        batches = list(Batches(folder, least=least))
+        batches = list(TrialStream(folder, least=least))
     except Unordered as error:
         pytest.fail(f"{error}, though its trials follow each other")
     strays = around or any(step.whose or step.kind == "prompt_started" for steps, _ in trials for step in steps)

@@ -78,10 +78,8 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
 
 @pytest.fixture(scope="module")
 def lab(ran: dict[str, Ran]) -> Path:
-    """A folder in which `make lab` was the last run, beside the logs of the first lab of this kind."""
-    folder = ran["make lab"].folder
-    shutil.copytree(ROOT / "tests" / "reports" / "first_lab", folder / "first-lab" / "logs")
-    return folder
+    """A folder in which `make lab` was the last run."""
+    return ran["make lab"].folder
 
 
 @pytest.fixture(scope="module")

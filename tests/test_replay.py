@@ -310,13 +310,6 @@ def _no_line(folder: Path) -> None:
     path.write_bytes(b"{\n" + b"".join(rest))
 
 
-def _first_labs(folder: Path) -> None:
-    for path in folder.glob("*.log"):
-        path.unlink()
-    for path in (Path(__file__).parent / "reports" / "first_lab").glob("*.log"):
-        shutil.copy(path, folder)
-
-
 def _nobodys(folder: Path) -> None:
     for path in folder.glob("*.log"):
         path.write_text("nothing of ours\n")
@@ -347,8 +340,7 @@ def _nothing(folder: Path) -> None: ...
         (_cut("agent"), "", "logs/latest/agent.log, line 6 cannot be read: it is cut, or was changed"),
         (_cut("agent"), "--trial 6", "logs/latest/agent.log, line 6 cannot be read: it is cut, or was changed"),
         (_no_line, "--trial 2", "logs/latest/messaging.log, line 1 cannot be read: it is cut, or was changed"),
-        (_first_labs, "", "logs/latest is of the first lab of this kind, which kept nothing to run it again from"),
-        (_nobodys, "", "the logs of 'latest' tell of no run: neither this lab nor the first one wrote them"),
+        (_nobodys, "", "the logs of 'latest' tell of no run: this lab did not write them"),
         (_of("3"), "", "logs/latest was written by version 3 of the log; this lab replays version 4"),
         (_of("5"), "", "logs/latest was written by version 5 of the log; this lab replays version 4"),
         (_started(code={}), "",

@@ -14,8 +14,8 @@ import requests
 
 import chaoslab as lab
 from chaoslab.core.events import CallFinished, Effect, FaultWitnessed, PromptFinished
-from chaoslab.record.batches import Batches
 from chaoslab.record.history import History
+from chaoslab.record.trial_stream import TrialStream
 
 CHARGE = "https://bank/charges"
 ONCE = [{"effect": "POST /charges", "amount": 30}]
@@ -268,7 +268,7 @@ def test_a_pulse_is_no_work_and_a_loop_without_a_wait_is_said() -> None:
 def test_a_run_of_such_trials_is_in_time_order_in_its_log(tmp_path: Path) -> None:
     list(lab.run_many(in_a_thread, "ok", trials=2, tools=[charge], effects=[], logs=tmp_path))
     folder = (tmp_path / "latest").resolve()
-    assert [len(batch.records) for batch in Batches(folder, least=1)] == [1, 6, 7]
+    assert [len(batch.records) for batch in TrialStream(folder, least=1)] == [1, 6, 7]
     times = [record.t for record in History.read(folder).records]
     assert times == sorted(times)
     assert [record.t for record, _ in History.read(folder).of(PromptFinished)] == [0.0, 7.0]

@@ -1,7 +1,6 @@
 """The fast way to read a line takes no line that the general way refuses, and makes the same event of it."""
 
 import json
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from chaoslab.base.shapes import DEPTH_MAX
 from chaoslab.core.events import Event
 from chaoslab.record.lines import _parsed, _typed, parse_line, records_of
 from chaoslab.record.log import encode_event, spell
-from chaoslab.record.packs import Packs
 from tests.event_parts import sample
 
 LINES = {
@@ -46,19 +44,12 @@ def test_every_kind_is_read_in_the_fast_way(name: str) -> None:
     assert told(fast(LINES[name])) == told(_parsed(LINES[name]))
 
 
-def test_a_struct_that_stands_for_an_event_has_its_methods_and_constants() -> None:
-    structs = dict(zip(LINES, _typed(len(Event.kinds)).structs(LINES.values()) or [], strict=True))
-    assert structs["budget"].named(setting=True) == "the lab's text of 0.25"
-    for name, kind in Event.kinds.items():
-        assert all(hasattr(structs[name], each) for each in vars(kind) if not each.startswith("_") and each != "kind")
-
-
 @pytest.mark.parametrize(("depth", "read"), [(DEPTH_MAX - 2, True), (DEPTH_MAX - 1, False)])
 def test_lines_with_deep_values_are_read_as_each_alone(tmp_path: Path, depth: int, read: bool) -> None:
     deep = LINES["effect"].replace(b'"a": ', b'"deep": %b%b, "a": ' % (b"[" * depth, b"]" * depth), 1)
     path, cut = tmp_path / "info.log", list[int]()
     path.write_bytes(LINES["effect"] + deep + LINES["retry"])
-    records = list(chain.from_iterable(records_of(path, Packs(), cut=cut.append)))
+    records = list(records_of(path, cut=cut.append))
     assert (len(records), cut) == ((3, []) if read else (2, [2]))
     assert (parse_line(deep) is not None) == read
 

@@ -1,10 +1,10 @@
 """Pure functions of histories: verdicts, measures, differences between two runs.
 
 Other rooms use `answers.compare`, `answers.hint`, `answers.values`, `measures.amplification`,
-`measures.anytime`, `measures.consistency`, `measures.cost`, `measures.delivery`, `measures.errors`,
+`measures.anytime`, `measures.cost`, `measures.delivery`, `measures.errors`,
 `measures.faults`, `measures.idle`, `measures.impact`, `measures.incidents`, `measures.intervals`, `measures.latency`,
 `measures.mttr`, `measures.noticed`, `measures.quantiles`, `measures.recovery_quality`, `measures.reliability`,
-`measures.run_report`, `measures.sums`, `measures.trace_diff`, `measures.trials`, `measures.two_recoveries`, `metric`,
+`measures.run_report`, `measures.trace_diff`, `measures.trials`, `metric`,
 `opinion`, `verdict.answer`, `verdict.guard`, `verdict.judge`, `verdict.ledger`, `verdict.opinions`, `verdict.says`,
 `verdict.seen`, `verdict.spoilt`, `verdict.standing`, `verdict.table`, `verdict.traits`.
 """

@@ -19,7 +19,6 @@ MODULES = {
     "campaigns": ("croniter",),
     "ui": ("starlette", "uvicorn", "sse_starlette", "jinja2"),
     "cluster": ("distributed",),
-    "zstd": ("zstandard",),
 }
 """By extra, the modules of it that the lab itself imports."""
 

@@ -22,11 +22,7 @@ def add_logs(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def add_form(parser: argparse.ArgumentParser) -> None:
-    """Adds `--log-as` and `--keep`."""
-    parser.add_argument(
-        "--log-as", choices=("lines", "packs", "tables"), default="lines",
-        help="text, compressed packs of some thousand trials, or packs with Parquet tables (default: %(default)s)",
-    )  # fmt: skip
+    """Adds `--keep`."""
     parser.add_argument(
         "--keep", choices=("all", "failed"), default="all",
         help="failed: of trials that ended well only beginning, effects, answer and counts (default: %(default)s)",
@@ -35,7 +31,7 @@ def add_form(parser: argparse.ArgumentParser) -> None:
 
 def form_of(options: argparse.Namespace) -> dict[str, Any]:
     """The form of the logs, if any are written."""
-    return {} if options.logs is None else {"log_as": options.log_as, "keep": options.keep}
+    return {} if options.logs is None else {"keep": options.keep}
 
 
 def start_logs(logs: Path | None) -> None:

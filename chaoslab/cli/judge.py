@@ -44,7 +44,8 @@ def _judge(options: argparse.Namespace) -> int:
     from chaoslab.execution.judging import JudgingWanted, ModelJudge
     from chaoslab.reports import places
 
-    place, history = places.of_this_lab(options.run)
+    place = places.find(options.run)
+    history = places.read(str(place))
     wanted = JudgingWanted.of(history, place, options.model or "")
     kept = len(wanted.there) - len(wanted.open)
     asked: list[JudgeReply] = []

@@ -120,7 +120,7 @@ def _write(name: str, options: argparse.Namespace, *, alone: bool) -> int:
 
     with heard_outside_imports():
         own = places.charts_of(name).parent
-        where = _where(name, own)
+        where = str(own)
         # a table of all calls is made of all stories
         of_all = options.format == CSV
         contents = Contents.of(places.read(name), where=where) if of_all else Contents.read(name, where=where)
@@ -170,7 +170,7 @@ def _compare(names: Sequence[str], options: argparse.Namespace) -> int:
         return 0
     with heard_outside_imports():
         owns = [places.charts_of(name).parent for name in names]
-        runs = [Contents.read(name, where=_where(name, own)) for name, own in zip(names, owns, strict=True)]
+        runs = [Contents.read(name, where=str(own)) for name, own in zip(names, owns, strict=True)]
         found = Changes.of(*runs)
         file, make = CHANGES[options.format or HTML]
         made = make(found)
@@ -188,11 +188,6 @@ def _compare(names: Sequence[str], options: argparse.Namespace) -> int:
     else:
         print(f"changes {path}\n\n{text(found)}", end="")
     return 0
-
-
-def _where(name: str, own: Path) -> str:
-    """The run as a command takes it: its folder, or its name if that says more, as in `logs#2`."""
-    return name if "#" in name and not Path(name).exists() else str(own)
 
 
 def _put(texts: dict[str, str], out: str | None, own: Path, *, alone: bool) -> list[Path]:

@@ -28,8 +28,7 @@ def run(options: argparse.Namespace) -> int:
             from chaoslab.reports import places, show, trials
 
             wanted = trials.outcomes(options.outcome) | (set(trials.WORST_FIRST) if options.failed else set())
-            keys = options.trial if all(map(trials.is_key, options.trial)) else ()
-            history = places.read(options.run, trials=keys)
+            history = places.read(options.run)
             chosen = wanted if options.outcome or options.failed else None
             select = {"prompt": options.prompt, "trials": options.trial, "outcomes": chosen}
             if options.json:

@@ -7,7 +7,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from chaoslab.base import extras
 from chaoslab.base.clock import iso
 from chaoslab.base.extras import install_line
 from chaoslab.base.identity import digest
@@ -47,7 +46,6 @@ NOT_NAMED = frozenset(
         "isolate",
         "judge",
         "logs",
-        "log_as",
         "keep",
         "state",
         "twin",
@@ -112,11 +110,8 @@ def checked(asked: RunArguments) -> tuple[AgentSpec, bool, Path | None]:
     _check_world(world, services)
     _validation.check_elsewhere(asked.elsewhere, world)
     asked.check()
-    for name in ("log_as", "keep"):
-        if asked.logs is None and getattr(asked, name) != RunOptions.__dataclass_fields__[name].default:
-            raise ValueError(f"{name}= is about logs, and none are written: give logs= too")
-    for extra in {"packs": ("zstd",), "tables": ("zstd", "parquet")}.get(asked.log_as, ()):
-        extras.check(f"log_as={asked.log_as!r}", extra)
+    if asked.logs is None and asked.keep != RunOptions.__dataclass_fields__["keep"].default:
+        raise ValueError("keep= is about logs, and none are written: give logs= too")
     if asked.memory_mb is not None and not (asked.isolate and can_limit_memory()):
         raise ValueError("memory_mb= needs isolate='fork' on Linux: only a process of its own has a memory of its own")
     for name in ("now", "order") if world != "virtual" else ():

@@ -36,7 +36,6 @@ from chaoslab.execution.workers import (
     TellNews,
     WorkerLost,
     all_of,
-    block_of,
     from_here,
     packed,
     spread,
@@ -98,14 +97,12 @@ class OnPool:
         sent, coming, size = _Sent(packed(work), tuple(self.paths())), iter(specs), 1
         batch: Sequence[S]
         out: deque[tuple[Sequence[S], Future[tuple[list[Came[R]], float]], int]] = deque()
-        more, given = True, 0
+        more = True
         try:
             while more or out:
                 while more and len(out) < self.width * AHEAD:
-                    over = (given + size) % block_of(work)
-                    wanted = size if over >= size else size - over
-                    batch = list(islice(coming, wanted))
-                    more, given = len(batch) == wanted, given + wanted
+                    batch = list(islice(coming, size))
+                    more = len(batch) == size
                     if batch:
                         out.append((batch, self._given(sent, batch), 0))
                 if not out:

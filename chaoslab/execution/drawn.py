@@ -75,11 +75,6 @@ class Around(Generic[N]):
     def sequential(self) -> bool:
         return self.run.sequential
 
-    @property
-    def block(self) -> int:
-        """See `block_of`."""
-        return getattr(self.run, "block", 1)
-
     def named(self, spec: TrialSpec) -> str:
         return self.run.named(spec)
 

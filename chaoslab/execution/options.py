@@ -43,7 +43,7 @@ def check_settle(name: str, value: Any) -> None:
         check_number(name, value)
 
 
-LOG_AS, KEEP = ("lines", "packs", "tables"), ("all", "failed")
+KEEP = ("all", "failed")
 
 
 def check_choice(choices: Sequence[str], name: str, value: Any) -> None:
@@ -260,11 +260,6 @@ class RunOptions:
     logs: str | Path | None = option(
         None, "a folder for the run's logs, which `chaoslab show` and `summary` read.", group=WORLD,
         check=check_folder,
-    )  # fmt: skip
-    log_as: str = option(
-        "lines", 'the form of the logs: "lines" of text, "packs" (files of some thousand trials, compressed with zstd, '
-        'a twentieth of the size; a killed process loses the last), or "tables": packs with the tables of `lab.load` '
-        "beside them, in Parquet. All commands read all three.", group=WORLD, check=partial(check_choice, LOG_AS),
     )  # fmt: skip
     keep: str = option(
         "all", 'the stories in the logs: "all", or "failed": of a trial that ended well there are the beginning, '

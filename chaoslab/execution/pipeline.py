@@ -29,18 +29,10 @@ class NamedRun(Protocol):
 
 
 @contextmanager
-def written(
-    run: NamedRun, trials: int, folder: Path, *, log_as: str = "lines", keep: str = "all"
-) -> Iterator[RunWriter]:
+def written(run: NamedRun, trials: int, folder: Path, *, keep: str = "all") -> Iterator[RunWriter]:
     """A context that writes the run's folder. The run ends as done, interrupted (Ctrl-C, or the iterator was closed) or
-    broken. `log_as`, `keep`: see `RunOptions`. Raises LogLost: the folder cannot be written. Incomplete: a package for
-    this form is not installed."""
-    packed: Callable[[bytes], None] | None = None if log_as == "lines" else _nothing
-    if log_as == "tables":
-        from chaoslab.reports.tables import Tables  # and with it all that reports are made of
-
-        packed = Tables(folder).add
-    with RunWriter(folder, run.name, run.now, keep=keep, packed=packed) as book:
+    broken. `keep`: see `RunOptions`. Raises LogLost: the folder cannot be written."""
+    with RunWriter(folder, run.name, run.now, keep=keep) as book:
         book.begin(run.started(trials))
         reason = "broken"
         try:
@@ -71,13 +63,11 @@ class Steered(Around[RunSpec[R]]):
 
 
 def results(
-    run: RunSpec[R], trials: int | Sequence[int], *, executor: Executor, book: RunWriter | None = None,
-    sums: Callable[[Sequence[R]], bytes | None] = lambda _: None,
-) -> Generator[R, None, None]:  # fmt: skip
+    run: RunSpec[R], trials: int | Sequence[int], *, executor: Executor, book: RunWriter | None = None
+) -> Generator[R, None, None]:
     """Yields the result of each trial, in order, after writing it down. `trials`: how many, or their numbers from 0.
-    `sums`: makes those of trials (`measures/sums.py`), for a book that takes them. Raises LogLost: it cannot be
-    written. KeyboardInterrupt: the run is asked to stop (`record.steering`). Exceptions of the trials and of the
-    executor pass through."""
+    Raises LogLost: it cannot be written. KeyboardInterrupt: the run is asked to stop (`record.steering`). Exceptions of
+    the trials and of the executor pass through."""
     spent_usd = 0.0
 
     def specs() -> Iterator[TrialSpec]:
@@ -85,12 +75,11 @@ def results(
             yield TrialSpec(number, spent_usd if run.sequential else 0.0)
 
     steered = run if book is None else Steered(run, book.folder.absolute())
-    with closing(executor.map(steered, specs())) as done, _summing(book, sums) as sum_up:
+    with closing(executor.map(steered, specs())) as done:
         for result in done:
             spent_usd = result.spent_usd
             if book is not None and book.keep == "all":
                 book.add(result.kept, seconds=result.seconds, ok=result.ok)
-                sum_up(result)
                 obey(book.folder)
             try:
                 yield result
@@ -103,32 +92,6 @@ def results(
                     book.add(kept, seconds=seconds, ok=result.ok)
             if book is not None and book.keep != "all":
                 obey(book.folder)
-
-
-@contextmanager
-def _summing(
-    book: RunWriter | None, sums: Callable[[Sequence[R]], bytes | None]
-) -> Iterator[Callable[[R], object]]:  # fmt: skip
-    """A context with a function that takes the results which were written down, and gives their sums to the book."""
-    block: list[R] = []
-
-    def end() -> None:
-        if book is not None and block:
-            book.sum_up(sums(block))
-            block.clear()
-
-    def take(result: R) -> None:
-        if book is not None and book.sums:
-            block.append(result)
-            if len(block) == book.block:
-                end()
-
-    try:
-        yield take
-        end()
-    except GeneratorExit:
-        end()
-        raise
 
 
 def without_story(kept: Sequence[BufferedEvent]) -> list[BufferedEvent]:
@@ -148,7 +111,3 @@ def without_story(kept: Sequence[BufferedEvent]) -> list[BufferedEvent]:
         if not issubclass(kind, (events.AttemptEvent, events.PromptAttempt)):
             found.append(each)
     return found
-
-
-def _nothing(_: bytes) -> None:
-    """The lines of a pack are only written."""

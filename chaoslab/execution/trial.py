@@ -24,7 +24,7 @@ from chaoslab.config.settings import name_secrets
 from chaoslab.core import events
 from chaoslab.core.plan import Plan
 from chaoslab.execution._checked import checked
-from chaoslab.execution._judged import JudgedRun, made
+from chaoslab.execution._judged import JudgedRun
 from chaoslab.execution.agents._baseline import NoBaseline as NoBaseline
 from chaoslab.execution.agents._baseline import compared, effects_in, end_state_in, said_in
 from chaoslab.execution.agents._case import AgentResult
@@ -308,15 +308,12 @@ def _trials(
             place = Run.create(logs, now=spec.now, name=spec.name)
             place.make_latest()
             folder = place.folder
-            book = stack.enter_context(
-                written(spec, len(numbers), folder, log_as=spec.options.log_as, keep=spec.options.keep)
-            )
+            book = stack.enter_context(written(spec, len(numbers), folder, keep=spec.options.keep))
         run: RunSpec[AgentResult] = spec if drawn is None else DrawnRun(spec, drawn)
         if jobs > 1:
-            summed = len(numbers) if book is not None and book.sums and numbers == range(len(numbers)) else 0
-            run = JudgedRun(run, lines=book is not None, summed=summed)
+            run = JudgedRun(run, lines=book is not None)
         does = alone if jobs == 1 else children(jobs, limit_s, at_once=at_once) if apart else executor(jobs)
-        done = stack.enter_context(closing(results(run, numbers, executor=does, book=book, sums=made)))
+        done = stack.enter_context(closing(results(run, numbers, executor=does, book=book)))
         for number, result in zip(numbers, done, strict=True):
             plan = spec.plan if drawn is None else replace(spec.plan, injections=drawn(number).injections)
             yield trial_of(result, plan.without(result.off), twin, folder)

@@ -164,7 +164,7 @@ class Processes:
         todo: Sequence[S] = list(specs)
         jobs = self.jobs if self.kept else max(1, min(self.jobs, len(todo)))
         most = len(todo) // (jobs * 4)
-        size = block_of(work) if 1 < block_of(work) <= most else max(1, min(self.chunk_max, most))
+        size = max(1, min(self.chunk_max, most))
         left = deque(todo[begin : begin + size] for begin in range(0, len(todo), size))
         out: deque[tuple[Sequence[S], Future[Came[R]] | None]] = deque()  # without a future: to be run one at a time
         begun = self.kept.of(work, jobs, left, out) if self.kept else _Workers(work, jobs, self.method)
@@ -347,11 +347,6 @@ class _Beats:
     def late(self, limit_s: float) -> list[int]:
         now = system.monotonic()
         return [pid for pid, began in zip(self._pids, self._began, strict=True) if began and now - began > limit_s]
-
-
-def block_of(work: Work[Any, Any]) -> int:
-    """The number of units that the work takes together where one process does them all; 1 if it makes no difference."""
-    return getattr(work, "block", 1)
 
 
 UNSENT = (

@@ -76,14 +76,13 @@ def lab_trials(
     timeout_s: float | None = None, deadline_s: float | None = None,
     effects: Sequence[Mapping[str, Any]] | None = None, facts: Sequence[Any] | None = None,
     logs: Path | None = None, drawn: Callable[[int], Drawn] | None = None, limit_s: float | None = None,
-    limits: Any = None, log_as: str = "lines", keep: str = "all",
+    limits: Any = None, keep: str = "all",
 ) -> Generator[Trial, None, None]:  # fmt: skip
     """Runs the trials with these numbers, from 0, like `numbered`. Settings of the environment have no influence.
 
     The answer is compared with that of a run without faults unless `facts` are given, and so are the effects unless
     `effects` are. `timeout_s`: the deadline of an attempt at a tool. `limit_s`: as `apart` of `numbered`, with the most
-    seconds of real time for a trial. `log_as`, `keep`: see `RunOptions`. Raises Incomplete: a package for this form of
-    the logs is not installed.
+    seconds of real time for a trial. `keep`: see `RunOptions`.
     """
     spec = _spec(prompt, faults, seed, timeout_s, deadline_s, effects, facts, limits)
     spec, twin = _with_twin(spec, effects)
@@ -94,7 +93,7 @@ def lab_trials(
             place = Run.create(logs, now=spec.now, name=spec.name, writers=WRITERS)
             place.make_latest()
             folder = place.folder
-            book = stack.enter_context(written(run, len(numbers), folder, log_as=log_as, keep=keep))
+            book = stack.enter_context(written(run, len(numbers), folder, keep=keep))
         jobs = 1 if spec.sequential else jobs
         does = executor(jobs) if limit_s is None else children(jobs, limit_s, at_once=spec.sequential)
         for result in stack.enter_context(closing(results(run, numbers, executor=does, book=book))):

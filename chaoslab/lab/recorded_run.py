@@ -130,8 +130,7 @@ def read(name: str, *, logs: Path = places.LOGS) -> RecordedRun:
             raise Unrepeatable(
                 f"{folder} does not tell how its run began (run_started): info.log is missing or cut, or was changed"
             )
-        places.read(name, logs=logs)  # raises LookupError with the reason if it is no run
-        raise Unrepeatable(f"{folder} is of the first lab of this kind, which kept nothing to run it again from")
+        raise LookupError(f"the logs of '{name}' tell of no run: this lab did not write them")
     record, started = begun
     _check_version(folder, started)
     return RecordedRun(folder, record.run, started, files, history, [*history.trials])

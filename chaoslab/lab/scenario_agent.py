@@ -96,7 +96,7 @@ def _wrong(injection: Injection, turns: int) -> str:
 
 def trials(
     scenario: Scenario, numbers: Sequence[int], *, seed: int, jobs: int, logs: Path | None, apart: bool,
-    log_as: str = "lines", keep: str = "all",
+    keep: str = "all",
 ) -> Generator[Trial, None, None]:  # fmt: skip
     """The trials with these numbers, from 0."""
     extras.check("agent: lab", "virtual", "tools", "agent")
@@ -112,7 +112,7 @@ def trials(
         drawn=partial(scenario.drawn, seed) if scenario.spaces else None,
         limit_s=spec.real_limit if apart else None,
         limits=getattr(spec, "limits"),  # noqa: B009 - a key that the options bring
-        log_as=log_as, keep=keep,
+        keep=keep,
     )  # fmt: skip
 
 

@@ -17,10 +17,10 @@ from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.base import files
 from chaoslab.core import events
 from chaoslab.record import runs
-from chaoslab.record.batches import Batches, Unordered
 from chaoslab.record.history import History
 from chaoslab.record.lines import log_files
 from chaoslab.record.rulings import Rulings
+from chaoslab.record.trial_stream import TrialStream, Unordered
 from chaoslab.reports import places
 from chaoslab.reports.levels import level_in
 from chaoslab.search.planning import hooks
@@ -77,7 +77,7 @@ def key_of(folder: Path) -> str:
     """The key of a run: a digest of the bytes of its logs, and of what was ruled and said of it. A run of virtual time
     that is done twice has one key. Raises OSError: a file cannot be read."""
     found = hashlib.blake2b(digest_size=12)
-    for path in [*log_files(folder), *sorted(folder.glob("*.zst")), *sorted(folder.glob("*.jsonl"))]:
+    for path in [*log_files(folder), *sorted(folder.glob("*.jsonl"))]:
         with files.opened(path) as file:
             found.update(path.name.encode() + b"\0")
             while part := file.read(1 << 20):
@@ -89,18 +89,18 @@ def read(folder: Path) -> RunRead:
     """The run in a folder. Raises LookupError: it holds no run of this lab; one line. OSError: a log cannot be read."""
     try:
         taken = _Taking(folder)
-        for history in Batches(folder):
+        for history in TrialStream(folder):
             taken.take(history)
     except Unordered:
         taken = _Taking(folder)
-        taken.take(places.of_this_lab(str(folder))[1])
+        taken.take(places.read(str(folder)))
     except FileNotFoundError as error:
         raise LookupError(str(error)) from None
     return taken.run()
 
 
 class _Taking:
-    """Collects a run batch by batch."""
+    """Collects a run trials by trials."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.rulings, self.traits = folder, Rulings.read(folder), Traits()
@@ -172,13 +172,14 @@ class _Taking:
         ends = {record.trial: event.duration_s for record, event in history.of(events.PromptFinished)}
         undoes: set[str] = set()
         tried = {record.trial: bool(event.tried["failed"]) for record, event in history.of(events.VariationTried)}
-        standings = Standings(self.rulings.by_trial if self.rulings is not None else {})
+        rulings = self.rulings.of_whole(history.torn).by_trial if self.rulings is not None else {}
+        standings = Standings(rulings)
         for record, started in history.of(events.PromptStarted):
             trial = record.trial or ""
             if (verdict := judged.get(trial)) is None:
                 continue
             standing = standings.of(trial, str(verdict.outcome))
-            ruled = self.rulings is not None and trial in self.rulings.by_trial
+            ruled = trial in rulings
             if not ruled and trial in tried and standing is not Standing.OPEN:  # by its scenario's requirements
                 standing = Standing.BAD if tried[trial] else Standing.WELL
             took = ends.get(record.trial)

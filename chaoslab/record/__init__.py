@@ -1,5 +1,5 @@
 """Writes a run's logs and reads them.
 
-Other rooms use `audit`, `batches`, `follow`, `gaps`, `held`, `history`, `legacy_logs`, `lines`, `log`, `pack_sums`,
-`packed_log`, `packs`, `provenance`, `rulings`, `runs`, `spoken`, `steering`, `trial_log`.
+Other rooms use `audit`, `follow`, `gaps`, `held`, `history`, `lines`, `log`, `provenance`, `rulings`, `runs`,
+`spoken`, `steering`, `trial_log`, `trial_stream`.
 """

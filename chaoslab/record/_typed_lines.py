@@ -3,9 +3,6 @@
 For each kind of event msgspec has a struct with the fields of a line, their types and bounds (`base/shapes.py`). It
 takes no line that the general way refuses. A line that it does not take, such as one with a lone surrogate or a field
 of a later lab, is read in the general way.
-
-A struct has the attributes of the record and of its event. Where a line is looked at and not kept, it can stand for
-both: to make them of it takes five times as long as to parse it.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -20,7 +17,7 @@ from chaoslab.base.shapes import DEPTH_MAX, Shape, free_in, struct
 R = TypeVar("R")
 _FLAT = 2 * DEPTH_MAX
 """A line of so many bytes nests no values too deep. Nor does a longer one whose struct has no field for values of any
-type (`free`)."""
+type."""
 
 
 class TypedLines(Generic[R]):
@@ -28,17 +25,20 @@ class TypedLines(Generic[R]):
     of the events by the name of their kind. Texts in the fields `once` are kept once."""
 
     def __init__(self, envelope: Shape, held: str, kinds: Mapping[str, type], *, once: Collection[str]) -> None:
-        self._make: dict[type, Callable[[Any], R]] = {}
+        self._held, self._record = held, envelope.maker(once)
+        self._event: dict[type, Callable[[Any], Any]] = {}
+        self._free: set[type] = set()
         for name, kind in kinds.items():
             inner = Shape.of(kind)
             rows = {**envelope.rows(), **inner.rows(), **envelope.rows()}  # `trial` is in both, and required
-            made = _struct(envelope, held, inner, once)
             of_line = struct(
                 kind.__name__, rows.values(), [*envelope.checks(), *inner.checks()],
-                tag_field="kind", tag=name, forbid_unknown_fields=True, namespace=made,
+                tag_field="kind", tag=name, forbid_unknown_fields=True,
             )  # fmt: skip  # a field that it skips may hold anything but UTF-8
-            self._make[of_line] = made["whole"]
-        decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(reduce(or_, self._make))
+            self._event[of_line] = inner.maker(once)
+            if any(map(free_in, inner.annotations())):
+                self._free.add(of_line)
+        decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(reduce(or_, self._event))
         self._decode: Callable[[bytes], Any] = decoder.decode
 
     def read(self, line: bytes) -> R | None:
@@ -47,35 +47,13 @@ class TypedLines(Generic[R]):
             found = self._decode(line)
         except (ValueError, RecursionError):
             return None
-        if len(line) > _FLAT and found.free and brackets(line) > DEPTH_MAX:
+        kind = type(found)
+        if len(line) > _FLAT and kind in self._free and brackets(line) > DEPTH_MAX:
             return None
-        return self._make[type(found)](found)
-
-    def structs(self, lines: Collection[bytes]) -> list[Any] | None:
-        """The struct of each line; None if any of them has to be read in the general way. `of` is the kind of a
-        struct's event, and `whole()` makes the record."""
-        try:
-            found = list(map(self._decode, lines))
-        except (ValueError, RecursionError):
-            return None
-        free = [line for line, one in zip(lines, found, strict=True) if len(line) > _FLAT and one.free]
-        return None if any(brackets(line) > DEPTH_MAX for line in free) else found
-
-
-def _struct(outer: Shape, held: str, inner: Shape, once: Collection[str]) -> dict[str, Any]:
-    """The attributes of a struct beside its fields: those of the event's class, its parts, and what makes a record."""
-    record_of, event_of = outer.maker(once), inner.maker(once)
-
-    def whole(line: Any) -> Any:
-        record = record_of(line)
-        record.__dict__[held] = event_of(line)
-        return record
-
-    apart = {"kind", *inner.own, *inner.inner}  # a field's default stands there too
-    own = {name: each for name, each in vars(inner.kind).items() if not name.startswith("_") and name not in apart}
-    parts = {part: property(of.maker(once)) for part, of in inner.inner.items()}
-    free = any(map(free_in, inner.annotations()))
-    return {**own, held: property(lambda line: line), "of": inner.kind, "whole": whole, "free": free, **parts}
+        record: Any = self._record(found)
+        record.__dict__[self._held] = self._event[kind](found)
+        made: R = record
+        return made
 
 
 def brackets(line: bytes) -> int:

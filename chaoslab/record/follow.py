@@ -13,8 +13,7 @@ from chaoslab.base.clock import Clock, system
 from chaoslab.base.files import opened
 from chaoslab.core.events import RunFinished
 from chaoslab.record.held import MAIN, can_tell, is_written
-from chaoslab.record.lines import LINE_MAX, Record, kind_of, log_files, parse_line, parsed_lines
-from chaoslab.record.packs import PACK, Packs
+from chaoslab.record.lines import LINE_MAX, Record, log_files, parse_line
 
 POLL_S, SILENCE_S = 0.1, 5.0
 """Seconds between two looks, and those of silence after which a run that no process writes is given up."""
@@ -24,12 +23,11 @@ PART = 1 << 19
 
 class Follower:
     """Reads new lines of a run's folder: each line once, in its writer's order. Files that begin later are found.
-    `kept`: the records are; else most are structs that stand for them (`lines.records_of`), in a third of the time.
     `ended`: the run has logged its end. `more`: the main log had more than was read of it. `cut`: the number of
     unreadable lines, by file name."""
 
-    def __init__(self, folder: Path, *, kept: bool = True) -> None:
-        self._folder, self._kept = folder, kept
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._files: dict[str, BinaryIO] = {}
         self._begun: dict[str, bytes] = {}
         self._got = 0
@@ -70,29 +68,20 @@ class Follower:
                 return f"another file is in the place of {name}"
         return ""
 
-    @property
-    def at(self) -> int:
-        """The bytes that were read of the main log."""
-        held = self._files.get(f"{MAIN}.log")
-        return held.tell() if held is not None else 0
-
     def left(self) -> tuple[int, int]:
         """The bytes that were read, and those that the logs have."""
         return sum(file.tell() for file in self._files.values()), sum(p.stat().st_size for p in log_files(self._folder))
 
     def _records(self, path: Path, most: int) -> list[Record]:
         """The readable events of the next lines of a log."""
-        lines = self._lines(path, most)
-        found = None if self._kept else parsed_lines(lines)
-        if found is None:
-            found = []
-            for line in lines:
-                record = parse_line(line)
-                if record is not None:
-                    found.append(record)
-                elif line.strip():
-                    self.cut[path.name] += 1
-        self.ended = self.ended or any(kind_of(record) is RunFinished for record in found)
+        found = []
+        for line in self._lines(path, most):
+            record = parse_line(line)
+            if record is not None:
+                found.append(record)
+            elif line.strip():
+                self.cut[path.name] += 1
+        self.ended = self.ended or any(type(record.event) is RunFinished for record in found)
         return found
 
     def _lines(self, path: Path, most: int) -> list[bytes]:
@@ -103,8 +92,6 @@ class Follower:
         self._got = len(data)
         *whole, begun = (self._begun.get(path.name, b"") + data).split(b"\n")
         self._begun[path.name] = begun[: LINE_MAX + 1]  # longer than any line that is read
-        if any(line.startswith(PACK) for line in whole):
-            whole = [*Packs().expanded(self._folder, whole)]
         return whole
 
     def close(self) -> None:

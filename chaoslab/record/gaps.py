@@ -18,7 +18,7 @@ from typing import Any
 from chaoslab.base import files
 from chaoslab.core.events import PromptStarted, RunFinished
 from chaoslab.record.held import MAIN
-from chaoslab.record.lines import Record, kind_of, log_files, parse_line
+from chaoslab.record.lines import Record, log_files, parse_line
 
 TAIL = 1 << 17
 """The bytes at the end of a log in which its last line is sought."""
@@ -86,7 +86,7 @@ def between(log: str, before: Record | None, records: Sequence[Record]) -> list[
             found.append(Gap(log, seq, seq, record.t, record.t, (record.trial,), double=True))
         elif record.seq > seq + 1:
             # What was written before a trial began is no line of it.
-            beside = (trial,) if kind_of(record) is PromptStarted else (trial, record.trial)
+            beside = (trial,) if type(record.event) is PromptStarted else (trial, record.trial)
             found.append(Gap(log, seq + 1, record.seq - 1, since, record.t, beside))
         before = record
     return found
@@ -94,7 +94,7 @@ def between(log: str, before: Record | None, records: Sequence[Record]) -> list[
 
 def at_end(log: str, last: Record | None, *, least: int, cut: Sequence[int]) -> list[Gap]:
     """The gap behind the last record of a log; the other arguments are those of `of_log`."""
-    if last is not None and kind_of(last) is RunFinished:
+    if last is not None and type(last.event) is RunFinished:
         return []
     seq, since, beside = (last.seq, last.t, (last.trial,)) if last is not None else (0, -inf, ())
     end = max(least, cut[-1] if cut else 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import chain
 from math import inf
 from operator import attrgetter, itemgetter
@@ -17,8 +17,7 @@ from chaoslab.core import events
 from chaoslab.record.follow import follow
 from chaoslab.record.gaps import Gap, notes, of_logs, torn
 from chaoslab.record.held import is_written
-from chaoslab.record.lines import Record, lines_of, log_files, parse_line
-from chaoslab.record.packs import Packs
+from chaoslab.record.lines import Record, log_files, records_of
 from chaoslab.record.rulings import FILE as RULINGS
 from chaoslab.record.rulings import Rulings
 from chaoslab.record.spoken import SILENT, KeptReplies, Spoken
@@ -39,27 +38,24 @@ NAMED = 2
 class History:
     """All events of a run, merged by (time, writer, sequence).
 
-    `cut_lines`: the numbers of the unreadable lines, by file name. `unknown`: the kinds that another lab's log has no
-    place for, so their absence says nothing. `notes`: lines for the user on how the log was read. `rulings`: of the
-    scenario that ran it, if one did. `running`: the process that writes its main log lived when it was read.
+    `cut_lines`: the numbers of the unreadable lines, by file name. `notes`: lines for the user on how the log was read.
+    `rulings`: of the scenario that ran it, if one did. `running`: the process that writes its main log lived when it
+    was read.
     `spoken`: what people and models said of its answers. `gaps`: the lines that its logs have lost.
     """
 
     gaps: Sequence[Gap] = ()
-    part = False
-    """True if only some of its trials were read, so that it says nothing of the run as a whole."""
     until = inf
     """The beginning of the first trial behind this history, in seconds since the run's start."""
 
     def __init__(
         self, records: Iterable[Record], *, cut: Mapping[str, Sequence[int]] | None = None,
-        unknown: Iterable[type[events.Event]] = (), notes: Iterable[str] = (), ordered: bool = False,
+        notes: Iterable[str] = (), ordered: bool = False,
         rulings: Rulings | None = None, running: bool = False, spoken: Spoken = SILENT, gaps: Sequence[Gap] = (),
     ) -> None:  # fmt: skip
         """Merges the records. `ordered`: they are in order already."""
         self.records = list(records) if ordered else sorted(records, key=place_in_time)
         self.cut_lines = {name: tuple(numbers) for name, numbers in (cut or {}).items()}
-        self.unknown = frozenset(unknown)
         self.rulings, self.running, self.spoken, self.gaps = rulings, running, spoken, gaps
         self.notes = (*notes, *notes_of(self.cut_lines, gaps))
 
@@ -84,30 +80,26 @@ class History:
         return f"History(run {run}: {trials} {'trial' if trials == 1 else 'trials'}, {len(self.records)} events)"
 
     @classmethod
-    def read(cls, folder: Path, *, trials: Collection[str] | None = None) -> History:
-        """Reads every `*.log` of a run's folder, with its packs. `trials`: these are wanted, by key, and packs without
-        them are left out. Raises FileNotFoundError: no such folder, or no log in it. OSError: a log cannot be read;
-        Incomplete: a log has packs, and the package that reads them is not installed."""
+    def read(cls, folder: Path) -> History:
+        """Reads every `*.log` of a run's folder. Raises FileNotFoundError: no such folder, or no log in it. OSError: a
+        log cannot be read."""
         paths = log_files(folder)
         if not paths:
             raise FileNotFoundError(f"no logs in {folder}")
         logs: dict[str, list[Record]] = {}
         cut: dict[str, list[int]] = {}
-        rulings, running, packs = Rulings.read(folder), is_written(folder), Packs(trials)
+        rulings, running = Rulings.read(folder), is_written(folder)
         with no_garbage():
             for path in paths:
-                own = logs[path.name] = []
-                for number, line in enumerate(lines_of(path, packs), 1):
-                    record = parse_line(line)
-                    if record is not None:
-                        own.append(record)
-                    elif line.strip():
-                        cut.setdefault(path.name, []).append(number)
+                unread = list[int]()
+                logs[path.name] = [*records_of(path, cut=unread.append)]
+                if unread:
+                    cut[path.name] = unread
             kept, records = KeptReplies.read(folder), chain.from_iterable(logs.values())
-            gaps = [gap for gap in of_logs(folder, logs, cut) if not packs.spared(gap.first, gap.last)]
-            unread = {**cut, **cut_of(rulings), **kept.cut}
-            history = cls(records, cut=unread, notes=packs.damaged, rulings=rulings, running=running, gaps=gaps)
-            history.part = bool(packs.left_out)
+            gaps = of_logs(folder, logs, cut)
+            history = cls(
+                records, cut={**cut, **cut_of(rulings), **kept.cut}, rulings=rulings, running=running, gaps=gaps
+            )
             history.spoken = kept.spoken
             history.notes += kept.notes
             return history
@@ -144,8 +136,6 @@ class History:
 
     def has(self, kind: type[events.Event]) -> bool:
         """Tells if an event of this kind would have been logged."""
-        if kind in self.unknown:
-            return False
         return kind not in UNSEEN or not self.of_functions or next(self.of(kind), None) is not None
 
     @property
@@ -190,16 +180,11 @@ class History:
             return {}
         ended = {record.trial for record, _ in self.of(events.PromptFinished)}
         spans: dict[str, tuple[float, float]] = {}
-        for record in self._lines:
+        for record in self.records:
             if record.trial is not None:
                 begin, _ = spans.get(record.trial, (record.t, record.t))
                 spans[record.trial] = begin, record.t if record.trial in ended else inf
         return torn(self.gaps, spans, until=self.until)
-
-    @property
-    def _lines(self) -> Sequence[Record]:
-        """The records, or what has their attributes, in time order."""
-        return self.records
 
     @once
     def given_up(self) -> frozenset[Place]:
@@ -222,9 +207,15 @@ class History:
         return any(e.via in IN_PROCESS for _, e in self.of(events.CallFinished)) if run is None else of_functions(run)
 
     @once
-    def trials(self) -> Sequence[str]:
-        """The trials in the order in which they began."""
+    def begun(self) -> Sequence[str]:
+        """The trials of which there is the beginning, in the order in which they began."""
         return [intern(record.trial) for record, _ in self.of(events.PromptStarted) if record.trial is not None]
+
+    @once
+    def trials(self) -> Sequence[str]:
+        """The same, and then those whose beginning the log has lost."""
+        begun = {*self.begun} if self.torn else set()
+        return [*self.begun, *(intern(trial) for trial in self.torn if trial not in begun)]
 
 
 def of_functions(run: events.RunStarted) -> bool:

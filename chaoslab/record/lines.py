@@ -1,23 +1,18 @@
 """Reads a line of a log: checks it and makes its event."""
 
 import json
-from collections import deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache, partial
-from itertools import count, islice
+from functools import cache
 from pathlib import Path
 from sys import intern
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any
 
 from chaoslab.base.files import opened
 from chaoslab.base.shapes import DEPTH_MAX, Shape, Within, deeper
 from chaoslab.core.events import LASTS_MAX_S, Count, Event
 from chaoslab.record._typed_lines import TypedLines, brackets
-from chaoslab.record.packs import PACK, Packs
 
-CHUNK = 1 << 15
-"""The bytes of a log that are parsed at once: about a hundred lines."""
 LINE_MAX = 1 << 26
 """The most bytes of a line. The longest line that a run writes holds a reply of 4 MiB."""
 
@@ -40,24 +35,15 @@ def log_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("*.log") if path.is_file())
 
 
-def lines_of(path: Path, packs: Packs | None = None) -> Iterator[bytes]:
-    """The lines of a file with their ends, and those of packs in the place of the lines that stand for them. A line
-    longer than LINE_MAX is cut off there, so it cannot be read. `packs`: opens them, and is told what they lack. Raises
-    OSError: the file cannot be read. Incomplete: it has packs, and the package that reads them is not installed."""
+def lines_of(path: Path) -> Iterator[bytes]:
+    """The lines of a file with their ends. A line longer than LINE_MAX is cut off there, so it cannot be read. Raises
+    OSError: the file cannot be read."""
     with opened(path) as file:
-        for line in _lines_in(file):
-            if line.startswith(PACK):
-                yield from _lines_in((packs or Packs()).open(path.parent, line))
-            else:
-                yield line
-
-
-def _lines_in(file: BinaryIO) -> Iterator[bytes]:
-    while line := file.readline(LINE_MAX):
-        rest = line
-        while len(rest) == LINE_MAX and not rest.endswith(b"\n"):
-            rest = file.readline(LINE_MAX)
-        yield line
+        while line := file.readline(LINE_MAX):
+            rest = line
+            while len(rest) == LINE_MAX and not rest.endswith(b"\n"):
+                rest = file.readline(LINE_MAX)
+            yield line
 
 
 _OFTEN = ("run", "trial", "writer", "target", "request_id", "tool", "fault", "injection", "via", "error")
@@ -92,76 +78,19 @@ def parse_line(line: bytes) -> Record | None:
     return _parsed(line) if found is None else found
 
 
-def records_of(path: Path, packs: Packs, *, cut: Callable[[int], None]) -> Iterator[list[Record]]:
-    """The records of a log, in lists. `cut` is called with the number of each line that cannot be read. `packs`: as in
-    `lines_of`.
-
-    Most stand for a record and are none: structs with the attributes of the record and of its event. Their `event` is
-    the struct itself. `whole` makes the record. Raises OSError: the file cannot be read. Incomplete: as `lines_of`.
-    """
-    with opened(path) as file:
-        yield from _records_in(file, partial(packs.open, path.parent), cut, count(1))
-
-
-def _records_in(
-    file: BinaryIO, pack: Callable[[bytes], BinaryIO] | None, cut: Callable[[int], None], numbers: Iterator[int]
-) -> Iterator[list[Record]]:
-    """The records of a file. `pack`: opens a pack by its line; None in a pack, which has none. `numbers`: those of the
-    lines."""
-    while True:
-        begin = file.tell()
-        lines = file.read(CHUNK)
-        lines += file.readline(LINE_MAX)
-        found = None if pack and PACK in lines else _structs(lines)
-        if found is not None:
-            deque(islice(numbers, len(found)), maxlen=0)
-            yield found
-            continue
-        end = begin + len(lines)
-        records: list[Record] = []
-        file.seek(begin)
-        for line in _lines_in(file):
-            if pack and line.startswith(PACK):
-                yield records
-                records = []
-                yield from _records_in(pack(line), None, cut, numbers)
-            else:
-                number, record = next(numbers), parse_line(line)
-                if record is not None:
-                    records.append(record)
-                elif line.strip():
-                    cut(number)
-            if file.tell() >= end:
-                break
-        else:
-            return
-        yield records
-
-
-def _structs(lines: bytes) -> list[Any] | None:
-    *each, rest = lines.split(b"\n")
-    return None if rest or not each else parsed_lines(each)
-
-
-def parsed_lines(lines: Collection[bytes]) -> list[Any] | None:
-    """The structs of whole lines, as `records_of` says; None if any of them has to be read in the general way."""
-    return _typed(len(Event.kinds)).structs(lines)
-
-
-def whole(record: Record) -> Record:
-    """The record that a struct stands for."""
-    made: Record = record if type(record) is Record else record.whole()  # type: ignore[attr-defined]
-    return made
-
-
-def kind_of(record: Record) -> type[Event]:
-    """The kind of the event of a record, or of a struct that stands for one."""
-    kind: type[Event] = type(record.event) if type(record) is Record else type(record).of  # type: ignore[attr-defined]
-    return kind
+def records_of(path: Path, *, cut: Callable[[int], object]) -> Iterator[Record]:
+    """The records of a log. `cut` is called with the number of each line that cannot be read. Raises OSError: the file
+    cannot be read."""
+    for number, line in enumerate(lines_of(path), 1):
+        record = parse_line(line)
+        if record is not None:
+            yield record
+        elif line.strip():
+            cut(number)
 
 
 def _parsed(line: bytes) -> Record | None:
-    """The same for any line, in the general way."""
+    """The same for any line, in the general way, such as for one with a lone surrogate or a number of 80 digits."""
     try:
         data = _decoded(line)
     except (ValueError, RecursionError):

@@ -84,41 +84,21 @@ class Log:
         text = encode_event(event)
         return self._masker.again(text) if plain(vars(event).values()) else self._masker.mask(text)
 
-    held = 0
-    """The bytes that wait for a pack (`packed_log.py`)."""
-
-    def pack(self) -> bytes:
-        """Writes the lines that wait for a pack, and returns them; none here."""
-        return b""
-
-    def keep(self, kept: Iterable[BufferedEvent], *, began: datetime, after_s: float) -> None:
-        """The same as `copy`, where nothing waits."""
-        self.copy(kept, began=began, after_s=after_s)
-
     def copy(self, kept: Iterable[BufferedEvent], *, began: datetime, after_s: float) -> None:
         """Writes buffered events, moved by `after_s` seconds, into a run that began at `began`; all of them or none.
         Raises LogLost: as `write`."""
         with self._lock:
-            lines, seq = self._spelled(kept, began, after_s)
-            self._write(lines)
-            self._seq = seq
-
-    def _spelled(self, kept: Iterable[BufferedEvent], began: datetime, after_s: float) -> tuple[bytes, int]:
-        """The lines of buffered events, and the number of the last one."""
-        seqs = {self._writer: self._seq}
-        lines = "".join(_texts_of(kept, run=self._run, began=began, after_s=after_s, seqs=seqs))
-        return lines.encode("utf-8", "surrogatepass"), seqs[self._writer]
+            seqs = {self._writer: self._seq}
+            lines = "".join(_texts_of(kept, run=self._run, began=began, after_s=after_s, seqs=seqs))
+            self._write(lines.encode("utf-8", "surrogatepass"))
+            self._seq = seqs[self._writer]
 
     def _write(self, lines: bytes) -> None:
         try:
             self._append(lines)
         except OSError as error:
-            raise self._lost(self.path, error) from error
-
-    def _lost(self, path: Path, error: OSError) -> LogLost:
-        """The error about a file of the log that cannot be written, which is kept."""
-        self.lost = lost(path, error)
-        return self.lost
+            self.lost = lost(self.path, error)
+            raise self.lost from error
 
     def _append(self, line: bytes) -> None:
         file = self._number

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,13 @@ class Rulings:
     state: RulingState | None = None
     why: tuple[str, ...] = ()
     cut_lines: tuple[int, ...] = ()
+
+    def of_whole(self, torn: Collection[str]) -> Rulings:
+        """The same without the trials that passed and of which the log has lost lines since: nobody can read what let
+        them pass. `torn`: these trials."""
+        passed = {trial for trial in torn if (own := self.by_trial.get(trial)) and own.state is RulingState.PASSED}
+        left = {trial: ruling for trial, ruling in self.by_trial.items() if trial not in passed}
+        return replace(self, by_trial=left) if passed else self
 
     @classmethod
     def read(cls, folder: Path) -> Rulings | None:

@@ -133,14 +133,6 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("recovered", "boolean", "a right result came without harm"),
         Column("cut", "boolean", "the log ended first, so nobody knows if it would have recovered"),
     ),
-    "spells": (
-        _RUN,
-        Column("trial", "string", "the trial's key"),
-        Column("target", "string", "the service or function"),
-        Column("fault", "string", "the fault, which lasted for more than one attempt"),
-        Column("began_s", "Float64", "the start of the first attempt that met it, in seconds since the run began"),
-        Column("ended_s", "Float64", "the end of the last one"),
-    ),
     "outcomes": (
         _RUN,
         Column("outcome", "string", "correct, degraded, wrong … : those that occurred"),

@@ -31,17 +31,12 @@ def of_run(report: RunReport) -> dict[str, Any]:
         ended, done = judged.value.ended, judged.value.done
         row |= {"judged": ended.judged, "well": ended.well, "open": ended.open}
         row |= {"done": done.well, "not_done": done.bad} if done is not None else {}
-    if report.knows_faults and not met.unknown:
+    if not met.unknown:
         row["faults"] = sum(one.witnessed for one in met.value.by_fault)
     if not report.recovery.unknown:
         of_all = report.recovery.value.overall
         row |= {"incidents": of_all.n, "recovered": of_all.recovered, "mttr_s": of_all.mean_s}
     return row
-
-
-def _spells(report: RunReport) -> Rows:
-    for one in report.spells.value:
-        yield {**vars(one), "began_s": one.began_t, "ended_s": one.ended_t}
 
 
 def _outcomes(report: RunReport) -> Rows:
@@ -75,7 +70,7 @@ def _latency(report: RunReport) -> Rows:
         for met, found in zip((False, True), of.both, strict=True):
             if found:
                 yield {
-                    "target": target, "met": met if report.knows_faults else None, "attempts": len(found),
+                    "target": target, "met": met, "attempts": len(found),
                     "p10_s": found.at(0.1), "p50_s": found.at(0.5), "p90_s": found.at(0.9),
                 }  # fmt: skip
 
@@ -112,7 +107,7 @@ def _reliability(report: RunReport) -> Rows:
 
 MEASURED: Mapping[str, Callable[[RunReport], Rows]] = {
     "runs": lambda report: [of_run(report)] if report.started or report.trials else [],
-    "spells": _spells, "outcomes": _outcomes, "recovery": _recovery, "mttr": _mttr, "latency": _latency,
+    "outcomes": _outcomes, "recovery": _recovery, "mttr": _mttr, "latency": _latency,
     "amplification": figures.amplification, "throughput": _throughput, "costs": _costs, "matrix": _matrix,
     "reliability": _reliability,
 }  # fmt: skip

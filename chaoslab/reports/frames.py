@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.analysis.measures.errors import NOBODY, failures
+from chaoslab.analysis.measures.errors import failures
 from chaoslab.analysis.measures.incidents import incidents
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.guard import Section
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-TABLES = "tables"
 NAMES = ("trials", "calls", "faults", "effects", "usage", "incidents")
 """The tables whose rows depend on one trial each."""
 
@@ -87,7 +86,6 @@ class Frames:
     effects = _property("effects", "One row a line of a ledger.")
     usage = _property("usage", "One row an answer of a model.")
     incidents = _property("incidents", "One row a request that met a fault, with its recovery.")
-    spells = _property("spells", "One row a time over which one fault that lasts hit a target of a trial.")
     outcomes = _property("outcomes", "One row an outcome, with its share of the trials.")
     recovery = _property(
         "recovery",
@@ -220,7 +218,7 @@ def _trials(history: History, judged: Mapping[str, Verdict], *, usage: bool) -> 
             "said": str(verdict.said),
             "basis": str(verdict.basis),
             "why": verdict.why,
-            "harms": len(verdict.harm) if history.has(events.Effect) else None,
+            "harms": len(verdict.harm),
             "answer": end.answer or None if end is not None and end.status == "ok" else None,
             "began_s": record.t,
             "duration_s": None if end is None else end.duration_s,
@@ -229,17 +227,19 @@ def _trials(history: History, judged: Mapping[str, Verdict], *, usage: bool) -> 
         }
 
 
+_COUNTED: Mapping[type[events.Event], str] = {
+    events.CallStarted: "calls",
+    events.FaultWitnessed: "faults",
+    events.Effect: "effects",
+}
+
+
 class _Counted:
     """Sums by trial, in one pass."""
 
     def __init__(self, history: History, *, usage: bool) -> None:
         self._sums: dict[str | None, dict[str, Any]] = {}
-        fields: Mapping[type[events.Event], str] = {
-            events.CallStarted: "calls",
-            events.FaultWitnessed: "faults",
-            events.Effect: "effects",
-        }
-        self._calm: dict[str, Any] = {name: 0 for kind, name in fields.items() if history.has(kind)}
+        self._calm: dict[str, Any] = dict.fromkeys(_COUNTED.values(), 0)
         if usage:
             self._calm |= {"tokens": 0, "cost_usd": 0.0}
         for record in history.records:
@@ -248,7 +248,7 @@ class _Counted:
                 sums = self._sums.setdefault(record.trial, {})
                 sums["calls"] = sum(event.calls.values())
                 sums["faults"] = sum(sum(by.values()) for by in event.met.values())
-            elif (name := fields.get(type(event))) is not None:
+            elif (name := _COUNTED.get(type(event))) is not None:
                 sums = self._sums.setdefault(record.trial, {})
                 sums[name] = sums.get(name, 0) + 1
             elif isinstance(event, events.Usage):
@@ -279,7 +279,6 @@ def _calls(history: History) -> Iterator[dict[str, Any]]:
     gone, disturbed = history.given_up, {at for _, _, at in history.placed(events.CallDisturbed)}
     causes = {at: (kind, cause) for at, kind, cause in failures(history)}
     met: dict[Place, list[str]] = {}
-    knows_faults, foreign = history.has(events.FaultWitnessed), bool(history.unknown)
     for _, fault, at in history.placed(events.FaultWitnessed):
         met.setdefault(at, []).append(fault.fault)
     for at in {**begun, **ends}:
@@ -299,10 +298,10 @@ def _calls(history: History) -> Iterator[dict[str, Any]]:
             "status": None if end is None else end.status,
             "error": None if end is None else end.error or None,
             "failure": kind,
-            "cause": None if cause == NOBODY and not knows_faults else cause,
+            "cause": cause,
             "via": None if end is None else end.via,
-            "bytes": None if end is None or foreign else end.bytes,
-            "faults": ", ".join(met.get(at, [])) if knows_faults else None,
+            "bytes": None if end is None else end.bytes,
+            "faults": ", ".join(met.get(at, [])),
             "first_token_s": None if end is None else end.first_byte_s,
             "last_token_s": None if end is None else end.last_byte_s,
         }

@@ -65,25 +65,25 @@ def rule(
     gate: Gate, judged: Mapping[str, Verdict], *, untried: Sequence[str] = (), unmet: Sequence[str] = (), lost: int = 0,
 ) -> GateRuling:  # fmt: skip
     """Compares a run's verdicts with the requirements. `untried`: the plan's injections, if none of them had an attempt
-    that it could hit. `unmet`: lines about those that had to hit and hit nothing. `lost`: the number of trials whose
-    lines are lost."""
+    that it could hit. `unmet`: lines about those that had to hit and hit nothing. `lost`: the number of trials of which
+    lines are lost, which are unfinished."""
     nothing = []
     if untried:
         nothing.append(f"no attempt was made that a fault could hit, so none was tried: {listed(untried, NAMED)}")
     elif unmet:
         nothing.append("; ".join(unmet))
-    ended = Count.of(stand_by_outcome(str(verdict.outcome)) for verdict in judged.values()) + Count(open=lost)
+    ended = Count.of(stand_by_outcome(str(verdict.outcome)) for verdict in judged.values())
     if ended.open > OPEN_MAX * ended.total:
         first = next((v.why for v in judged.values() if stand_by_outcome(str(v.outcome)) is Standing.OPEN), "")
         why = f": {first}" if first else ""
         nothing.append(f"{ended.open} of {count(ended.total, 'trial')} {_are(ended.open)} open{why}")
-    parts = [GateRuling(False, f"the log has lost {lost} of its trials")] if lost else []
+    parts = [GateRuling(False, f"the log has lost lines of {lost} of its trials")] if lost else []
     if broken := [trial for trial, verdict in judged.items() if verdict.broken]:
         parts.append(
             GateRuling(False, f"{len(broken)} could not be judged: {listed(broken, NAMED)} ({judged[broken[0]].why})")
         )
     if gate.min_correct is not None:
-        parts.append(_rule_on_correct(gate.min_correct, judged, lost))
+        parts.append(_rule_on_correct(gate.min_correct, judged))
     if gate.fail_on:
         parts.append(_rule_on_outcomes(gate, judged))
     missed = not all(part.passed or part.code == PROVES_NOTHING for part in parts)
@@ -98,10 +98,10 @@ def _are(number: int) -> str:
     return "is" if number == 1 else "are"
 
 
-def _rule_on_correct(least: float, judged: Mapping[str, Verdict], lost: int) -> GateRuling:
+def _rule_on_correct(least: float, judged: Mapping[str, Verdict]) -> GateRuling:
     """The ruling on the share of correct trials, with the open ones as bounds."""
     asked = f"at least {least * 100:g} % correct were asked for"
-    counted = Count.of(stand_by_fact(verdict.correct) for verdict in judged.values()) + Count(open=lost)
+    counted = Count.of(stand_by_fact(verdict.correct) for verdict in judged.values())
     if not judged:
         return GateRuling(False, f"{asked} and no share is known, since no trial was started", PROVES_NOTHING)
     if counted.share is None:

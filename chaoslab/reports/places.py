@@ -1,17 +1,16 @@
-"""The folder that a run's name stands for, and its reader: this lab's or the first lab's, chosen by the content."""
+"""The folder that a run's name stands for, and the history in it."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaoslab.base.jsonable import listed
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.events import PromptStarted, RunStarted
-from chaoslab.record import legacy_logs, runs
+from chaoslab.record import runs
 from chaoslab.record.history import History
 
 if TYPE_CHECKING:
@@ -24,48 +23,23 @@ NAMED = 60
 CANDIDATES = 6
 """The most runs that a message names if a prefix fits several."""
 _BACK = re.compile(rf"{LATEST}~(?P<number>\d{{1,6}})", re.ASCII)
-_NUMBERED = re.compile(r"(?P<name>.+)#(?P<number>\d{1,6})")
 
 
-def read(name: str, *, logs: Path = LOGS, trials: Collection[str] = ()) -> History:
-    """The history of a run: a folder or its name in `logs`. `#2` after it stands for the second run in a log of the
-    first lab. `trials`: those alone are wanted, by key; of a run in packs the others are not read, if these are there.
-    Raises LookupError: there is no such run, or neither lab wrote its logs."""
-    _check_name(name)
-    number = None
-    numbered = _NUMBERED.fullmatch(name)
-    if numbered and not Path(name).exists() and not (logs / name).exists():
-        name, number = numbered["name"], int(numbered["number"])
+def read(name: str, *, logs: Path = LOGS) -> History:
+    """The history of a run: a folder or its name in `logs`. Raises LookupError: there is no such run, or its logs tell
+    of none."""
     folder = find(name, logs=logs)
     try:
-        history = History.read(folder, trials=trials or None)
-        if history.part and not {*history.trials}.issuperset(trials):
-            history = History.read(folder)
+        history = History.read(folder)
         if history.first(RunStarted) or history.first(PromptStarted):
-            if number is not None:
-                raise LookupError(
-                    f"'{name}' is one run of this lab: only a log of the first lab is counted by #{number}"
-                )
             return history
         if history.records:
             raise LookupError(f"the logs of '{name}' do not tell how its run began: info.log is missing or cut")
-        told = legacy_logs.read(folder, number=number)
     except FileNotFoundError as error:
         raise LookupError(str(error)) from None
     except OSError as error:
         raise LookupError(unreadable(folder, error)) from None
-    if told is not None:
-        return told
-    raise LookupError(f"the logs of '{name}' tell of no run: neither this lab nor the first one wrote them")
-
-
-def of_this_lab(name: str) -> tuple[Path, History]:
-    """The folder and the history of a run of this lab. Raises LookupError: as `read`, or the first lab wrote it."""
-    folder = find(name)
-    history = read(str(folder))
-    if history.unknown:
-        raise LookupError(f"'{name}' is a run of the first lab, which says too little to judge its answers")
-    return folder, history
+    raise LookupError(f"the logs of '{name}' tell of no run: this lab did not write them")
 
 
 def matching(name: str, *, logs: Path = LOGS) -> list[str]:
@@ -88,15 +62,14 @@ def reported(name: str, *, logs: Path = LOGS) -> tuple[RunReport, History | Path
     that had to be read. A log of this lab is not held as a whole. Raises LookupError: as `read`."""
     from chaoslab.analysis.measures.run_report import RunReport  # all measures: who only finds a run needs none
 
-    if "#" not in name:
-        try:
-            folder = find(name, logs=logs)
-            found = RunReport.read(folder)
-        except OSError:
-            pass  # `read` says why
-        else:
-            if found.started or found.trials:
-                return found, folder
+    try:
+        folder = find(name, logs=logs)
+        found = RunReport.read(folder)
+    except OSError:
+        pass  # `read` says why
+    else:
+        if found.started or found.trials:
+            return found, folder
     history = read(name, logs=logs)
     return RunReport.of(history), history
 
@@ -145,8 +118,6 @@ def find(name: str, *, logs: Path = LOGS) -> Path:
     if known and not Path(name).exists():
         hint = did_you_mean(Path(name).name, known, other=runs.names(logs))
         raise LookupError(f"no run with logs is called '{name}': {hint}")
-    if name == LATEST and _has_logs(logs):  # the first lab has no folder per run
-        return logs
     if Path(name).is_dir():
         raise LookupError(f"'{name}' is no run's folder: there are no logs in it")
     if Path(name).exists():
@@ -188,9 +159,6 @@ def _beginning(text: str, place: Path) -> Path | None:
 
 def charts_of(name: str, *, logs: Path = LOGS) -> Path:
     """The folder for the charts of the run that `read` finds by this name: it is in the run's folder."""
-    numbered = _NUMBERED.fullmatch(name)
-    if numbered and not Path(name).exists() and not (logs / name).exists():
-        return find(numbered["name"], logs=logs) / f"charts-{numbered['number']}"
     folder = find(name, logs=logs)
     return (folder.parent / folder.resolve().name if folder.is_symlink() else folder) / "charts"
 

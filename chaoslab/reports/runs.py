@@ -1,9 +1,8 @@
-"""The list of a folder's runs, newest first: time, world, seed, scenario, level, outcomes, harm and witnessed faults.
-Of a log, no records are made but of what tells these, since a folder may hold hundreds of runs."""
+"""The list of a folder's runs, newest first: time, world, seed, scenario, level, outcomes, harm and witnessed
+faults."""
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
@@ -13,20 +12,15 @@ from typing import Any
 from chaoslab.analysis.measures.intervals import Rate, rate
 from chaoslab.analysis.verdict.guard import guarded
 from chaoslab.analysis.verdict.judge import verdicts
-from chaoslab.analysis.verdict.seen import JUDGED
 from chaoslab.analysis.verdict.standing import Count, Standings
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.jsonable import line
-from chaoslab.core.events import Event, FaultWitnessed, RunFinished, RunStarted
+from chaoslab.core.events import FaultWitnessed, RunFinished, RunStarted
 from chaoslab.record import runs
-from chaoslab.record.batches import Batch
-from chaoslab.record.gaps import ends_of, missing
 from chaoslab.record.held import is_written
-from chaoslab.record.history import History, place_in_time
-from chaoslab.record.lines import Record, kind_of, lines_of, log_files, parse_line, records_of
-from chaoslab.record.packs import Packs
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record, lines_of, log_files, parse_line
 from chaoslab.record.rulings import Rulings
-from chaoslab.record.spoken import SILENT
 from chaoslab.reports import places
 from chaoslab.reports.levels import level_in
 from chaoslab.reports.page import WIDTH, count, rate_text, wrapped
@@ -38,8 +32,6 @@ BEGINNING = 100
 """The lines of a larger log that are searched for its first events."""
 NAME_WIDTH, REVISION = 30, 12
 """The most characters of a name, and of a commit's."""
-KINDS: tuple[type[Event], ...] = (RunStarted, RunFinished, *JUDGED)
-_SEQ = re.compile(rb'"seq": ?(\d{1,18})')
 
 
 @dataclass(frozen=True)
@@ -110,9 +102,7 @@ def render(logs: Path = places.LOGS) -> str:
 
 def listed(logs: Path = places.LOGS) -> Iterator[RunLine]:
     """The lines of all runs in a folder, newest first. Raises LookupError: there is none."""
-    there = runs.newest_first(logs) or (
-        [logs] if any(logs.glob("*.log")) else []
-    )  # the first lab has no folder per run
+    there = runs.newest_first(logs)
     if not there and logs.exists() and not logs.is_dir():
         raise LookupError(f"{logs}: this is a file; name the folder that the runs are in")
     if not there:
@@ -131,13 +121,9 @@ def _read(folder: Path, began: datetime) -> RunLine:
     if not files:
         return RunLine(folder, began, trouble="it has left no logs")
     running = is_written(folder)
-    large = sum(path.stat().st_size for path in folder.glob("*.log*") if path.is_file()) > COUNTED_MAX
+    large = sum(path.stat().st_size for path in folder.glob("*.log") if path.is_file()) > COUNTED_MAX
     try:
-        if large or _numbered(folder, files):
-            records = sorted(_beginnings(files) if large else _records(files), key=place_in_time)
-            history: History = Batch.of_lines(records, running=running, spoken=SILENT)
-        else:
-            history = History.read(folder)
+        history = History(_beginnings(files), running=running) if large else History.read(folder)
         if history.first(RunStarted) is None:
             if large:
                 return RunLine(folder, began, trouble="cannot be read: it is large, and does not tell how it began")
@@ -149,7 +135,7 @@ def _read(folder: Path, began: datetime) -> RunLine:
     run, end = history.first(RunStarted), history.first(RunFinished)
     rulings = Rulings.read(folder)
     judged = {} if large else verdicts(history)
-    standings = Standings(rulings.by_trial if rulings is not None else {})
+    standings = Standings(rulings.of_whole(history.torn).by_trial if rulings is not None else {})
     state = rulings.state if rulings is not None else None
     return RunLine(
         folder,
@@ -158,7 +144,7 @@ def _read(folder: Path, began: datetime) -> RunLine:
         run.seed if run else None,
         run.prompts if run else len(history.trials),
         None if large else Counter(verdict.outcome for verdict in judged.values()),
-        sum(1 for _ in history.of(FaultWitnessed)) if history.has(FaultWitnessed) and not large else None,
+        sum(1 for _ in history.of(FaultWitnessed)) if not large else None,
         end.reason if end else "still running" if running else "" if large else "not finished",
         name=rulings.scenario if rulings is not None else run.model if run else "",
         ruling=str(state or "") if rulings is not None else "",
@@ -169,32 +155,7 @@ def _read(folder: Path, began: datetime) -> RunLine:
     )
 
 
-def _numbered(folder: Path, files: Sequence[Path]) -> bool:
-    """True if no line of these logs is lost: each has its number, and none is missing at the end."""
-    ends = ends_of(folder)
-    if missing(ends, [path.name for path in files]):
-        return False
-    for path in files:
-        count = 0
-        for count, text in enumerate(lines_of(path), 1):
-            if (seq := _SEQ.search(text)) is None or int(seq[1]) != count:
-                return False
-        if count < ends.get(path.name, 0):
-            return False
-    return True
-
-
-def _records(files: Iterable[Path]) -> Iterator[Record]:
-    """The events of these kinds, or structs that stand for them."""
-    packs = Packs()
-    for path in files:
-        for records in records_of(path, packs, cut=lambda _: None):
-            yield from (record for record in records if kind_of(record) in KINDS)
-
-
 def _beginnings(files: Iterable[Path]) -> Iterator[Record]:
-    """The events of these kinds among the first lines of each file."""
+    """The events among the first lines of each file."""
     for path in files:
-        for text in islice(lines_of(path), BEGINNING):
-            if (record := parse_line(text)) is not None and kind_of(record) in KINDS:
-                yield record
+        yield from filter(None, map(parse_line, islice(lines_of(path), BEGINNING)))

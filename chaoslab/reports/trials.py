@@ -15,13 +15,7 @@ WORST_FIRST = (
 )  # fmt: skip
 """The outcomes that a person wants to examine."""
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
-_KEY = re.compile(r"p\d{1,9}\.r\d{1,9}", re.ASCII)
 _PROMPT = re.compile(r"p\d{1,9}", re.ASCII)
-
-
-def is_key(name: str) -> bool:
-    """True if the name is the key of one trial ("p3.r2")."""
-    return _KEY.fullmatch(name) is not None
 
 
 def named(name: str, there: Sequence[str], *, prompts: int) -> list[str]:

@@ -4,7 +4,6 @@ their logs, where trials of the same prompt and the same repetition are a pair."
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, MISSING, dataclass, fields, replace
 from functools import partial
@@ -14,10 +13,11 @@ from typing import Any
 from chaoslab.analysis.measures.trace_diff import Story, tell
 from chaoslab.analysis.verdict.standing import Standing
 from chaoslab.execution.options import RunArguments, RunOptions, check_number, taking
+from chaoslab.record.trial_stream import stories
 from chaoslab.reports.changes import differences, keyed
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.page import count
-from chaoslab.reports.places import read
+from chaoslab.reports.places import find
 from chaoslab.scenarios.builder import ScenarioBuilder, load_scenario
 from chaoslab.scenarios.located import SUFFIXES, ScenarioError
 from chaoslab.scenarios.running import TrialRules
@@ -254,19 +254,15 @@ def _sides(run: Contents, name: str) -> Iterator[tuple[str, Side]]:
     """The side of each trial, by its key."""
     report = run.report
     figures, quality = report.figures.value.by_key, report.recovery_quality.value
-    spells = defaultdict[str, list[tuple[float, bool, bool]]](list)
-    for one in report.recovery.value.incidents:
-        spells[one.trial].append((one.duration_s, one.recovered, one.cut))
-
     for row in run.all_rows:
         of = figures[row.trial]
         yield row.trial, Side(
             WELL[row.standing], str(row.outcome), row.in_words, row.calls, row.seconds or 0.0, of.tokens,
             bool(row.harm), None if of.unpriced else float(of.usd),
             quality.each.get(row.trial) if quality and row.standing is not Standing.OPEN else None,
-            tuple(spells[row.trial]), row.prompt, story=partial(_story, name, row.trial),
+            row.prompt, story=partial(_story, name, row.trial),
         )  # fmt: skip
 
 
 def _story(name: str, trial: str) -> Story:
-    return tell(read(name, trials=[trial]).records, trial)
+    return tell(stories(find(name), [trial]).records, trial)

@@ -35,7 +35,7 @@ class LabAgent(Protocol):
 
     def trials(
         self, scenario: Scenario, numbers: Sequence[int], *, seed: int, jobs: int, logs: Path | None, apart: bool,
-        log_as: str = "lines", keep: str = "all",
+        keep: str = "all",
     ) -> Generator[Trial, None, None]:  # fmt: skip
         """The trials with these numbers, from 0."""
 

@@ -187,11 +187,11 @@ class Result:
 def run(
     scenario: Scenario, *, trials: int | None = None, seed: int | None = None, jobs: int = 1,
     only: int | Sequence[int] | None = None, logs: Path | None = None,
-    again: Callable[[Ruling], str] | None = None, apart: bool = False, log_as: str = "lines", keep: str = "all",
+    again: Callable[[Ruling], str] | None = None, apart: bool = False, keep: str = "all",
 ) -> Generator[Ruling, None, None]:  # fmt: skip
     """Runs the trials of a scenario, each when the iterator is advanced. `trials`, `seed`: in place of the scenario's
     own. `only`: this trial alone, or these, from 1. `again`: the command that runs a trial again, for the logs.
-    `apart`: see `numbered`. `log_as`, `keep`: see `RunOptions`.
+    `apart`: see `numbered`. `keep`: see `RunOptions`.
 
     Raises:
         WorkerLost: the process that does a trial ended.
@@ -212,17 +212,14 @@ def run(
             stack.enter_context(in_one_line(scenario))
             if spec.agent == LAB:
                 stack.enter_context(modules_of(scenario.folder, [*filter(None, [spec.judge_named])]))
-                form = {"log_as": log_as, "keep": keep}
-                of_lab = lab_agent().trials(scenario, numbers, seed=seed, jobs=jobs, logs=logs, apart=apart, **form)
+                of_lab = lab_agent().trials(scenario, numbers, seed=seed, jobs=jobs, logs=logs, apart=apart, keep=keep)
                 # the judge of the lab's own agent
                 named = scenario.spec.judge_named
                 done = judged(of_lab, Judge.of(_imported(scenario, "judge", named) if named else scenario.spec.judge))
             else:
                 stack.enter_context(modules_of(scenario.folder, spec.dotted))
                 agent, options = imported(scenario)
-                asked = RunArguments(
-                    agent, scenario.prompt, **{**options, "seed": seed, "logs": logs, "log_as": log_as, "keep": keep}
-                )
+                asked = RunArguments(agent, scenario.prompt, **{**options, "seed": seed, "logs": logs, "keep": keep})
                 done = numbered(asked, numbers, jobs=jobs, drawn=drawn, apart=apart)
             stack.enter_context(closing(done))
             for number, trial in zip(numbers, done, strict=True):

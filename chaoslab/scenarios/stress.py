@@ -54,10 +54,10 @@ class StressLevel:
 
 def stress(
     path: Path, levels: Sequence[float], trials: int, *, seed: int | None = None, jobs: int = 1,
-    logs: Path | None = None, log_as: str = "lines", keep: str = "all",
+    logs: Path | None = None, keep: str = "all",
 ) -> Iterator[StressLevel]:  # fmt: skip
     """The scenarios of a file at each level, which comes to their own faults. The same trial has the same dice at each
-    level. `logs`: a folder that gets a run for each step. `log_as`, `keep`: see `RunOptions`. Raises ScenarioError: the
+    level. `logs`: a folder that gets a run for each step. `keep`: see `RunOptions`. Raises ScenarioError: the
     file is wrong, or something of the user's cannot be imported."""
     for level in levels:
         for scenario in load(path, changed=[f"chaos_level={level:g}"]):
@@ -66,8 +66,7 @@ def stress(
             given = [*own, "--set", f"chaos_level={level:g}"]
             command = partial(again, scenario, given=given)
             for ruling in run(
-                scenario, trials=trials, seed=seed, jobs=jobs, logs=logs, again=command, apart=True, log_as=log_as,
-                keep=keep,
+                scenario, trials=trials, seed=seed, jobs=jobs, logs=logs, again=command, apart=True, keep=keep,
             ):  # fmt: skip
                 result.add(ruling)
             passed, failed = result.count(RulingState.PASSED), result.count(RulingState.FAILED)

@@ -24,7 +24,7 @@ class Comparison(Figures):
     def data(self) -> dict[str, Any]:
         """The comparison as JSON values."""
         (e_worse, e_better), (more, less) = self.evidence, self.harm_evidence
-        times, all_ = self.recovery, self.pass_all
+        all_ = self.pass_all
         return {
             "verdict": self.verdict, "alpha": self.alpha, "pairs": len(self.pairs), "judged": len(self.judged),
             "worse": self.count(WORSE), "better": self.count(BETTER),
@@ -38,7 +38,6 @@ class Comparison(Figures):
             "costs": {each.amount: {"base": each.base, "new": each.new, "interval": _bounds(each.interval)}
                       for each in self.costs},
             "pass_all": None if all_ is None else {**vars(all_), "interval": _bounds(all_.interval)},
-            "recovery": None if times is None else {**vars(times), "interval": _bounds(times.interval)},
             "notes": self.notes,
             "changed": [
                 {"trial": each.number, "change": each.change, "base": each.base.plain(), "new": each.new.plain(),
@@ -111,17 +110,6 @@ def _parts(found: Figures) -> Iterator[str]:
         yield (
             f"pass^{all_.k}: {all_.base:.3g} → {all_.new:.3g}, 95 % interval of the change "
             f"{all_.interval.low:+.2g} to {all_.interval.high:+.2g}"
-        )
-    if (times := found.recovery) is not None:
-        p = "" if times.p is None else f", log-rank p {times.p:.3g}"
-        text = f"recovery: {times.recovered[0]} of {times.n[0]} incidents → {times.recovered[1]} of {times.n[1]}"
-        yield (
-            text
-            if not times.horizon_s
-            else (
-                f"{text}; mean time up to {times.horizon_s:.3g} s {times.mean_s[0]:.3g} s → {times.mean_s[1]:.3g} s, "
-                f"95 % interval of the change {times.interval.low:+.3g} to {times.interval.high:+.3g} s{p}"
-            )
         )
     for each in found.costs:
         name = "quality of recovery" if each.amount == "quality" else f"{each.amount} a trial"

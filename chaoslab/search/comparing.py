@@ -16,16 +16,14 @@ from chaoslab.analysis.measures.anytime import (
     pairs_needed,
     power,
 )
-from chaoslab.analysis.measures.consistency import K_MAX
 from chaoslab.analysis.measures.intervals import CONFIDENCE, Interval
-from chaoslab.analysis.measures.two_recoveries import Lasted, TwoRecoveries, two_recoveries
 from chaoslab.base.dice import Dice
 from chaoslab.search.pairs import BETTER, FEW, LEAST, POWER, SAME, WORSE, Pair
 
 ALPHA = 0.05
 RESAMPLES = 500
-AS_MANY = 4
-"""The trials of a prompt for each of the k in pass^k: with fewer the figure would jump."""
+K_MAX, AS_MANY = 8, 4
+"""The largest k of pass^k, and the trials of a prompt for each of the k: with fewer the figure would jump."""
 AMOUNTS = {"calls": "", "seconds": " s", "tokens": "", "dollars": " USD", "quality": ""}
 """Amount of a trial → its unit."""
 
@@ -220,16 +218,6 @@ class Figures:
                 amount, fmean(one for _, one, _ in known), fmean(other for _, _, other in known),
                 mean_sequence(values, alpha=self.alpha),
             )  # fmt: skip
-
-    @property
-    def recovery(self) -> TwoRecoveries | None:
-        """The times to recovery of both sides; None if one has fewer than 8 incidents."""
-        sides: tuple[list[Lasted], list[Lasted]] = ([], [])
-        for each in self.pairs:
-            group = each.cluster if self.several else str(each.number)
-            for side, found in zip((each.base, each.new), sides, strict=True):
-                found += [Lasted(group, *spell) for spell in side.spells]
-        return two_recoveries(*sides)
 
     @property
     def pass_all(self) -> PassAll | None:

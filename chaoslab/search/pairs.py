@@ -20,9 +20,8 @@ SHOWN = 200
 @dataclass(frozen=True)
 class Side:
     """One trial of a pair. `well`: it passed; None if nothing can be concluded. `dollars`: None if a model's price is
-    not known. `quality`: that of its recovery, 0 to 1; None if it met no fault or was not judged. `spells`: duration in
-    seconds, recovered, cut, of each incident. `prompt`: what it asks. `models`: those that answered. `story`: makes its
-    story; None if that is not known."""
+    not known. `quality`: that of its recovery, 0 to 1; None if it met no fault or was not judged. `prompt`: what it
+    asks. `models`: those that answered. `story`: makes its story; None if that is not known."""
 
     well: bool | None
     outcome: str
@@ -33,7 +32,6 @@ class Side:
     harm: bool = False
     dollars: float | None = 0.0
     quality: float | None = None
-    spells: tuple[tuple[float, bool, bool], ...] = ()
     prompt: str = ""
     models: tuple[str, ...] = ()
     story: Callable[[], Story] | None = field(default=None, repr=False, compare=False)
@@ -45,8 +43,7 @@ class Side:
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> "Side":
         """The side of such values. Raises ValueError, TypeError: they are none of a side."""
-        spells = tuple((float(s), bool(r), bool(c)) for s, r, c in plain.get("spells", ()))
-        made = cls(**{**plain, "spells": spells, "models": tuple(map(str, plain.get("models", ())))})
+        made = cls(**{**plain, "models": tuple(map(str, plain.get("models", ())))})
         numbers = (made.calls, made.seconds, made.tokens)
         texts = (made.outcome, made.why, made.prompt)
         fits = made.well in (True, False, None) and all(isinstance(each, int | float) for each in numbers)

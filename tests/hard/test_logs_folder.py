@@ -520,5 +520,5 @@ def test_a_lab_whose_pictures_do_not_fit_has_its_figures_all_the_same(
         assert [leave(folder, code) for code in (0, 3)] == [3, 3]
         assert list((here / "charts").iterdir()) == []
     out, words = capsys.readouterr()
-    assert words == "cannot draw into charts/response_time.png: No space left on device\n" * 2
+    assert words == "cannot draw into charts/tool_latency.png: No space left on device\n" * 2
     assert out.count("all figures: ") == 2

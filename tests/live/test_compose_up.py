@@ -133,17 +133,12 @@ def _what_was_said(stack: Stack, said: str) -> None:
     charts = (
         "success_rate",
         "network_latency",
-        "streams",
         "tool_latency",
         "errors",
-        "response_time",
         "throughput",
         "mttr",
-        "amplification",
         "fault_matrix",
-        "latency_by_fault",
         "recovery_curve",
-        "cost_of_chaos",
     )
     for folder in (stack.folder / "charts", stack.folder / "logs" / "latest" / "charts"):
         drawn = {path.name for path in folder.glob("*.png")}

@@ -328,12 +328,10 @@ def test_a_report_begins_with_its_first_trial_and_has_hits_of_trials_that_it_kno
     assert (found.began_t, found.met) == (2.0, {"p1.r1": 1})
 
 
-def test_damage_of_several_batches_is_added_up_and_the_longest_wait_is_told() -> None:
-    found, later = faults.Damage(), faults.Damage()
+def test_damage_is_added_up_and_the_longest_wait_is_told() -> None:
+    found = faults.Damage()
     found.take("p1.r1", call(ok=False, error="timed_out", duration_s=3.0))
     found.take("p1.r1", call(ok=False, error="reset", duration_s=9.0))
-    later.take("p2.r1", call(ok=False, error="timed_out", duration_s=5.0))
-    found.join(later)
-    assert found == faults.Damage(Counter({"p1.r1": 2, "p2.r1": 1}), Counter({"search": 2}), 5.0)
-    found.join(faults.Damage())
-    assert found.waited_s == 5.0
+    found.take("p2.r1", call(ok=False, error="timed_out", duration_s=5.0))
+    found.take("p2.r1", call(ok=False, error="timed_out", duration_s=4.0))
+    assert found == faults.Damage(Counter({"p1.r1": 2, "p2.r1": 2}), Counter({"search": 3}), 5.0)

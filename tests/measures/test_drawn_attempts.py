@@ -10,9 +10,9 @@ from chaoslab.analysis.measures import latency, quantiles, run_report
 from chaoslab.analysis.measures.latency import Attempts, every_attempt
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.core.events import CallFinished
-from chaoslab.record.batches import Batches
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
+from chaoslab.record.trial_stream import TrialStream
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.svg import timeline
 from tests.event_parts import call_at
@@ -36,7 +36,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def found(run: Path, least: int) -> Attempts:
     every = Attempts()
-    for batch in Batches(run, least=least):
+    for batch in TrialStream(run, least=least):
         every.take(batch)
     return every.result()
 
@@ -80,7 +80,7 @@ def test_all_are_counted(run: Path) -> None:
 
 def test_pictures_and_tables_say_so(run: Path, few: None, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001
     part = f"drawn from a random one in {found(run, 30).one_in} attempts"
-    monkeypatch.setattr(run_report, "Batches", lambda folder: Batches(folder, least=30))
+    monkeypatch.setattr(run_report, "TrialStream", lambda folder: TrialStream(folder, least=30))
     report = RunReport.read(run)
     picture = timeline.draw(report)
     assert picture is not None

@@ -8,13 +8,11 @@ import pytest
 from chaoslab.analysis.measures.mttr import Ending, Incident, Mttr, incidents, recovery
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.core.events import (
-    UNTOLD,
     CallFinished,
     CallStarted,
     Effect,
     Event,
     FaultWitnessed,
-    PromptAttempt,
     PromptStarted,
 )
 from chaoslab.record.history import History
@@ -295,54 +293,3 @@ def test_no_incident_is_no_data_and_not_0() -> None:
 def test_none_recovered_has_no_mean_and_no_median() -> None:
     found = recovery([spell(2, Ending.CENSORED)] * 9)
     assert (found.mean_s, found.median, found.recovered) == (None, None, 0)
-
-
-def without_faults(*moments: Moment, trial: str | None = "p1.r1") -> History:
-    """A log of the first lab, which has no place for faults."""
-    return History(history(*moments, trial=trial).records, unknown={FaultWitnessed})
-
-
-def attempt(t: float, status: str, error_type: str = "none") -> Moment:
-    return t, PromptAttempt(
-        prompt_index=2, prompt="a prompt", response="", status=status, start_time="", end_time="", duration_s=1.0,
-        error_type=error_type, prompt_attempt=1,
-    )  # fmt: skip
-
-
-FAILED, AGAIN, OTHER = call(1, 1, ok=False), call(3.25, 2, ok=True), call(2, 1, ok=True, request=2)
-LOOP = attempt(2, "error", "loop")
-
-
-@pytest.mark.parametrize(
-    ("moments", "found"),
-    [
-        ([], []),
-        ([call(1, 1, ok=True)], []),
-        ([FAILED, AGAIN, over(5)], [("search", 1, "failure", 1, 2.25, "retry", False)]),
-        ([FAILED, call(3, 2, ok=True, via="direct")], [("search", 1, "failure", 1, 2, "fallback", False)]),
-        ([FAILED, OTHER, AGAIN], [("search", 1, "failure", 1, 2.25, "retry", False)]),
-        ([FAILED, call(2, 2, ok=False), AGAIN], [("search", 1, "failure", 1, 2.25, "retry", False)]),
-        ([FAILED, AGAIN, call(4, 1, ok=False, request=2)], [("search", 1, "failure", 1, 2.25, "retry", False)]),
-        ([FAILED, OTHER, over(5)], [("search", 1, "failure", 1, 4, "censored", False)]),
-        ([FAILED, OTHER], [("search", 1, "failure", 1, 0, "censored", True)]),
-        ([over(0.5), FAILED], [("search", 1, "failure", 1, 0, "censored", False)]),
-        (
-            [FAILED, call(1.5, 1, ok=False, target="mail"), AGAIN, over(5)],
-            [("search", 1, "failure", 1, 2.25, "retry", False), ("mail", 1, "failure", 1.5, 3.5, "censored", False)],
-        ),
-        ([attempt(1, "ok"), attempt(2, "ok")], []),
-        ([attempt(1, "ok"), LOOP, attempt(4.5, "ok")], [("agent", 2, "loop error", 2, 2.5, "retry", False)]),
-        ([LOOP, attempt(3, "error", "hung"), over(3)], [("agent", 2, "loop error", 2, 1, "censored", False)]),
-        ([LOOP], [("agent", 2, "loop error", 2, 0, "censored", True)]),
-        ([call(1, 1, ok=False, error="timed_out")], [("search", 1, "timed_out", 1, 0, "censored", True)]),
-        ([call(1, 1, ok=False, error=UNTOLD)], []),
-    ],
-)  # fmt: skip
-def test_incidents_are_inferred_from_a_log_without_faults(moments: list[Moment], found: list[Any]) -> None:
-    told = incidents(without_faults(*moments))
-    assert [(i.target, i.request, i.fault, i.opened_t, i.duration_s, str(i.ending), i.cut) for i in told] == [
-        (target, request, f"{fault}, inferred", *rest) for target, request, fault, *rest in found
-    ]
-    assert {i.trial for i in told} <= {"p1.r1"}
-    calls = [each for each in moments if isinstance(each[1], CallFinished)]
-    assert incidents(without_faults(*calls, trial=None)) == []

@@ -4,10 +4,10 @@ import math
 
 import pytest
 
-from chaoslab.analysis.measures.consistency import consistency
 from chaoslab.analysis.measures.mttr import recovery
 from chaoslab.analysis.measures.reliability import (
     Reliability,
+    consistency,
     error_budget,
     least_share,
     nines_of,
@@ -57,7 +57,8 @@ def test_the_score_is_of_the_known_parts_alone() -> None:
 
 
 def test_consistency_and_recovery_have_their_weights() -> None:
-    alike = consistency({"1": [True, True], "2": [True, False]})
+    alike = consistency([[True, True], [True, False], [False]])
+    assert consistency([[True], [False]]) is None
     said = sure(reliability_of(TrialTable.of(history(), OUTCOMES), Standings(), NOTHING, alike))
     assert said.parts["consistency"] == 0.5
     assert said.score == pytest.approx((0.275 + 0.20 * 0.55 + 0.10 * 0.5) / 0.85)

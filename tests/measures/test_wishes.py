@@ -17,9 +17,9 @@ from chaoslab.analysis.measures.incidents import Ending, Incident, incidents
 from chaoslab.analysis.measures.mttr import recovery
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.core.events import AttemptRef, CallFinished, CallStarted, Effect, Event, FaultWitnessed
-from chaoslab.record.batches import Batches
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
+from chaoslab.record.trial_stream import TrialStream
 from tests.measure_parts import amplification, calls
 
 Moment = tuple[float, Event]
@@ -177,7 +177,7 @@ def test_batches_give_the_figures_of_the_whole_run(tmp_path: Path, monkeypatch: 
     )  # fmt: skip
     own = [each for trial in trials for each in incidents(trial.history)]
     folder = tmp_path / "latest"
-    monkeypatch.setattr(run_report, "Batches", lambda folder: Batches(folder, least=1))
+    monkeypatch.setattr(run_report, "TrialStream", lambda folder: TrialStream(folder, least=1))
     batches, whole = RunReport.read(folder), RunReport.of(History.read(folder))
     assert batches == whole
     assert whole.recovery.value is not None

@@ -1,7 +1,6 @@
 """The pictures say what happened, say so when nothing did, and never write one word over another."""
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.collections import PathCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -24,7 +23,6 @@ from chaoslab.analysis.measures._grounds import success
 from chaoslab.analysis.measures.cost import Costs, Spending
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.guard import Section
-from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.core.events import (
     UNTOLD,
     UNTOLD_S,
@@ -37,19 +35,15 @@ from chaoslab.core.events import (
     PromptStarted,
 )
 from chaoslab.record.history import History
-from chaoslab.record.lines import Record
 from chaoslab.reports import charts
 from chaoslab.reports.charts import _palette as palette
 from chaoslab.reports.charts import draw, main, overlay
 from chaoslab.reports.charts._palette import FAULTS, LONE, OUTCOMES
-from chaoslab.reports.charts._style import POINTS, blank, spread
+from chaoslab.reports.charts._style import POINTS, blank
 from chaoslab.reports.charts.errors import errors
 from chaoslab.reports.charts.fault_matrix import fault_matrix
-from chaoslab.reports.charts.latency_by_fault import latency_by_fault
 from chaoslab.reports.charts.mttr import mttr
 from chaoslab.reports.charts.network_latency import network_latency
-from chaoslab.reports.charts.response_time import response_time
-from chaoslab.reports.charts.streams import streams
 from chaoslab.reports.charts.success_rate import success_rate
 from chaoslab.reports.charts.tool_latency import tool_latency
 from chaoslab.reports.frames import Frames, Joined
@@ -62,11 +56,10 @@ from tests.event_parts import story as told
 from tests.reports.fake_run import TARGETS, FakeRun, ScriptedClock, stated
 
 NAMES = [
-    "amplification", "cost_of_chaos", "errors", "fault_matrix", "latency_by_fault", "mttr", "network_latency",
-    "recovery_curve", "response_time", "streams", "success_rate", "throughput", "tool_latency",
+    "errors", "fault_matrix", "mttr", "network_latency",
+    "recovery_curve", "success_rate", "throughput", "tool_latency",
 ]  # fmt: skip
-ROWED = {"success_rate", "tool_latency", "errors", "mttr", "amplification", "fault_matrix", "latency_by_fault",
-         "cost_of_chaos"}  # fmt: skip
+ROWED = {"success_rate", "tool_latency", "errors", "mttr", "fault_matrix"}
 """The charts with a name on each row, whose upright axis has no unit."""
 FAMILY = {f"service_number_{n:02}_with_a{'_really_long_name' * (1 + n % 2 * 7)}": "ask" for n in range(12)}
 """Names that differ in their midst, long ones and very long ones."""
@@ -204,20 +197,6 @@ def test_witnessed_faults_are_marked_and_counted(rich: dict[str, Figure], tmp_pa
     assert "nobody injected (" in errors
 
 
-def test_a_streamed_reply_is_a_line_from_its_first_byte_to_its_last() -> None:
-    early = call("model", 1, ok=True, duration_s=3.0, status=200, first_byte_s=0.5, last_byte_s=2.5)
-    (axes,) = (figure := streams(Frames(told(early, call("model", 2, ok=True, duration_s=1.0))))).axes
-    (line,) = (c for c in axes.collections if isinstance(c, LineCollection))
-    (((_, first_s), (_, last_s)),) = line.get_segments()
-    assert (first_s, last_s) == (0.5, 2.5)
-    assert "1 stream: first byte after 0.500 s in the median, last byte after 2.500 s; a line" in said(figure)
-
-
-def test_without_a_streamed_reply_the_chart_says_so() -> None:
-    figure = streams(Frames(told(call("model", 1, ok=True, duration_s=1.0))))
-    assert "no reply was streamed in this run (STREAM=on streams)" in said(figure)
-
-
 def test_a_censored_incident_is_an_open_arrow(rich: dict[str, Figure]) -> None:
     (axes,) = rich["mttr"].axes
     (arrows,) = [c for c in axes.collections if str(c.get_label()).startswith("never recovered")]
@@ -225,7 +204,7 @@ def test_a_censored_incident_is_an_open_arrow(rich: dict[str, Figure]) -> None:
 
 
 def test_no_point_is_cut_in_half_at_the_end_of_an_axis(rich: dict[str, Figure]) -> None:
-    for name in ("network_latency", "tool_latency", "response_time", "mttr", "streams"):
+    for name in ("network_latency", "tool_latency", "mttr"):
         (axes,) = rich[name].axes
         points = [c for c in axes.collections if isinstance(c, PathCollection) and len(np.asarray(c.get_offsets()))]
         assert points
@@ -243,7 +222,6 @@ def test_one_colour_means_one_thing_over_all_pictures(usual: History, rich: dict
                 meanings.setdefault(color_of(handle), set()).add(meaning)
     assert meanings.pop(LONE.color.lower()) == {"failed", "nobody injected"}, "the same in two pictures"
     assert meanings[FAULTS["tool_error"].color.lower()] == {"tool_error"}
-    assert meanings[OUTCOMES["degraded"].color.lower()] == {"degraded"}
     assert {color: said for color, said in meanings.items() if len(said) > 1} == {}
 
 
@@ -324,28 +302,9 @@ def test_a_fault_that_answers_in_place_of_its_target_has_its_line_beside_the_oth
     calm = [call("crm", n, ok=True, duration_s=0.01, via="service") for n in (1, 2)]
     hung = call("crm", 3, error="timed_out", duration_s=5.0, via="none")
     run = Frames(told(*calm, hung, met("timeout", "crm", 3), call("crm", 4, error="budget", via="none")))
-    figure = latency_by_fault(run)
-    assert "crm (2, 1)" in said(figure), "what no fault refused has no duration of the target's"
-    assert "met a fault" in said(figure)
     picture = latency.draw(run.measures)
     assert picture is not None
     assert "crm (2 without, 1 with)" in str(picture)
-
-
-def test_prompts_that_took_no_time_are_drawn_too() -> None:
-    ends = [prompt_finished(duration_s=seconds) for seconds in (0.0, 0.0, 0.1, 40.0)]
-    trials = [f"p{n}.r1" for n in range(1, 5)]
-    events = [
-        (trial, event)
-        for trial, end in zip(trials, ends, strict=True)
-        for event in (PromptStarted(prompt_index=1, prompt="?"), end)
-    ]
-    run = History(Record("", 0.0, "", trial, "info", n, event) for n, (trial, event) in enumerate(events))
-    known = replace(RunReport.of(run), verdicts=dict.fromkeys(trials, Verdict(Outcome.CORRECT, "")))
-    (axes,) = response_time(Frames(run, known)).axes
-    (points,) = axes.collections
-    low, high = axes.get_ylim()
-    assert [low < float(y) < high for _, y in np.asarray(points.get_offsets())] == [True] * 4
 
 
 def test_a_box_has_the_quartiles_and_its_whiskers_end_at_points() -> None:
@@ -475,7 +434,7 @@ def test_runs_without_faults_have_no_recovery_to_draw(tmp_path: Path) -> None:
 def test_the_door_draws_the_latest_run_and_names_what_it_wrote(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    names = {"errors": errors, "streams": streams, "success_rate": success_rate}
+    names = {"errors": errors, "mttr": mttr, "success_rate": success_rate}
     monkeypatch.setattr(charts, "_charts", lambda: [*names.items()])
     logs, out = tmp_path / "logs", tmp_path / "out"
     history(logs / "20260601-090000", prompts=3)
@@ -500,14 +459,14 @@ def small(*names: str) -> Callable[[], list[tuple[str, Callable[[Frames], Figure
 def test_the_pictures_of_a_run_lie_with_it_and_the_latest_ones_in_charts_too(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(charts, "_charts", small("success_rate", "streams"))
+    monkeypatch.setattr(charts, "_charts", small("success_rate", "throughput"))
     logs = Path("logs")
     for name in ("20260601-090000", "20260601-100000"):
         history(logs / name, prompts=2)
     (logs / "latest").symlink_to("20260601-100000")
     assert main([]) == 0
     newest = {path.name: path.read_bytes() for path in (logs / "20260601-100000" / "charts").iterdir()}
-    assert sorted(newest) == sorted(f"{name}.png" for name in ("success_rate", "streams"))
+    assert sorted(newest) == sorted(f"{name}.png" for name in ("success_rate", "throughput"))
     assert {path.name: path.read_bytes() for path in Path("charts").iterdir()} == newest
     assert capsys.readouterr().out.splitlines()[0] == "logs/20260601-100000/charts/success_rate.png"
     Path("charts/success_rate.png").unlink()
@@ -521,40 +480,26 @@ def test_the_pictures_of_a_run_lie_with_it_and_the_latest_ones_in_charts_too(
 
 @pytest.mark.usefixtures("here")
 def test_a_chart_with_nothing_to_show_is_not_drawn_and_an_older_one_goes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(charts, "_charts", lambda: [("errors", errors), ("streams", streams)])
+    monkeypatch.setattr(charts, "_charts", lambda: [("errors", errors), ("success_rate", success_rate)])
     history(Path("logs/run"), prompts=1)
     Path("logs/latest").symlink_to("run")
     Path("charts").mkdir()
     Path("charts/errors.png").write_bytes(b"of the run before")
     assert main([]) == 0
-    assert [path.name for path in Path("charts").iterdir()] == ["streams.png"]
+    assert [path.name for path in Path("charts").iterdir()] == ["success_rate.png"]
 
 
 @pytest.mark.usefixtures("here")
 def test_a_run_whose_folder_takes_no_pictures_is_one_line(monkeypatch: pytest.MonkeyPatch, typed: Typed) -> None:
-    monkeypatch.setattr(charts, "_charts", small("success_rate", "streams"))
+    monkeypatch.setattr(charts, "_charts", small("success_rate", "throughput"))
     history(Path("logs/run"), prompts=1)
     Path("logs/latest").symlink_to("run")
     Path("logs/run/charts").write_text("mine")
     words = typed("charts")
     assert (words.code, words.err) == (2, "cannot draw into logs/run/charts: File exists; --out should name a folder\n")
-    assert words.out.splitlines() == [f"charts/{name}.png" for name in ("success_rate", "streams")], (
+    assert words.out.splitlines() == [f"charts/{name}.png" for name in ("success_rate", "throughput")], (
         "charts/ has them all the same"
     )
-
-
-def test_a_log_of_several_runs_of_the_first_lab_keeps_their_pictures_apart(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(charts, "_charts", small("errors"))
-    shutil.copytree(Path(__file__).parent / "first_lab", tmp_path / "old")
-    for run in ("old#1", "old#2", "old"):
-        assert main([str(tmp_path / run)], logs=tmp_path / "logs") == 0
-    assert sorted(path.name for path in (tmp_path / "old").iterdir() if path.is_dir()) == [
-        "charts",
-        "charts-1",
-        "charts-2",
-    ]
 
 
 def test_a_backend_that_matplotlib_does_not_know_is_not_needed(tmp_path: Path) -> None:
@@ -568,7 +513,7 @@ def test_a_backend_that_matplotlib_does_not_know_is_not_needed(tmp_path: Path) -
     assert (done.returncode, others) == (0, []), "nothing else is said but what is not drawn"
     assert any("matplotlib.figure" in line for line in imports)
     assert not any("matplotlib.pyplot" in line for line in imports), "it takes longer to load than a chart to draw"
-    assert len(done.stdout.splitlines()) > len(NAMES) / 2
+    assert (done.stdout + done.stderr).count(".png") == len(NAMES), "drawn, or said not to be"
 
 
 def test_a_wrong_name_gets_one_line_with_a_hint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -585,29 +530,13 @@ def test_runs_that_do_not_state_their_toxic_prob_are_not_compared(
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign" / "info.log").write_text("not of the lab\n")
     assert main(["one", "foreign"], logs=tmp_path) == 2
-    assert (
-        capsys.readouterr().err
-        == "the logs of 'foreign' tell of no run: neither this lab nor the first one wrote them\n"
-    )
+    assert capsys.readouterr().err == "the logs of 'foreign' tell of no run: this lab did not write them\n"
 
 
 def test_without_logs_the_script_says_what_to_do(tmp_path: Path) -> None:
     script = Path(__file__).parents[2] / "charts.py"
     done = subprocess.run([warm.python(), script], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", none_yet(Path("logs")) + "\n")
-
-
-def test_a_star_is_as_large_as_other_marks_and_one_point_stands_in_the_middle_of_its_row() -> None:
-    """A star fills less of its square than a disc does: a trial that hung was a speck."""
-    hung = prompt_finished("", status="failed", duration_s=60.0, error_type="hung")
-    found = Frames(told(PromptStarted(prompt_index=1, prompt="?"), hung))
-    assert set(found.trials.outcome) == {"hung"}
-    (axes,) = response_time(found).axes
-    (group,) = axes.collections
-    assert isinstance(group, PathCollection)
-    assert group.get_sizes()[0] > 70
-    assert spread(1) == [0.0]
-    assert len(set(spread(9))) == 9
 
 
 def test_charts_that_are_empty_for_one_reason_share_a_line() -> None:

@@ -1,6 +1,5 @@
 """Every command that reads a run says in one line that there is none: of a file that is no log, and of a wrong name."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -54,10 +53,3 @@ def test_a_folder_that_has_no_logs_is_told_beside_runs_too(here: Path, typed: Ty
 def test_the_list_of_runs_wants_a_folder(here: Path, typed: Typed) -> None:  # noqa: ARG001
     error = typed.refused("runs", "--logs", "notes.txt")
     assert error == "notes.txt: this is a file; name the folder that the runs are in\n"
-
-
-@pytest.mark.usefixtures("two_charts")
-def test_a_log_of_the_first_lab_has_a_report_without_a_format_too(here: Path, typed: Typed) -> None:
-    shutil.copytree(Path(__file__).parent / "first_lab", here / "old")
-    assert "report  old/report.html" in typed.out("report", "old").splitlines()
-    assert (here / "old" / "report.html").is_file()

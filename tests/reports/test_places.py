@@ -77,7 +77,7 @@ def test_a_folder_of_that_name_comes_first(tmp_path: Path) -> None:
     assert find("mine", logs=tmp_path) == mine
 
 
-def test_a_run_of_this_lab_without_its_info_log_is_no_run_of_the_first_lab(tmp_path: Path) -> None:
+def test_a_run_without_its_info_log_is_refused(tmp_path: Path) -> None:
     tried = PromptAttempt(
         prompt_index=1, prompt="a prompt", response="42", status="ok", start_time="2026-06-01T09:00:00Z",
         end_time="2026-06-01T09:00:01Z", duration_s=1.0, error_type="none", prompt_attempt=1, error="",

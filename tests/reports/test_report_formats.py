@@ -32,7 +32,6 @@ from tests.reports import hostile_run
 from tests.reports.fake_run import FakeRun, changed
 from tests.sure import sure
 
-FIRST_LAB = Path(__file__).parent / "first_lab"
 XSD = Path(__file__).with_name("junit.xsd")
 
 
@@ -48,14 +47,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Contents:
     return Contents.of(History.read(folder), where="logs/run")
 
 
-@pytest.fixture(scope="module")
-def foreign() -> Contents:
-    from chaoslab.reports.places import read
-
-    return Contents.of(read(str(FIRST_LAB)), where="first_lab")
-
-
-@pytest.fixture(params=["run", "hostile", "foreign"])
+@pytest.fixture(params=["run", "hostile"])
 def each(request: pytest.FixtureRequest) -> Contents:
     found: Contents = request.getfixturevalue(request.param)
     return found

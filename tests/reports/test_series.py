@@ -18,8 +18,6 @@ from chaoslab.reports.frames import Frames, Joined
 from tests.reports.fake_run import FakeRun, stated
 from tests.reports.test_charts import check_legible, said
 
-FIRST_LAB = Path(__file__).parent / "first_lab"
-
 
 def lines(runs: Iterable[History]) -> list[Series]:
     return series_of(rows(Joined(map(Frames, runs)).runs))
@@ -164,15 +162,3 @@ def test_the_door_says_in_a_line_that_runs_are_drawn_apart(tmp_path: Path, capsy
     assert words.startswith("the runs differ in more than TOXIC_PROB, so they are 2 lines: injection errors=")
     assert main(["one", "one"], out=tmp_path / "out", logs=tmp_path) == 0
     assert [line for line in capsys.readouterr().err.splitlines() if not line.startswith("no ")] == []
-
-
-def test_what_the_first_lab_does_not_tell_keeps_its_runs_on_a_line_of_their_own(
-    plain: History, shown: dict[str, object]
-) -> None:
-    from chaoslab.reports import places
-
-    old = [places.read(f"{FIRST_LAB}#{number}") for number in (1, 3)]
-    mine, theirs = lines([stated(plain, **shown), *old])
-    assert [run["run"] for run in theirs.runs] == [run.run for run in old]
-    assert "settings not told" in theirs.label
-    assert "settings not told" not in mine.label

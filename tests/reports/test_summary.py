@@ -234,7 +234,7 @@ def test_a_repeated_charge_is_a_recovery_with_harm(tmp_path: Path) -> None:
     ) in text
 
 
-def test_what_only_the_managers_log_knows_after_a_cut_is_no_trial(tmp_path: Path) -> None:
+def test_what_only_the_managers_log_knows_after_a_cut_is_unfinished(tmp_path: Path) -> None:
     folder = FakeRun(tmp_path, prompts=40).write()
     whole = RunReport.of(History.read(folder))
     log = folder / "info.log"
@@ -243,9 +243,11 @@ def test_what_only_the_managers_log_knows_after_a_cut_is_no_trial(tmp_path: Path
     (folder / "manager.log").write_bytes(b"".join(later))
     log.write_bytes(b"".join(line for line in lines[: len(lines) // 2] if line not in later))
     cut = RunReport.of(History.read(folder))
-    assert 0 < len(cut.trials) < len(whole.trials)
-    assert set(cut.met) <= set(cut.trials) < {*whole.trials}
+    assert set(cut.met) <= set(cut.trials) <= {*whole.trials}
     assert {incident.trial for incident in cut.recovery.value.incidents} <= set(cut.trials)
+    begun = History.read(folder).begun
+    assert 0 < len(begun) < len(cut.trials)
+    assert {cut.outcomes[trial] for trial in cut.trials if trial not in begun} == {"unfinished"}
 
 
 def test_trials_that_hung_are_the_reason_why_no_cost_is_known(tmp_path: Path) -> None:
@@ -366,7 +368,6 @@ def test_every_line_fits_in_80_columns(tmp_path: Path) -> None:
         "long": History.read(FakeRun(tmp_path / "long", prompts=60, targets=names).write()),
         "longest": long_names(),
         "python": paid(tmp_path / "python", lost, lab.inject("timeout", "rate")),
-        "first lab": read(str(Path(__file__).parent / "first_lab")),
         "nothing": History([]),
     }
     lines = {(name, line) for name, page in pages.items() for line in summary(page).splitlines()}

@@ -154,7 +154,7 @@ def test_a_baseline_of_something_else_is_refused_in_one_line(
 
 def test_a_baseline_is_the_same_in_its_file(tmp_path: Path) -> None:
     (scenario,) = load(SCENARIO)
-    rows = [replace(WELL, spells=((1.0, True, False),), dollars=None, quality=0.5, models=("m",)), BAD, HARM, OPEN]
+    rows = [replace(WELL, dollars=None, quality=0.5, models=("m",)), BAD, HARM, OPEN]
     made = Baseline.now([Suite.of(scenario, 1, rows)])
     made.save(path := tmp_path / "baseline.json")
     assert Baseline.read(path) == made

@@ -52,17 +52,9 @@ def test_a_trial_alone_and_in_other_processes_is_as_among_all_others(shipped: tu
     assert told(list(run(scenario, trials=2, jobs=2))) == told(rulings)[:2]
 
 
-def test_its_logs_may_be_packs_and_leave_stories_out(shipped: tuple[list[Ruling], Path], tmp_path: Path) -> None:
+def test_its_logs_may_leave_stories_out(tmp_path: Path) -> None:
     (scenario,) = load(FILE)
-    rulings = list(run(scenario, trials=2, logs=tmp_path / "packs", log_as="packs"))
-    assert told(rulings) == told(shipped[0])[:2]
-    there = tmp_path / "packs" / "latest"
-    assert {path.name for path in there.glob("*.zst")} > {"info.000001.log.zst", "messaging.000001.log.zst"}
-    whole, packed = History.read(shipped[1] / "latest"), History.read(there)
-    own = [record for record in packed if record.trial is not None]
-    assert own == [record for record in whole if record.trial in packed.trials]
-    assert not packed.notes
-    list(run(scenario, trials=2, logs=tmp_path / "failed", log_as="packs", keep="failed"))
+    list(run(scenario, trials=2, logs=tmp_path / "failed", keep="failed"))
     assert len([*History.read(tmp_path / "failed" / "latest").of(StoryLeftOut)]) == 2
 
 

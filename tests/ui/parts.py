@@ -42,7 +42,7 @@ def agent(_prompt: str) -> str:
     return "I could not pay."
 
 
-def trials(logs: Path, *, trials: int, seed: int = 1, log_as: str = "lines") -> Iterator[Trial]:
+def trials(logs: Path, *, trials: int, seed: int = 1) -> Iterator[Trial]:
     """The trials of a run, each run when it is asked for."""
     faults = [lab.inject("server_error", "price", chance=0.3), lab.inject("lost_reply", "pay", chance=0.2)]
     return lab.run_many(
@@ -54,7 +54,6 @@ def trials(logs: Path, *, trials: int, seed: int = 1, log_as: str = "lines") -> 
         faults=faults,
         logs=logs,
         seed=seed,
-        log_as=log_as,
     )
 
 

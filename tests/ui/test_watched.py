@@ -21,12 +21,10 @@ from chaoslab.core.plan import Plan
 from chaoslab.record import runs
 from chaoslab.reports import runs as listed_runs
 from chaoslab.reports.contents._matrix import matrix
-from chaoslab.surfaces.ui import _unparsed as unparsed
 from chaoslab.surfaces.ui import _watched as module
-from chaoslab.surfaces.ui._acts import Children, label
+from chaoslab.surfaces.ui._acts import label
 from chaoslab.surfaces.ui.reader import LOW, Reader
-from chaoslab.surfaces.ui.server import Pages, _story
-from chaoslab.worlds.virtual import run_writer
+from chaoslab.surfaces.ui.server import _story
 from tests.reports import hostile_run
 from tests.ui.parts import read, seen, trials
 
@@ -68,25 +66,6 @@ def test_it_counts_what_the_report_counts_however_it_is_read(
     assert {at: (each["bad"], each["judged"]) for at, each in shown.items() if each["judged"]} == {
         at: (each.bad.count, each.bad.total) for at, each in cells.items() if each.bad
     }
-
-
-def test_what_is_there_and_not_read_yet_is_counted(logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PART", 1000)
-    monkeypatch.setattr(unparsed, "CHUNK", 700)
-    log = tmp_path / "info.log"
-    whole = ((logs / "latest") / "info.log").read_bytes()
-    log.write_bytes(whole[:20_000])
-    with closing(module.WatchedRun(tmp_path)) as run:
-        for end in range(20_000, len(whole), 9_000):
-            log.write_bytes(whole[:end])
-            run.look()
-            state = run.state()
-            assert abs(state["done"] - whole[:end].count(b'"prompt_finished"')) <= 1  # of the line that is half read
-            assert abs(state["calls"] - whole[:end].count(b'"call_finished"')) <= 1
-        assert run.state()["judged"] < state["done"] - 5
-        log.write_bytes(whole)
-        read(run)
-        assert (run.state()["done"], run.state()["calls"]) == (40, whole.count(b'"call_finished"'))
 
 
 def test_a_version_is_never_ahead_of_the_state_that_has_it(logs: Path) -> None:
@@ -152,39 +131,6 @@ def test_one_trial_is_told_without_the_others(logs: Path) -> None:
     assert contents.rows[0].outcome == whole.verdicts["p1.r7"].outcome
     with pytest.raises(LookupError, match=r"there is no trial p1\.r99"):
         _story(folder, "p1.r99")
-
-
-def test_the_pages_of_a_packed_log_are_those_of_its_lines(
-    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(run_writer, "PACK", 20_000)
-    monkeypatch.setattr(run_writer.RunWriter, "block", 5)
-    list(trials(tmp_path, trials=40, log_as="packs"))
-    plain, packed = ((folder / "latest").resolve() for folder in (logs, tmp_path))
-    assert len([*packed.glob("*.log.zst")]) > 3
-    monkeypatch.setattr(unparsed, "CHUNK", 700)  # more than one look
-    rows = []
-    for folder in (plain, packed):
-        with closing(Reader(folder.parent)) as reader:
-            run = reader.run(folder.name)
-            read(reader)
-            pages = Pages(reader, Children(folder.parent), lambda _: "")
-            rows.append([
-                pages._rows(folder.name, {**asked, "sort": "trial"})
-                for asked in ({}, {"outcome": "!bad"}, {"q": "pay twice"}, {"q": "p1.r39"}, {"met": "lost_reply@pay"})
-            ])  # fmt: skip
-            assert run.state()["done"] == run.state()["judged"] == 40
-    assert rows[0] == rows[1]
-    whole, *some = (found["found"] for found in rows[1])
-    assert whole == 40
-    assert all(0 < found < 40 for found in some)
-    for key in ("p1.r1", "p1.r39"):
-        (row,) = _story(packed, key).rows
-        assert (row.trial, row.outcome) == (key, _story(plain, key).rows[0].outcome)
-    with pytest.raises(LookupError, match=r"there is no trial p1\.r99"):
-        _story(packed, "p1.r99")
-    (one,) = {record.trial for record in unparsed.of_trial(packed, "p1.r39") if record.trial}
-    assert one == "p1.r39"
 
 
 def test_a_run_is_read_without_the_lines_of_the_list(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,33 +1,33 @@
-"""The measures of a run, as they take its events: in the order of time, in batches of whole trials."""
+"""The measures of a run, as they take its events: in the order of time, in histories of whole trials."""
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, field, replace
 from sys import intern
 from typing import Any, Generic, Protocol, TypeVar
 
 from chaoslab.analysis.measures._calls import Bill, CallCount, Ends, LimitsPassed
 from chaoslab.analysis.measures._coverage import Reached
-from chaoslab.analysis.measures._spells import Spells
 from chaoslab.analysis.measures.amplification import RequestCounts
 from chaoslab.analysis.measures.errors import Failed
 from chaoslab.analysis.measures.faults import Disturbances, FaultStages, NotWitnessed, Uninjected
 from chaoslab.analysis.measures.latency import Attempts
 from chaoslab.analysis.measures.mttr import IncidentTimes
 from chaoslab.analysis.measures.recovery_quality import Recovered
-from chaoslab.analysis.measures.trials import TrialTable
+from chaoslab.analysis.measures.trials import TrialFigures, TrialTable
 from chaoslab.analysis.verdict.guard import Section, guarded
 from chaoslab.analysis.verdict.judge import verdicts
-from chaoslab.analysis.verdict.table import Verdict
+from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.core import events
 from chaoslab.record.held import MAIN
 from chaoslab.record.history import IN_PROCESS, UNSEEN, History, of_functions
 
+GONE = "the log has lost all of its lines"
 SHOWN_MAX = 10_000
 """The verdicts that are kept with the lines which show them."""
 
 
 class Takes(Protocol):
-    """A measure that takes batches: the history of each, and for some what was found out about it."""
+    """A measure that takes one history after the other, and for some what was found out about it."""
 
     def take(self, *given: Any, **more: Any) -> None: ...
 
@@ -57,15 +57,16 @@ class Taking(Generic[M]):
 
 @dataclass
 class Findings:
-    """The measures, and the facts about the run beside them. `unknown`: the kinds that its log has no place for."""
+    """The measures, and the facts about the run beside them."""
 
-    unknown: frozenset[type[events.Event]] = frozenset()
     name: str = ""
     started: events.RunStarted | None = None
     finished: events.RunFinished | None = None
     began_t: float | None = None
     stated: bool = False
     trials: list[str] = field(default_factory=list)
+    torn: dict[str, str] = field(default_factory=dict)
+    """The trials that may have lost lines, each with the reason in words."""
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     warnings: list[tuple[str, str]] = field(default_factory=list)
     met: dict[str, frozenset[tuple[str, str]]] = field(default_factory=dict)
@@ -79,6 +80,7 @@ class Findings:
         self._alike: dict[frozenset[tuple[str, str]], frozenset[tuple[str, str]]] = {}
         self._told: dict[Verdict, Verdict] = {}
         self._off: dict[str, list[str]] = {}
+        self._headless: list[str] = []
         self.rows = Taking(TrialTable())
         self.delivery = Taking(FaultStages())
         self.coverage = Taking(Reached(self.delivery.measure))
@@ -88,7 +90,6 @@ class Findings:
         self.recovery = Taking(IncidentTimes())
         self.calls = Taking(CallCount())
         self.attempts = Taking(Attempts())
-        self.spells = Taking(Spells())
         self.usage = Taking(Bill())
         self.budgets = Taking(LimitsPassed())
         self.throughput = Taking(Ends())
@@ -97,17 +98,23 @@ class Findings:
         self.quality = Taking(Recovered())
         self._alone: tuple[Taking[Any], ...] = (
             self.delivery, self.coverage, self.not_met, self.disturbances, self.uninjected, self.recovery, self.calls,
-            self.attempts, self.spells, self.usage, self.budgets, self.throughput, self.errors,
+            self.attempts, self.usage, self.budgets, self.throughput, self.errors,
             self.amplification,
         )  # fmt: skip
 
-    def spare(self, *measures: Taking[Any]) -> None:
-        """Has these take nothing."""
-        self._alone = tuple(each for each in self._alone if each not in measures)
-
-    def end(self) -> None:
-        """To be called after the last batch. Where stories were left out, those that are there are no fair sample, and
-        what is told from stories is not known."""
+    def end(self, ruled: Iterable[str] = ()) -> None:
+        """To be called after the last history. `ruled`: the trials that a scenario has ruled on; those without a line
+        are lost. Where stories were left out, those that are there are no fair sample, and what is told from stories is
+        not known."""
+        self.trials += self._headless
+        for trial in ruled:
+            if trial not in self.verdicts:
+                self.trials.append(trial)
+                self.torn[trial] = GONE
+                self.verdicts[trial] = Verdict(Outcome.UNFINISHED, GONE)
+                self.rows.measure.add(trial, TrialFigures(outcome=Outcome.UNFINISHED.value))
+        if self._headless:
+            self.verdicts = {trial: self.verdicts[trial] for trial in self.trials}
         self.rows.measure.end()
         for name, trials in self._off.items():
             where = f"{len(trials)} trials, from {trials[0]} to {trials[-1]}" if trials[1:] else trials[0]
@@ -115,12 +122,12 @@ class Findings:
         if self.left_out:
             for measure in (
                 self.delivery, self.coverage, self.not_met, self.disturbances, self.uninjected, self.recovery,
-                self.calls, self.attempts, self.spells, self.throughput, self.errors, self.amplification,
+                self.calls, self.attempts, self.throughput, self.errors, self.amplification,
             ):  # fmt: skip
                 measure.unknown = f"{self.left_out} stories of trials that ended well were left out (keep='failed')"
 
-    def take(self, history: History, judged: Mapping[str, Verdict] | None = None) -> None:
-        """Adds a batch, or a whole run. `judged`: the verdicts on its trials, if they are known."""
+    def take(self, history: History) -> None:
+        """Adds whole trials, or a whole run."""
         if not self.name:
             self.name = history.run
         self.started = self.started or history.first(events.RunStarted)
@@ -131,7 +138,9 @@ class Findings:
         if self.began_t is None:
             self.began_t = next((record.t for record, _ in history.of(events.PromptStarted)), None)
         self.stated = self.stated or any(event.stated for _, event in history.of(events.PromptStarted))
-        self.trials += history.trials
+        self.trials += history.begun
+        self._headless += history.trials[len(history.begun) :]
+        self.torn |= history.torn
         self.warnings += [(record.writer, event.message) for record, event in history.of(events.LabWarning)]
         self.warnings += [
             (record.writer, f"{event.said}, from {record.trial} on") for record, event in history.of(events.ChanceSet)
@@ -146,7 +155,7 @@ class Findings:
             self.left_out += 1
             if record.trial is not None and left_out.met:
                 self.meet(record.trial, {(fault, at) for fault, by in left_out.met.items() for at in by})
-        judged = verdicts(history) if judged is None else judged
+        judged = verdicts(history)
         self.verdicts |= {trial: self.thin(verdict) for trial, verdict in judged.items()}
         self.rows.take(history, {trial: verdict.outcome.value for trial, verdict in judged.items()})
         self.quality.take(history, judged)
@@ -181,4 +190,4 @@ class Findings:
 
     def has(self, kind: type[events.Event]) -> bool:
         """As `History.has`."""
-        return kind not in self.unknown and (kind not in UNSEEN or not self.of_functions or kind in self.kinds)
+        return kind not in UNSEEN or not self.of_functions or kind in self.kinds

@@ -65,16 +65,6 @@ class _Sent:
     met_attempts: int = 0
     layers: Counter[str] = field(default_factory=Counter)
 
-    def join(self, later: _Sent) -> None:
-        """Adds the requests of later trials."""
-        self.requests += later.requests
-        self.attempts += later.attempts
-        if later.most > self.most:
-            self.most, self.where = later.most, later.where
-        self.met_requests += later.met_requests
-        self.met_attempts += later.met_attempts
-        self.layers.update(later.layers)
-
 
 @dataclass
 class RequestCounts:

@@ -236,12 +236,6 @@ class Damage:
             self.overdue[call.target] += 1
             self.waited_s = max(self.waited_s, call.duration_s)
 
-    def join(self, later: Damage) -> None:
-        """Adds those of later trials."""
-        self.trials.update(later.trials)
-        self.overdue.update(later.overdue)
-        self.waited_s = max(self.waited_s, later.waited_s)
-
 
 @dataclass
 class Uninjected:

@@ -34,11 +34,6 @@ It ends in one of five ways:
   the same thing twice looks alike.) Or the trial left the world that its user's function reads in a state that is
   neither the right one nor the one before; which of its calls did so is not known.
 - `censored`: the trial ended first, so that it never recovers; or the log did (`cut`), and nobody knows if it would.
-
-Incidents of a log without faults (the first lab's) are *inferred*. At a tool, one opens at the first failed attempt of
-a trial that was noticed, which is later than its fault, and closes at the first success of that request. A failure
-known only by the number of attempts opens none, since its time is unknown. At the agent, one opens at the end of a
-prompt's first failed attempt and closes at the end of the first success. The fault's name marks it as inferred.
 """
 
 import math
@@ -58,8 +53,6 @@ from chaoslab.core import events
 from chaoslab.core.fault import trait
 from chaoslab.record.history import History, Place
 from chaoslab.record.lines import Record
-
-INFERRED = "inferred"
 
 
 class Ending(StrEnum):
@@ -119,8 +112,6 @@ class Traits:
 
 def incidents(history: History, of: Traits | None = None) -> list[Incident]:
     """The incidents in the order in which they opened. `of`: kept for several histories of one run."""
-    if not history.has(events.FaultWitnessed):
-        return sorted([*_of_tools(history), *_of_prompts(history)], key=in_order)
     told = _Told(history, of or Traits())
     first: dict[tuple[str, str, int], tuple[Record, events.FaultWitnessed]] = {}
     for record, fault, at in history.placed(events.FaultWitnessed):
@@ -285,56 +276,3 @@ def _repeated(effects: Sequence[events.Effect]) -> bool:
         and (not other.request_id or other.request_id != one.request_id)
         for one, other in combinations(effects, 2)
     )
-
-
-# Inferred incidents, from a log without faults.
-
-
-def _of_tools(history: History) -> list[Incident]:
-    """One incident per trial and tool, opened by the first failure that was noticed."""
-    ends = {record.trial: record.t for record, _ in history.of(events.PromptFinished)}
-    opened: dict[tuple[str, str], tuple[float, events.CallFinished]] = {}
-    closed: dict[tuple[str, str], tuple[float, Ending]] = {}
-    gone = history.given_up
-    for record, call, at in history.placed(events.CallFinished):
-        place = (record.trial or "", call.target)
-        if record.trial is None or place in closed:
-            continue
-        if place not in opened:
-            if not call.ok and call.error != events.UNTOLD and at not in gone:
-                opened[place] = (record.t, call)
-        elif call.ok and call.request == opened[place][1].request:
-            closed[place] = (record.t, _by(call))
-    found = []
-    for (trial, target), (opened_t, call) in opened.items():
-        closed_t, ending = closed.get((trial, target), (max(opened_t, ends.get(trial, opened_t)), Ending.CENSORED))
-        cut, error = ending is Ending.CENSORED and trial not in ends, call.error or "failure"
-        found.append(_inferred(trial, target, call.request, error, opened_t, closed_t, ending, cut=cut))
-    return found
-
-
-def _of_prompts(history: History) -> list[Incident]:
-    """One incident per trial with a failed attempt at its prompt."""
-    ends = {record.trial for record, _ in history.of(events.PromptFinished)}
-    tries: dict[str, list[tuple[float, events.PromptAttempt]]] = {}
-    for record, attempt in history.of(events.PromptAttempt):
-        tries.setdefault(record.trial or "", []).append((record.t, attempt))
-    found = []
-    for trial, attempts in tries.items():
-        failed = next((n for n, (_, attempt) in enumerate(attempts) if attempt.status != "ok"), None)
-        if failed is None:
-            continue
-        opened_t, attempt = attempts[failed]
-        right = next((t for t, later in attempts[failed:] if later.status == "ok"), None)
-        closed_t, ending = (attempts[-1][0], Ending.CENSORED) if right is None else (right, Ending.RETRY)
-        kind = f"{attempt.error_type} error"
-        cut = right is None and trial not in ends
-        found.append(_inferred(trial, "agent", attempt.prompt_index, kind, opened_t, closed_t, ending, cut=cut))
-    return found
-
-
-def _inferred(
-    trial: str, target: str, request: int, fault: str, opened_t: float, closed_t: float, ending: Ending, *, cut: bool
-) -> Incident:
-    lasted_s = round(closed_t - opened_t, 6)
-    return Incident(trial, target, request, f"{fault}, {INFERRED}", "", opened_t, lasted_s, ending, cut=cut)

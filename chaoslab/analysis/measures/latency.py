@@ -162,7 +162,7 @@ _event, _first_byte_s = itemgetter(1), attrgetter("first_byte_s")
 
 @dataclass
 class Attempts:
-    """The attempts of batches. `kinds`: the number of each kind. `by_target`: the durations. `first_byte`, `last_byte`:
+    """The attempts of a run. `kinds`: the number of each kind. `by_target`: the durations. `first_byte`, `last_byte`:
     of streamed replies. `drawn`: the attempts for the report's pictures, in the order in which they ended: one in
     `one_in`, by the dice. `ended_t`: the end of the last one. All to be read from `result`."""
 
@@ -191,24 +191,10 @@ class Attempts:
             alike[e.target, faults.get(at, ()), e.ok, e.via].append(e.duration_s)
         if [*map(_first_byte_s, map(_event, ends))].count(None) < len(ends):
             self._count_streams([end[1] for end in ends if end[1].first_byte_s is not None])
-        self._taken(len(ends), ends[-1][0].t)
-        self._draw(ends, lambda some: _attempts(some, faults))
-
-    def add(self, found: list[Attempt]) -> None:
-        """Adds attempts, in the order in which they ended: `every_attempt` of a batch."""
-        if not found:
-            return
-        alike = self._alike
-        for _, target, _, duration_s, ok, via, faults, _, _ in found:
-            alike[target, faults, ok, via].append(duration_s)
-        self._count_streams(found)
-        self._taken(len(found), found[-1].t)
-        self._draw(found, list)
-
-    def _taken(self, number: int, ended_t: float) -> None:
-        self._number, self.ended_t = self._number + number, ended_t
+        self._number, self.ended_t = self._number + len(ends), ends[-1][0].t
         if self._number >= LUMP:
             self._count()
+        self._draw(ends, faults)
 
     def result(self) -> Attempts:
         """The same, with all that were taken, and sorted."""
@@ -258,23 +244,22 @@ class Attempts:
         self._alike.clear()
         self._number = 0
 
-    def _count_streams(self, found: Sequence[CallFinished | Attempt]) -> None:
+    def _count_streams(self, found: Sequence[CallFinished]) -> None:
         self.first_byte.add([end.first_byte_s for end in found if end.first_byte_s is not None])
         self.last_byte.add([end.last_byte_s for end in found if end.last_byte_s is not None])
 
-    def _draw(self, ends: Sequence[T_], attempts: Callable[[Iterable[T_]], list[Attempt]]) -> None:
+    def _draw(self, ends: Sequence[_End], faults: Mapping[Place, tuple[str, ...]]) -> None:
         """Adds those of the attempts that the dice keep, and keeps half of all while they are too many. Each attempt's
-        chance is drawn once, so that what stays is the same however the batches are cut. `attempts`: makes them of
-        their ends."""
+        chance is drawn once, so that what stays is the same however the run is cut."""
         if self.one_in == 1:
-            self.drawn += attempts(ends)
+            self.drawn += _attempts(ends, faults)
             if len(self.drawn) <= KEPT:
                 return
             self._chances.extend([self._dice() for _ in self.drawn])
         else:
             chances = [self._dice() for _ in ends]
             stays = [chance * self.one_in < 1 for chance in chances]
-            self.drawn += attempts(compress(ends, stays))
+            self.drawn += _attempts(compress(ends, stays), faults)
             self._chances.extend(compress(chances, stays))
         while len(self.drawn) > KEPT:
             self.one_in *= 2

@@ -19,7 +19,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from chaoslab.analysis.measures.consistency import Consistency
 from chaoslab.analysis.measures.intervals import Rate, clopper_pearson_low, rate
 from chaoslab.analysis.measures.mttr import Recovery
 from chaoslab.analysis.measures.trials import Beside, TrialTable
@@ -69,9 +68,9 @@ class Reliability:
 
 
 def reliability_of(
-    trials: TrialTable, standings: Standings, recovered: Recovery | None, alike: Consistency | None
+    trials: TrialTable, standings: Standings, recovered: Recovery | None, alike: float | None
 ) -> Reliability | None:
-    """The reliability over these trials. `recovered`: None if it is not known."""
+    """The reliability over these trials. `recovered`: None if it is not known. `alike`: their `consistency`."""
     found = standings.of_all(trials.keys, [trial.outcome for trial in trials.rows])
     count = Count.of(found)
     judged = [
@@ -94,7 +93,7 @@ def reliability_of(
         "error handling": None if of_handled is None else of_handled.value,
         "latency": swift,
         "recovery": recovered.recovered / recovered.n if recovered is not None and recovered.n else None,
-        "consistency": None if alike is None else alike.consistency,
+        "consistency": alike,
     }
     known = {name: value for name, value in parts.items() if value is not None}
     return Reliability(
@@ -110,6 +109,13 @@ def reliability_of(
         score=sum(WEIGHTS[name] * value for name, value in known.items()) / sum(WEIGHTS[name] for name in known),
         parts=known,
     )
+
+
+def consistency(passed: Iterable[Sequence[bool]]) -> float | None:
+    """The mean of (2p − 1)² over the prompts that were repeated, p their share of correct trials: 1 where all trials of
+    a prompt end alike, and 0 where half of them are correct. `passed`: the judged trials of each prompt."""
+    shares = [sum(each) / len(each) for each in passed if len(each) > 1]
+    return fmean((2 * share - 1) ** 2 for share in shares) if shares else None
 
 
 def least_share(count: int, total: int) -> float:

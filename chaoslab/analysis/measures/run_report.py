@@ -1,5 +1,5 @@
 """A run as data: its verdicts and every measure. The summary, the charts and the gate are renderers of it. The measures
-take the run's events in batches of whole trials, so that a long run need not be held (`_findings.py`)."""
+take the run's events in histories of whole trials, so that a long run need not be held (`_findings.py`)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from chaoslab.analysis.measures._calls import CallCount, Passed, Spent, Throughp
 from chaoslab.analysis.measures._coverage import Coverage
 from chaoslab.analysis.measures._findings import Findings
 from chaoslab.analysis.measures._grounds import Grounds, Success, grounds, success
-from chaoslab.analysis.measures._spells import FaultSpell
 from chaoslab.analysis.measures.amplification import Amplification
-from chaoslab.analysis.measures.consistency import Consistency, SurfacePoint, consistency, point
 from chaoslab.analysis.measures.cost import Costs, costs_of
 from chaoslab.analysis.measures.errors import ErrorCounts
 from chaoslab.analysis.measures.faults import Damage, Disturbance, FaultCount, InjectionCount, UnexplainedFailure, Unmet
@@ -21,18 +19,16 @@ from chaoslab.analysis.measures.impact import Impacts, impacts_of
 from chaoslab.analysis.measures.latency import Attempts, StreamTimes, streamed
 from chaoslab.analysis.measures.mttr import Mttr
 from chaoslab.analysis.measures.recovery_quality import RecoveryQuality
-from chaoslab.analysis.measures.reliability import Reliability, reliability_of
-from chaoslab.analysis.measures.sums import add
+from chaoslab.analysis.measures.reliability import Reliability, consistency, reliability_of
 from chaoslab.analysis.measures.trials import TrialTable
 from chaoslab.analysis.verdict.guard import Section
 from chaoslab.analysis.verdict.standing import Standing, StandingOfEach, Standings
 from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.base.garbage import no_garbage
-from chaoslab.core.events import Effect, FaultWitnessed, RunFinished, RunStarted, Usage
-from chaoslab.record.batches import Batches, Unordered
+from chaoslab.core.events import RunFinished, RunStarted, Usage
 from chaoslab.record.history import History
-from chaoslab.record.pack_sums import NoSums, SummedPacks, has_sums
 from chaoslab.record.rulings import Rulings
+from chaoslab.record.trial_stream import TrialStream, Unordered
 
 
 @dataclass(frozen=True)
@@ -56,10 +52,10 @@ class RunReport:
     """The findings about a run.
 
     `name`, `started`, `finished`: empty or None if the log lacks them. `running`: it had not ended when it was read.
-    `notes`: the log's defects. `trials`: their
-    keys, in the order in which they began. `began_t`: the start of the first, in seconds since the run's start.
-    `of_functions`: the run is a Python user's agent. `judgeable`: something was stated about right answers. `knows_…`:
-    this kind of log can record such events.
+    `notes`: the log's defects. `trials`: their keys, in the order in which they began, and then those whose beginning
+    is lost. `began_t`: the start of the first, in seconds since the run's start. `of_functions`: the run is a Python
+    user's agent. `judgeable`: something was stated about right answers. `knows_usage`: its log can tell the use
+    of models.
     """
 
     name: str
@@ -68,15 +64,15 @@ class RunReport:
     running: bool
     notes: Sequence[str]
     trials: Sequence[str]
+    torn: Mapping[str, str]
+    """The trials that may have lost lines, each with the reason in words. They are unfinished."""
     began_t: float
     of_functions: bool
     judgeable: bool
-    knows_faults: bool
-    knows_effects: bool
     knows_usage: bool
     verdicts: Mapping[str, Verdict]
     rulings: Rulings | None
-    """Those of the scenario that ran it, if one did."""
+    """Those of the scenario that ran it, if one did; without the trials that passed and have lost lines since."""
     standings: Mapping[str, Standing]
     """The standing of each trial: whether it ended well."""
     met: Mapping[str, int]
@@ -94,7 +90,6 @@ class RunReport:
     recovery: Section[Mttr]
     calls: Section[CallCount]
     attempts: Section[Attempts]
-    spells: Section[Sequence[FaultSpell]]
     streamed: Section[StreamTimes | None]
     usage: Section[Spent | None]
     budgets: Section[list[Passed]]
@@ -103,12 +98,10 @@ class RunReport:
     throughput: Section[Throughput | None]
     errors: Section[ErrorCounts]
     amplification: Section[list[Amplification]]
-    consistency: Section[Consistency | None]
     reliability: Section[Reliability | None]
     recovery_quality: Section[RecoveryQuality | None]
     costs: Section[Costs | None]
     coverage: Section[Coverage | None]
-    surface: Section[SurfacePoint | None]
 
     @property
     def outcomes(self) -> dict[str, str]:
@@ -117,20 +110,21 @@ class RunReport:
 
     @property
     def lost(self) -> int:
-        """The number of trials that ended and of which the log has not even the beginning."""
-        return max(0, self.finished.processed - len(self.trials)) if self.finished is not None else 0
+        """The number of trials of which the log has lost lines, those without any line among them."""
+        nameless = max(0, self.finished.processed - len(self.trials)) if self.finished is not None else 0
+        return len(self.torn) + nameless
 
     @property
     def untried(self) -> list[str]:
         """The injections that no attempt was for, if there was none for any; else nothing."""
-        found = self.delivered.value.by_injection if self.knows_faults else ()
+        found = self.delivered.value.by_injection
         return [] if any(one.eligible for one in found) else [one.injection for one in found]
 
     @classmethod
     @no_garbage(lasting=True)
     def of(cls, history: History) -> RunReport:
         """The report on a run's history."""
-        found = Findings(history.unknown)
+        found = Findings()
         found.take(history)
         return cls._of(found, history.notes, history.rulings)
 
@@ -140,27 +134,24 @@ class RunReport:
         """The report on the run in a folder, read once. The run is not held as a whole, but where its lines are out of
         order or its trials side by side. Raises FileNotFoundError: no such folder, or no log in it. OSError: a log
         cannot be read."""
-        summed = _summed(folder)
-        if summed is not None:
-            return cls._of(*summed)
-        batches, found = Batches(folder), Findings()
+        stream, found = TrialStream(folder), Findings()
         try:
-            for history in batches:
-                found.take(history)
+            for part in stream:
+                found.take(part)
         except Unordered:
             return cls.of(History.read(folder))
-        return cls._of(found, batches.notes, batches.rulings)
+        return cls._of(found, stream.notes, stream.rulings)
 
     @classmethod
     def _of(cls, found: Findings, notes: Sequence[str], rulings: Rulings | None) -> RunReport:
-        found.end()
+        found.end(rulings.by_trial if rulings is not None else ())
+        rulings = rulings.of_whole(found.torn) if rulings is not None else None
         rows, stated = found.rows, found.stated
         standings = Standings(rulings.by_trial if rulings is not None else {})
         of_each = StandingOfEach(standings, found.verdicts)
         finished = found.finished
         lost = max(0, finished.processed - len(found.trials)) if finished is not None else 0
         recovery = found.recovery.section(lambda taken: taken.result(found.verdicts))
-        alike = rows.section(lambda trials: consistency(trials.passed))
         attempts = found.attempts.section(lambda taken: taken.result())
         return cls(
             name=found.name,
@@ -169,11 +160,10 @@ class RunReport:
             running=found.running,
             notes=tuple(notes),
             trials=tuple(found.trials),
+            torn=found.torn,
             began_t=found.began_t or 0.0,
             of_functions=found.of_functions,
             judgeable=stated,
-            knows_faults=found.has(FaultWitnessed),
-            knows_effects=found.has(Effect),
             knows_usage=found.has(Usage),
             verdicts=found.verdicts,
             rulings=rulings,
@@ -192,7 +182,6 @@ class RunReport:
             recovery=recovery,
             calls=found.calls.section(lambda taken: taken),
             attempts=attempts,
-            spells=found.spells.section(lambda taken: taken.result()),
             streamed=Section.of(lambda: streamed(attempts.value)),
             usage=found.usage.section(lambda taken: taken.result()),
             budgets=found.budgets.section(lambda taken: taken.result(setting=not found.of_functions)),
@@ -200,10 +189,14 @@ class RunReport:
             throughput=found.throughput.section(lambda taken: taken.result()),
             errors=found.errors.section(lambda taken: taken.result()),
             amplification=found.amplification.section(lambda taken: taken.result()),
-            consistency=alike,
             reliability=rows.section(
                 lambda trials: (
-                    reliability_of(trials, standings, None if found.left_out else recovery.value.overall, alike.value)
+                    reliability_of(
+                        trials,
+                        standings,
+                        None if found.left_out else recovery.value.overall,
+                        consistency(trials.passed.values()),
+                    )
                     if stated or rulings
                     else None
                 )
@@ -211,26 +204,4 @@ class RunReport:
             recovery_quality=found.quality.section(lambda taken: taken.result(rows.measure) if stated else None),
             costs=rows.section(costs_of),
             coverage=found.coverage.section(lambda taken: taken.result()),
-            surface=Section.of(lambda: point(found.started, alike.value, found.coverage.measure.called)),
         )
-
-
-def _summed(folder: Path) -> tuple[Findings, Sequence[str], Rulings | None] | None:
-    """The findings about a run whose packs all have sums, and what `RunReport._of` takes beside them. None if the log
-    has to be read."""
-    if not has_sums(folder):
-        return None
-    packs = SummedPacks()
-    batches, found = Batches(folder, packs=lambda: packs), Findings()
-    try:
-        for history in batches:
-            if history.trials:
-                return None  # they are in no pack
-            found.take(history)
-        if not packs.there or not batches.whole:
-            return None
-        for block in packs.blocks():
-            add(found, block.sums, after_s=block.after_s, lines=block.lines)
-    except (NoSums, Unordered, ValueError):
-        return None
-    return found, batches.notes, batches.rulings

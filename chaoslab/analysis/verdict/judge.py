@@ -39,7 +39,7 @@ def judge(history: History, trial: str) -> Verdict:
     for kind in JUDGED:
         if kind in kinds and (found := list(history.of(kind, trial=trial))):
             seen.by_kind[kind] = found
-    if not seen.of(events.PromptStarted):
+    if not seen.of(events.PromptStarted) and trial not in history.torn:
         raise LookupError(f"no trial is called '{trial}'; there are {', '.join(history.trials[:8]) or 'none'}")
     return _judged(seen, history)
 
@@ -71,10 +71,10 @@ def _judged(seen: TrialEvents, history: History) -> Verdict:
 
 
 def _judge(seen: TrialEvents, history: History) -> Verdict:
-    record, started = seen.of(events.PromptStarted)[0]
-    if torn := history.torn.get(record.trial or ""):  # what is missing may be anything, so nothing here is a proof
+    if torn := history.torn.get(seen.trial):  # what is missing may be anything, so nothing here is a proof
         why = f"its log is not whole: {torn}"
         return _ended(Outcome.UNFINISHED, WorldState.MAY, (), (), Finding(FindingKind.NO_ANSWER, why))
+    _, started = seen.of(events.PromptStarted)[0]
     finished = seen.first(events.PromptFinished)
     done = ledger.done(seen.of(events.Effect))
     rules, found = ledger.Rules.of(started), list[Finding]()

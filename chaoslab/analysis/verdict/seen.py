@@ -43,7 +43,7 @@ class TrialEvents:
 
     def __init__(self, trial: str, whole: History | None = None) -> None:
         self.by_kind: dict[type[Event], list[tuple[Record, Event]]] = {}
-        self._trial, self._whole = trial, whole
+        self.trial, self._whole = trial, whole
 
     def of(self, kind: type[E]) -> Sequence[tuple[Record, E]]:
         """The events of one kind, each with its line's envelope."""
@@ -51,7 +51,7 @@ class TrialEvents:
 
     def calls(self) -> Iterable[tuple[Record, CallFinished]]:
         """The ends of all calls."""
-        return self._whole.of(CallFinished, trial=self._trial) if self._whole else self.of(CallFinished)
+        return self._whole.of(CallFinished, trial=self.trial) if self._whole else self.of(CallFinished)
 
     def first(self, kind: type[E]) -> tuple[Record, E] | None:
         found = self.of(kind)

@@ -61,8 +61,6 @@ class AgentResult:
     """A program drew chance of its own; None: not known, in real time."""
     twin: "AgentResult | None" = None
     """Its own twin, if it has one."""
-    sums: bytes | None = None
-    """The sums of this trial and those before it, where they were run in one place (`_judged.py`)."""
 
     def judged(self, *, lines: bool) -> "AgentResult":
         """The result with all that is asked of every trial, so that another process need not read its events. `lines`:

@@ -8,7 +8,7 @@ from chaoslab.analysis.measures.latency import Attempts, latency
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.base.durations import duration
 from chaoslab.reports._types import Axes, DataFrame
-from chaoslab.reports.charts._palette import CLEAN, FAILED, INK, LONE, Look, of_run
+from chaoslab.reports.charts._palette import CLEAN, INK, LONE, Look, of_run
 from chaoslab.reports.charts._style import crowded, short, thin
 from chaoslab.reports.frames import Frames
 from chaoslab.reports.page import count
@@ -74,12 +74,12 @@ class Group:
 
 def groups(found: DataFrame, report: RunReport) -> list[Group]:
     """The attempts by the faults they met; one that met two is in both groups. `report`: that of their run."""
-    told, calm = report.knows_faults, ~found["met"].astype(bool)
+    calm = ~found["met"].astype(bool)
     looks = of_run(report, found["met"].explode().dropna())
     every = [
-        ("no fault" if told else "answered", Look(CLEAN, "o"), found[found["ok"] & calm]),
+        ("no fault", Look(CLEAN, "o"), found[found["ok"] & calm]),
         *((name, look, found[[name in met for met in found["met"]]]) for name, look in looks.items()),
-        ("failed, nobody injected" if told else "failed", LONE if told else FAILED, found[~found["ok"] & calm]),
+        ("failed, nobody injected", LONE, found[~found["ok"] & calm]),
     ]
     made = [each for each in every if len(each[2])]
     counts = sorted((len(mine) for *_, mine in made), reverse=True)

@@ -25,7 +25,7 @@ class Look(NamedTuple):
 
 INK, SLATE, CLEAN = "#2F3E4E", "#5B6B7B", "#8FA3B5"
 """Medians and intervals; marks with only a shape of their own; an attempt without a fault."""
-CALLS, PROMPTS, LAB, MET = "#BBD0E4", "#4A5A3C", "#F0E3C8", "#3A3347"
+CALLS, PROMPTS, LAB = "#BBD0E4", "#4A5A3C", "#F0E3C8"
 """Calls of any kind; prompts; attempts that the lab disturbed; calls that met a fault of any kind."""
 
 OUTCOMES = {
@@ -62,8 +62,6 @@ FAULTS = {
 """The looks of the faults that are seen most. All others have one of `STRANGERS`."""
 LONE = Look("#5B0018", "x")
 """A failure without an injected fault."""
-FAILED = Look(SLATE, "x")
-"""A failure whose cause the log does not record."""
 
 STRANGERS = tuple(Look(c, marker) for marker in "<>dp8" for c in ("#00888F", "#C6A1EC", "#F2A6B8", "#51124E"))
 """The looks for all other faults, chosen by the fault's name."""

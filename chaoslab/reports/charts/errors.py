@@ -2,8 +2,8 @@
 
 from chaoslab.analysis.measures.errors import LAB, NOBODY
 from chaoslab.reports._types import Figure
-from chaoslab.reports.charts._palette import FAILED, LONE, hatches, of_run
 from chaoslab.reports.charts._palette import LAB as LAB_COLOR
+from chaoslab.reports.charts._palette import LONE, hatches, of_run
 from chaoslab.reports.charts._style import canvas, legend, nothing, rows_named, short, shorts, unmet
 from chaoslab.reports.frames import Frames
 
@@ -17,12 +17,11 @@ def errors(run: Frames) -> Figure:
     from matplotlib.ticker import MaxNLocator
 
     report, calls = run.measures, run.calls
-    told, met = report.knows_faults, calls["faults"].fillna("") != ""
+    met = calls["faults"].fillna("") != ""
     failed = calls[calls["failure"].notna()]
     causes = failed["cause"].fillna(NOBODY)
     total, lone, lab = len(failed), (causes == NOBODY).sum(), (causes == LAB).sum()
     note = f"{total - lone - lab:,} failed attempts with a witnessed fault, {lone:,} that nobody injected; "
-    note = note if told else f"{total:,} failed attempts; "
     note += f"{(met & calls['ok']).sum():,} more met a fault and did not fail" if met.any() else unmet(report)
     found = causes.groupby(failed["target"] + " " + failed["failure"]).value_counts().unstack(fill_value=0)
     ranked = found.loc[found.sum(axis=1).sort_values(ascending=False, kind="stable").index]
@@ -32,14 +31,14 @@ def errors(run: Frames) -> Figure:
     if failed.empty:
         return nothing(
             "Errors by target and kind",
-            "no attempt failed in this run" if told else "no data: the log tells of no failed attempt",
+            "no attempt failed in this run",
         )
     figure, axes = canvas("Errors by target and kind", note, height_in=2.2 + 0.34 * max(4, len(rows)))
     places = range(len(rows))
     looks = of_run(report, {*found} - {NOBODY, LAB})
     patterns = {NOBODY: "//", **hatches(looks)}
     parts = [*((name, name, look.color) for name, look in looks.items()), (LAB, LAB, LAB_COLOR)]
-    parts.append((NOBODY, NOBODY if told else "injected or not", (LONE if told else FAILED).color))
+    parts.append((NOBODY, NOBODY, LONE.color))
     begins = [0] * len(rows)
     for name, label, color in parts:
         widths = rows[name].tolist() if name in rows else [0] * len(rows)

@@ -2,7 +2,7 @@
 
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.reports._types import Figure
-from chaoslab.reports.charts._style import canvas, keys, nothing, shorts, unmet
+from chaoslab.reports.charts._style import canvas, keys, nothing, shorts
 from chaoslab.reports.frames import Frames
 
 ROWS, COLUMNS = 24, 9
@@ -23,11 +23,11 @@ def fault_matrix(run: Frames) -> Figure:
     from chaoslab.reports.contents._matrix import SCHEDULED, CellState
     from chaoslab.reports.contents.outcomes import SEVERITY, color, ink_on, word
 
-    report, found, title = run.measures, run.matrix, "Outcomes by fault and target"
+    found, title = run.matrix, "Outcomes by fault and target"
     scheduled = found[found["state"].isin(SCHEDULED)]["fault"].unique()
     if not len(scheduled):
         which = "planned" if found.empty else "scheduled"
-        return nothing(title, unmet(report) if not report.knows_faults else f"no fault was {which} in this run")
+        return nothing(title, f"no fault was {which} in this run")
     found = found[found["fault"].isin(scheduled)]
     met = found.groupby("fault")["attempts"].sum().sort_values(ascending=False, kind="stable").index
     rows, targets = [*met[:ROWS]], [*found["target"].unique()[:COLUMNS]]

@@ -36,17 +36,13 @@ def mttr(run: Frames) -> Figure:
     """A row per fault, with a point per incident, open arrows for censored ones, and Kaplan–Meier's median with its
     interval."""
     report, incidents, by_fault = run.measures, run.incidents, run.mttr
-    told = report.knows_faults
     title = "Time to recovery by fault"
     if incidents.empty:
-        return nothing(
-            title, f"no data: {_none(report)}" if told else "no data: the log does not tell when a failure was noticed"
-        )
+        return nothing(title, f"no data: {_none(report)}")
     every = report.recovery.value.overall
     note = f"{count(every.n, 'incident')}: {every.recovered:,} recovered, "
-    note += f"{every.harmed:,} with harm, " if report.knows_effects else ""
+    note += f"{every.harmed:,} with harm, "
     note += f"{every.censored:,} never"
-    note += "" if told else "; inferred: the log tells of failures that were noticed, not of faults"
     most = incidents.value_counts(["fault", "ending"]).max()
     note += "; of the most frequent kinds not every point is drawn" if most > POINTS else ""
     if every.mean_s is not None:
@@ -54,14 +50,14 @@ def mttr(run: Frames) -> Figure:
         if every.mean_interval is not None:
             low, high = every.mean_interval.low, every.mean_interval.high
             note += f" (95 % interval {low:.2f}–{high:.2f} s)"
-    if told and ((by_fault["incidents"] >= ENOUGH) & by_fault["repair_s"].notna()).any():
+    if ((by_fault["incidents"] >= ENOUGH) & by_fault["repair_s"].notna()).any():
         note += "; repaired: by retry or fallback, in the mean from the end of the call that met the fault"
     figure, axes = canvas(title, note, height_in=2.4 + 0.55 * len(by_fault))
     rows = by_fault["fault"].tolist()
     scaled = scale(axes, incidents["duration_s"].tolist(), axis="x")
-    known = of_run(report, rows) if told else {}
+    known = of_run(report, rows)
     for row, fault in enumerate(rows):
-        color = known[fault].color if fault in known else SLATE
+        color = known[fault].color
         _points(axes, scaled, row, incidents[incidents["fault"] == fault], color)
     for ending, (marker, label) in SHAPES.items():
         if number := (incidents["ending"] == ending).sum():
@@ -73,11 +69,10 @@ def mttr(run: Frames) -> Figure:
     for row, found in by_fault.iterrows():
         of = found.dropna()
         marked = _median(axes, scaled, row, of, marked=marked) or marked
-        axes.text(1.01, row, _said(of, told=told), transform=axes.get_yaxis_transform(), va="center", fontsize=9)
+        axes.text(1.01, row, _said(of), transform=axes.get_yaxis_transform(), va="center", fontsize=9)
     labels = [f"{short(fault)} ({n:,})" for fault, n in zip(rows, by_fault["incidents"], strict=True)]
     rows_named(axes, labels)
-    opening = "fault's beginning" if told else "noticed failure"
-    axes.set_xlabel(f"time from the {opening} to that request's right answer (s{scaled.suffix})")
+    axes.set_xlabel(f"time from the fault's beginning to that request's right answer (s{scaled.suffix})")
     legend(figure, axes)
     return figure
 
@@ -116,10 +111,10 @@ def _median(axes: Axes, scaled: DurationAxis, row: int, of: Series, *, marked: b
     return True
 
 
-def _said(of: Series, *, told: bool) -> str:
+def _said(of: Series) -> str:
     if of["incidents"] < ENOUGH:
         return f"{count(of['incidents'], 'fault')}: too few"
     line = f"median {duration(of['median_s'], 2)}" if "median_s" in of else "median not reached"
-    if told and "repair_s" in of:
+    if "repair_s" in of:
         line += f"\n{of['by_retry'] + of['by_fallback']:,} repaired in {duration(of['repair_s'], 2)}"
     return line

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from chaoslab.reports._types import Axes, Figure
 from chaoslab.reports.charts._marks import MARK, attempts, deadlines, groups, said
-from chaoslab.reports.charts._palette import LAB, of_run
-from chaoslab.reports.charts._style import canvas, legend, nothing, scale, short, unmet
+from chaoslab.reports.charts._palette import LAB
+from chaoslab.reports.charts._style import canvas, legend, nothing, scale, unmet
 from chaoslab.reports.frames import Frames
 from chaoslab.reports.page import count
 
@@ -13,11 +13,11 @@ TITLE = "Network latency of each attempt"
 
 
 def network_latency(run: Frames) -> Figure:
-    """A point per attempt, with a colour and a shape for each witnessed fault, and a band where a fault lasted.
+    """A point per attempt, with a colour and a shape for each witnessed fault.
     Attempts that never reached their target, or without a known duration, are at the lower edge."""
     found, report = attempts(run), run.measures
     if not (found["duration_s"].notna() | ~found["left"]).any():
-        none = found.empty and report.knows_faults
+        none = found.empty
         return nothing(TITLE, "no call was made in this run" if none else "no data: the log tells no call's duration")
     met = found["met"].astype(bool).sum()
     note = f"{said(report.attempts.value)}; {f'{met:,} met a fault' if met else unmet(report)}"
@@ -36,7 +36,6 @@ def network_latency(run: Frames) -> Figure:
             ),
         )  # fmt: skip
     deadlines(axes, report, axis="y")
-    _bands(axes, run)
     if disturbed is not None:
         spans = [(span.begin_s - report.began_t, span.lasted_s) for span in disturbed.spans]
         said_so = f"the lab was disturbed ({disturbed.times:,})"
@@ -46,15 +45,6 @@ def network_latency(run: Frames) -> Figure:
     axes.set_ylabel(f"duration of the attempt (s{scaled.suffix})")
     legend(figure, axes)
     return figure
-
-
-def _bands(axes: Axes, run: Frames) -> None:
-    """A band from the first to the last attempt that met a lasting fault, in the fault's colour."""
-    began_t = run.measures.began_t
-    looks = of_run(run.measures, run.spells["fault"])
-    for fault, found in run.spells.groupby("fault"):
-        mine = [(spell.began_s - began_t, spell.ended_s - spell.began_s) for spell in found.itertuples()]
-        _band(axes, mine, f"{short(fault)} lasted ({len(mine):,})", color=looks[fault].color, alpha=0.16)
 
 
 def _band(axes: Axes, spans: Sequence[tuple[float, float]], said: str, *, color: str, alpha: float) -> None:

@@ -66,8 +66,6 @@ def mttr_against(found: Sequence[Series], axis: Axis, incidents: DataFrame) -> F
     note = f"{count(len(met), 'run')}, {count(every.n, 'incident')}, {every.censored:,} never recovered"
     note += f", {every.harmed:,} with harm" if every.harmed else ""
     note += "; filled: Kaplan–Meier median, open: mean of the recovered; bars: 95 % intervals"
-    inferred = sum("faults" not in run for run in _all(found))
-    note += f"; inferred in {inferred} of the runs, whose logs tell of no faults" if inferred else ""
     if not every.n:
         return nothing(
             f"Time to recovery against {axis.name}",

@@ -24,7 +24,7 @@ def tool_latency(run: Frames) -> Figure:
     found, report = attempts(run), run.measures
     known, left = found["duration_s"].notna(), found["left"]
     if not (known | ~left).any():
-        none = found.empty and report.knows_faults
+        none = found.empty
         return nothing(
             "Latency by service",
             "no call was made in this run" if none else "no data: the log tells no call's duration",

@@ -16,8 +16,8 @@ from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.durations import duration
 from chaoslab.base.jsonable import line
 from chaoslab.config import settings
-from chaoslab.record.batches import stories as stories_of
 from chaoslab.record.history import History
+from chaoslab.record.trial_stream import stories as stories_of
 from chaoslab.reports.contents._matrix import Matrix, hurt_most, matrix
 from chaoslab.reports.contents._parts import REAL_TIME, parts
 from chaoslab.reports.contents._rows import FailureWay, TrialRow, order, poor, rows, ways
@@ -77,7 +77,7 @@ class Contents:
     @cached_property
     def harms(self) -> Sequence[Harm]:
         """Each kind of harm; none if such a log knows none."""
-        return harms(self.report, self.order) if self.report.knows_effects else ()
+        return harms(self.report, self.order)
 
     @property
     def harm_said(self) -> str:
@@ -207,7 +207,6 @@ class Contents:
         ruling = self.report.rulings.by_trial.get(trial) if self.report.rulings is not None else None
         if ruling is not None and ruling.again:
             return ruling.again
-        foreign = isinstance(self.source, History) and self.source.unknown
         unlike = self.report.figures.value.by_key.get(trial, TrialFigures()).noticed.unlike
-        verb = "show" if self.report.of_functions or foreign or unlike else "replay"
+        verb = "show" if self.report.of_functions or unlike else "replay"
         return f"{self.program} {verb} {self.quoted} --trial {trial}"

@@ -63,7 +63,7 @@ def amplification(report: RunReport) -> Iterator[str | Table]:
 def latencies(report: RunReport) -> Iterator[str | Table]:
     attempts, rows = report.attempts.value, []
     if found := latency(attempts.calm):
-        which = "without a fault" if report.knows_faults else f"of {found.n} calls of known duration"
+        which = "without a fault"
         yield (
             f"Latency {which}: median {duration(found.p50_s)}, 99th percentile {duration(found.p99_s)}{found.about}."
         )
@@ -71,7 +71,7 @@ def latencies(report: RunReport) -> Iterator[str | Table]:
         for met, durations in zip(("without", "with one"), of.both, strict=True):
             if found := latency(durations):
                 times = map(duration, (found.p50_s, found.p90_s, found.p99_s, found.longest_s))
-                rows.append([target, met if report.knows_faults else "not known", str(found.n), *times])
+                rows.append([target, met, str(found.n), *times])
     if rows:
         header = ["target", "fault", "attempts", "median", "90th percentile", "99th percentile", "longest"]
         said = "Duration of attempts; percentiles by type 7 of Hyndman and Fan"

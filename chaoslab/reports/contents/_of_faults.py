@@ -84,7 +84,7 @@ def _effect(fault: str, target: str, of: Impact) -> list[str]:
 
 def recovery(report: RunReport) -> Iterator[str | Table]:
     """The number of repaired incidents, the means of repair, and the time that it took."""
-    found, told = report.recovery.value, report.knows_faults
+    found = report.recovery.value
     every = found.overall
     if not every.n:
         yield "No data: no call that met a fault had anything to recover from."
@@ -96,10 +96,9 @@ def recovery(report: RunReport) -> Iterator[str | Table]:
         took = f"; it took {duration(every.mean_s, 2)}{how}"
     yield f"{recovered(every)}{took}."
     if every.mean_s is not None:
-        since = "the beginning of the call that met the fault" if told else "the noticed failure"
         mean = f": {seconds(Estimate(every.mean_s, interval))}" if sure and interval is not None else ""
-        yield f"That is from {since} to the right answer{mean}."
-        if told and every.detected_s is not None and every.since_notice_s is not None:
+        yield f"That is from the beginning of the call that met the fault to the right answer{mean}."
+        if every.detected_s is not None and every.since_notice_s is not None:
             noticed = every.recovered - every.late
             those = (
                 "one that a retry or a fallback repaired was"
@@ -111,8 +110,6 @@ def recovery(report: RunReport) -> Iterator[str | Table]:
                 f"and repaired {duration(every.since_notice_s, 2)} later."
             )
     yield from _never(every)
-    if not told:
-        yield "Inferred from failures that were noticed, since this log tells of no faults."
     by_fault, places = dict(sorted(found.by_fault.items(), key=_worst)), {}
     for (target, fault), of in sorted(found.by_target.items(), key=_worst):
         places[fault, target] = of
@@ -121,8 +118,6 @@ def recovery(report: RunReport) -> Iterator[str | Table]:
         *(_recovered(*place, of) for place, of in each_place(by_fault, places)),
     ]
     caption = "Time to recovery (mean = detect + repair, but for late answers), worst first"
-    if not told:  # what is inferred begins when it is noticed
-        caption, rows = "Time to recovery, worst first", [row[:-2] for row in rows]
     yield Table(caption, rows[0], rows[1:], names=2).without("fallback", "late", "harm")
     if len(by_fault) > 1 and any(of.enough for of in by_fault.values()):
         medians = [
@@ -183,9 +178,6 @@ def quality(report: RunReport) -> Iterator[str | Table]:
 
 def delivery(report: RunReport) -> Iterator[str | Table]:
     """The faults from the dice to the witness: first what is not as planned, then what was witnessed most often."""
-    if not report.knows_faults:
-        yield "Faults are not known from such a log, nor which failures they caused."
-        return
     found = report.delivered.value.by_injection
     if not found:
         yield "No fault was planned."
@@ -219,7 +211,7 @@ def delivery(report: RunReport) -> Iterator[str | Table]:
 
 def not_met(report: RunReport) -> Iterator[Table]:
     reasons = report.not_met.value.reasons
-    if report.knows_faults and reasons:
+    if reasons:
         number, of = sum(each.count for each in reasons), count(report.not_met.value.scheduled, "scheduled fault")
         rows = [[each.fault, str(each.count), each.why] for each in reasons]
         yield Table(f"{number} of {of} were not witnessed", ["fault", "number", "reason"], rows, words=True)
@@ -227,7 +219,7 @@ def not_met(report: RunReport) -> Iterator[Table]:
 
 def alone(report: RunReport) -> Iterator[str | Table]:
     """The failures without a fault, most frequent first."""
-    found = report.uninjected.value if report.knows_faults else []
+    found = report.uninjected.value
     rows = [
         [one_line(each.target, SAID), str(each.count),
          one_line("; ".join(filter(None, (each.error[:SAID], each.before))), 2 * SAID)]
@@ -236,17 +228,17 @@ def alone(report: RunReport) -> Iterator[str | Table]:
     if found:
         number = count(sum(each.count for each in found), "failure")
         yield Table(f"{number} that nobody injected", ["target", "number", "error"], rows, words=True)
-    elif report.knows_faults:
+    else:
         yield "Failures that nobody injected: none."
 
 
 def delays(report: RunReport) -> Iterator[str | Table]:
-    for each in late(report.attempts.value) if report.knows_faults and not report.of_functions else ():
+    for each in () if report.of_functions else late(report.attempts.value):
         yield f"Delays that nobody injected: {each.said}."
 
 
 def coverage(report: RunReport) -> Iterator[str | Table]:
-    if not report.knows_faults or (found := report.coverage.value) is None:
+    if (found := report.coverage.value) is None:
         return
     bare = f"; called, and no fault was planned for it: {', '.join(found.bare)}" if found.bare else ""
     pairs = count(len(found.pairs), "planned pair")

@@ -72,20 +72,6 @@ def _warned(report: RunReport) -> Iterator[Table]:
         yield Table("Warnings of the lab", ["writer", "number", "warning"], rows, words=True)
 
 
-def _repeated(report: RunReport) -> Iterator[str | Table]:
-    found = report.consistency.value
-    if found is None:
-        return
-    yield (
-        f"{count(found.prompts, 'prompt')} with at least {found.trials} judged trials each. Consistency (2p − 1)²: "
-        f"{found.consistency:.2f}; 1 where all trials of a prompt end alike."
-    )
-    if (point := report.surface.value) is not None:
-        yield f"R(k, ε, λ) is the column “all k pass” at ε = {point.epsilon:.3g} and λ = {point.rate:.3g}."
-    rows = [[str(k), percent(every), percent(found.one_passes[k])] for k, every in found.all_pass.items()]
-    yield Table("pass^k and pass@k", ["k", "all k pass", "one of k passes"], rows, detail=True)
-
-
 def _reliability(report: RunReport) -> Iterator[str | Table]:
     found = report.reliability.value
     if found is None:
@@ -147,7 +133,6 @@ PARTS: dict[str, dict[str, Measure]] = {
         "calls": of_calls.calls, "retry amplification": of_calls.amplification, "latency": of_calls.latencies,
         "streamed": of_calls.streams,
     },
-    "Repeated trials": {"repeated trials": _repeated},
     "Cost": {
         "usage": of_calls.usage, "budget": of_calls.budgets, "cost of chaos": of_calls.added,
     },

@@ -99,7 +99,6 @@ def poor(report: RunReport, trial: str) -> bool:
 def rows(report: RunReport, trials: Iterable[str], stories: History | None = None) -> tuple[TrialRow, ...]:
     """These trials, in this order. `stories`: those of the trials; without them no answer is known."""
     ends = {} if stories is None else {record.trial: event for record, event in stories.of(PromptFinished)}
-    foreign = stories is not None and bool(stories.unknown)
     figures = report.figures.value.by_key
     texts: dict[tuple[str, int], str] = {}
 
@@ -123,8 +122,7 @@ def rows(report: RunReport, trials: Iterable[str], stories: History | None = Non
             why=shown(verdict.why, WHY),
             harm=tuple(shown(text, WHY) for text in verdict.harm),
             evidence=tuple(
-                FindingRow(str(found.kind), shown(found.text, WHY), () if foreign else lines(found.lines))
-                for found in verdict.evidence
+                FindingRow(str(found.kind), shown(found.text, WHY), lines(found.lines)) for found in verdict.evidence
             ),
             answer=visible(ends[trial].answer, ANSWER) if trial in ends else "",
             seconds=of.took_s,

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from chaoslab.analysis.measures.cost import Costs
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.analysis.measures.trials import NO_TIME
 from chaoslab.base.durations import difference
 
 SEVERAL = "several at once"
@@ -51,19 +50,6 @@ def apart(report: RunReport) -> str:
     found = report.costs.value
     trials = found.no_comparison.trials if found else 0
     return f"{trials:,} trial{'' if trials == 1 else 's'} cannot be compared" if trials else ""
-
-
-def nothing_added(report: RunReport) -> str:
-    """The reason why there is no row, for a run whose trials met faults."""
-    found = report.costs.value
-    if found is None:
-        return "no data"
-    outcomes = report.success.value.by_outcome
-    cut = sum(outcomes[outcome].count for outcome in NO_TIME if outcome in outcomes)
-    met = found.shared.trials + sum(of.trials for of in found.by_fault.values())
-    if found.no_comparison.trials - cut >= met:
-        return "no data: no trial of the same prompt without faults is there to compare with"
-    return "; ".join(filter(None, ["no more was spent than without faults", apart(report)]))
 
 
 def amount(name: str, value: float) -> str:

@@ -117,7 +117,7 @@ def damage(report: RunReport) -> str:
     """The damage to the trials that nobody injected, as part of a sentence; empty if there is none, or none is
     known."""
     of, parts = count(len(report.verdicts), "trial"), []
-    if report.knows_faults and not report.damage.unknown and (found := report.damage.value).trials:
+    if not report.damage.unknown and (found := report.damage.value).trials:
         failed = count(found.trials.total(), "time")
         why = ""
         if late := found.overdue.total():
@@ -137,7 +137,7 @@ def _verdict(report: RunReport) -> tuple[str, Tone]:
     if not all_:
         return "No conclusion: no trial was started", Tone.OPEN
     if report.rulings is not None:
-        return _ruled(report.rulings, harmed)
+        return _ruled(report.rulings, harmed, report.lost)
     of = count(all_, "trial")
     if harmed and harmed.count:
         calm = _calm(report, [trial for trial, found in report.verdicts.items() if found.harm])
@@ -147,8 +147,9 @@ def _verdict(report: RunReport) -> tuple[str, Tone]:
         still_open = f"; {ended.open} open" if ended.open else ""
         return f"{ended.bad} of {count(ended.judged, 'judged trial')} did not end well{calm}{still_open}", Tone.BAD
     if not ended.judged:
-        return f"No conclusion: none of {of} could be judged", Tone.OPEN
-    if report.knows_faults and not report.met:
+        lost = f", as the log has lost lines of {report.lost}" if report.lost else ""
+        return f"No conclusion: none of {of} could be judged{lost}", Tone.OPEN
+    if not report.met:
         planned = report.delivered.unknown or report.delivered.value.by_injection
         return f"No conclusion about faults: none was {'witnessed' if planned else 'planned'} in {of}", Tone.OPEN
     degraded = sum(found.outcome is Outcome.DEGRADED for found in report.verdicts.values())
@@ -159,7 +160,7 @@ def _verdict(report: RunReport) -> tuple[str, Tone]:
     honest = f", {degraded} of them degraded, and said so" if degraded else ""
     well = f"ll of {count(ended.judged, 'judged trial')} ended well{honest}{left}"
     if report.lost:
-        return f"{count(report.lost, 'trial')} {_was(report.lost)} lost from the log: a{well}", Tone.OPEN
+        return f"{_lost(report.lost)}: a{well}", Tone.OPEN
     if report.finished is None and report.started is not None:
         return f"{'The run still goes on' if report.running else 'The run did not end'}: a{well}", Tone.OPEN
     reason = report.finished.reason if report.finished else "done"
@@ -171,13 +172,17 @@ def _verdict(report: RunReport) -> tuple[str, Tone]:
 def _calm(report: RunReport, trials: Sequence[str]) -> str:
     """The number of these trials that met no fault, which no fault can explain, as an addition to a sentence."""
     calm = sum(trial not in report.met for trial in trials)
-    if not calm or not report.knows_faults:
+    if not calm:
         return ""
     return "; none of these met a fault" if calm == len(trials) else f"; {calm} of these met no fault"
 
 
-def _ruled(rulings: Rulings, harmed: Rate | None) -> tuple[str, Tone]:
-    """The ruling of the scenario as a sentence."""
+def _lost(number: int) -> str:
+    return f"The log has lost lines of {count(number, 'trial')}"
+
+
+def _ruled(rulings: Rulings, harmed: Rate | None, lost: int) -> tuple[str, Tone]:
+    """The ruling of the scenario as a sentence. `lost`: the trials of which the log has lost lines."""
     found = Counter(ruling.state for ruling in rulings.by_trial.values())
     failed, passed = found[RulingState.FAILED], found[RulingState.PASSED]
     of = count(failed + passed, "judged trial")
@@ -185,6 +190,8 @@ def _ruled(rulings: Rulings, harmed: Rate | None) -> tuple[str, Tone]:
     if rulings.state is RulingState.FAILED or (rulings.state is None and failed):
         few = f"{failed} of {of} failed" if failed else "; ".join(rulings.why) or "it says no reason"
         return f"The scenario does not hold: {few}{harm}", Tone.BAD
+    if lost:
+        return f"{_lost(lost)}: {passed} of {of} passed{harm}", Tone.OPEN
     if rulings.state is None or found.total() < rulings.trials:
         early = f"{passed} of {count(rulings.trials, 'trial')} passed before it ended"
         return f"No conclusion: the scenario ended early, {early}{harm}", Tone.OPEN
@@ -201,7 +208,7 @@ def _was(number: int) -> str:
 
 def delivery(report: RunReport) -> Delivery | None:
     """The sums over all faults; None if the log cannot tell."""
-    if not report.knows_faults or report.delivered.unknown:
+    if report.delivered.unknown:
         return None
     found = report.delivered.value.by_fault
     return Delivery(*(sum(getattr(one, stage) for one in found) for stage in Delivery._fields))
@@ -216,8 +223,6 @@ def points(report: RunReport) -> tuple[Point, ...]:
     if figures.done is not None:
         made.append(_point(figures.done, "did all as asked, whatever was said"))
     made += [Point("", said) for said in (report.grounds.value.said, report.grounds.value.undecided) if said]
-    if not report.knows_faults:
-        return (*made, Point("", "Faults are not known from such a log"))
     found = delivery(report)
     if found and not found.scheduled:
         made.append(Point("", "No fault was scheduled"))
@@ -240,8 +245,6 @@ def _point(figure: Count, what: str) -> Point:
 def harm_said(report: RunReport) -> str:
     """One sentence on harm, also if there is none, or none could be found."""
     harmed = sum(bool(found.harm) for found in report.verdicts.values())
-    if not report.knows_effects:
-        return "Harm is not known from such a log."
     if harmed:
         return f"{harmed} of {count(len(report.verdicts), 'trial')} left the ledgers other than they should be."
     if report.judgeable:

@@ -16,7 +16,7 @@ LENGTH_MAX = 60_000
 ROWS_MAX, WAYS_MAX = 40, 20
 """The most faults in the matrix, and the most ways to fail."""
 TEXT = 300
-FIGURES = ("Reliability", "Recovery", "Retries and calls", "Repeated trials", "Cost")
+FIGURES = ("Reliability", "Recovery", "Retries and calls", "Cost")
 """The sections of which the sentences are shown."""
 MARKUP = frozenset("`*_[]<>|#@&!\\~")
 MARKS = {Tone.GOOD: "✅", Tone.BAD: "❌", Tone.OPEN: "❔"}

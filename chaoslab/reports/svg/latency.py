@@ -18,7 +18,7 @@ def draw(report: RunReport) -> Picture | None:
     """Two lines per target, from the 10th to the 90th percentile with a mark at the median (type 7 of Hyndman and Fan).
     None if the log tells of no fault or no duration."""
     found = report.attempts.value.by_target
-    if not found or not report.knows_faults or not any(of.both[1] for of in found.values()):
+    if not found or not any(of.both[1] for of in found.values()):
         return None
     ranked = sorted(found, key=lambda name: (*(-len(each) for each in reversed(found[name].both)), name))
     names = ranked[:ROWS]

@@ -36,7 +36,7 @@ def draw(report: RunReport) -> Picture | None:
     met = [attempt for attempt in every.drawn if attempt.faults]
     counts = every.numbers(lambda kind: bool(kind.faults))
     attempts = counts.total()
-    incidents = report.recovery.value.incidents if report.knows_faults else ()
+    incidents = report.recovery.value.incidents
     if not counts and not incidents:
         return None
     counts.update(incident.target for incident in incidents if incident.target not in counts)

@@ -32,11 +32,10 @@ from chaoslab.core.events import (
     RunStarted,
     Usage,
 )
-from chaoslab.record.batches import Batch
 from chaoslab.record.follow import Follower
-from chaoslab.record.held import MAIN, is_written
-from chaoslab.record.history import place_in_time
-from chaoslab.record.lines import Record, kind_of, whole
+from chaoslab.record.held import is_written
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record
 from chaoslab.record.rulings import FILE, Rulings
 from chaoslab.record.spoken import KeptReplies
 from chaoslab.record.steering import CHANCES, NOTHING, PAUSED, RunSteering, of_gateway, of_lab, planned
@@ -44,7 +43,6 @@ from chaoslab.reports.contents.outcomes import SEVERITY
 from chaoslab.reports.explored import MAP
 from chaoslab.reports.text import one_line
 from chaoslab.surfaces.levers import FILE as GATEWAY
-from chaoslab.surfaces.ui._unparsed import UnreadNumbers
 
 PART = 1 << 19
 """The bytes of a main log that are read at once."""
@@ -130,7 +128,7 @@ class WatchedRun:
         self._state = self._told()
 
     def _begin(self) -> None:
-        self._follower, self._ahead = Follower(self.folder, kept=False), UnreadNumbers()
+        self._follower = Follower(self.folder)
         self.rows: dict[str, TrialLine] = {}
         self.started: RunStarted | None = None
         self.finished: RunFinished | None = None
@@ -187,7 +185,6 @@ class WatchedRun:
                     return False
                 self._begin()
             records = self._follower.new(PART)
-            self._ahead.look(self.folder / f"{MAIN}.log", self._follower.at)
             running = is_written(self.folder)
         except OSError as error:
             if self._gone != (why := f"{error.filename or self.folder} cannot be read: {error.strerror or error}"):
@@ -228,7 +225,7 @@ class WatchedRun:
                 held = self._open.setdefault(trial, _Open())
                 held.quiet = 0
             held.records.append(record)
-        kinds = [*map(kind_of, records)]
+        kinds = [type(record.event) for record in records]
         found = Counter(kinds)
         self._calls += found[CallFinished]
         self._faults += found[FaultWitnessed]
@@ -238,8 +235,9 @@ class WatchedRun:
                 self._count(kind, record)
         if records:
             self._last_t = records[-1].t
-            at: Any = next((each.event for each in reversed(records) if kind_of(each) is CallStarted), None)
-            self._now = f"{at.target}.{at.tool}" if at is not None else self._now
+            calls = (each.event for each in reversed(records) if isinstance(each.event, CallStarted))
+            if (at := next(calls, None)) is not None:
+                self._now = f"{at.target}.{at.tool}"
         return fresh
 
     def _count(self, kind: type[Event], record: Record) -> None:
@@ -252,10 +250,9 @@ class WatchedRun:
             self._tokens += event.prompt_tokens + event.completion_tokens
             self._usd = None if self._usd is None or event.cost_usd is None else self._usd + event.cost_usd
         elif kind is RunStarted:
-            self._began = whole(record)
-            self.started = self._began.event  # type: ignore[assignment]
+            self._began, self.started = record, event
         elif kind is RunFinished:
-            self.finished = whole(record).event  # type: ignore[assignment]
+            self.finished = event
         elif kind is LabWarning:
             self.note(event.message)
         elif kind is FaultsOff:
@@ -294,10 +291,7 @@ class WatchedRun:
         records = [record for key in keys for record in self._open[key].records]
         if self._began is not None:
             records.append(self._began)
-        history = Batch.of_lines(
-            sorted(records, key=place_in_time), running=self.running,
-            spoken=KeptReplies.read(self.folder).spoken,
-        )  # fmt: skip
+        history = History(records, running=self.running, spoken=KeptReplies.read(self.folder).spoken)
         ends: dict[str | None, PromptFinished] = {record.trial: event for record, event in history.of(PromptFinished)}
         calls: Counter[str | None] = Counter(trial for trial, _, _, _ in history.made)
         failed: Counter[str | None] = Counter(
@@ -383,16 +377,9 @@ class WatchedRun:
         if not self.running:
             self._past.clear()
         now_s = self._clock.monotonic()
-        self._past.append((now_s, *self._counts()))
+        self._past.append((now_s, self._calls, self._faults, self._ended))
         while now_s - self._past[0][0] > RATE_S:
             self._past.popleft()
-
-    def _counts(self) -> tuple[int, int, int]:
-        """The calls, the faults met and the trials that have ended, read or not."""
-        there = self._ahead.counts
-        return (
-            self._calls + there[CallFinished], self._faults + there[FaultWitnessed], self._ended + there[PromptFinished]
-        )  # fmt: skip
 
     @property
     def began_as(self) -> str:
@@ -401,7 +388,7 @@ class WatchedRun:
 
     def _told(self) -> dict[str, Any]:
         run, end, asked = self.started, self.finished, self._pulled.asked
-        calls, faults, done = self._counts()
+        calls, faults, done = self._calls, self._faults, self._ended
         of = max(run.prompts if run else 0, done)
         calls_s = faults_s = rate = None
         if len(self._past) > 1 and (since_s := self._past[-1][0] - self._past[0][0]) > 0:

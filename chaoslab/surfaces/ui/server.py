@@ -23,10 +23,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from chaoslab.base import files
 from chaoslab.base.clock import system
 from chaoslab.base.jsonable import line
-from chaoslab.record.history import History
 from chaoslab.record.lines import log_files
 from chaoslab.record.rulings import Rulings
-from chaoslab.record.spoken import KeptReplies
+from chaoslab.record.trial_stream import stories as stories_of
 from chaoslab.reports import formats
 from chaoslab.reports.changes import Changes
 from chaoslab.reports.changes.formats import html as changes_page
@@ -40,7 +39,6 @@ from chaoslab.surfaces.levers import of_gateway, steer
 from chaoslab.surfaces.ui._acts import Children
 from chaoslab.surfaces.ui._campaign import brief, state
 from chaoslab.surfaces.ui._remembered import shown
-from chaoslab.surfaces.ui._unparsed import of_trial
 from chaoslab.surfaces.ui._watched import TrialLine
 from chaoslab.surfaces.ui.reader import LIST_S, Reader, campaigns_in
 
@@ -331,11 +329,10 @@ class Pages:
 
 def _story(folder: Path, trial: str) -> Contents:
     """One trial of a run as a report has it, without reading the others. Raises LookupError: there is no such trial."""
-    rulings = Rulings.read(folder)
-    history = History(of_trial(folder, trial), rulings=rulings)
+    history = stories_of(folder, [trial, None])
+    history.rulings = Rulings.read(folder)
     if trial not in history.trials:
         raise LookupError(f"there is no trial {line(trial, 100)} in {folder.name}")
-    history.spoken = KeptReplies.read(folder).spoken
     return Contents.of(history, where=str(folder))
 
 

@@ -12,8 +12,6 @@ NAME, NAMED = 60, 8
 
 def never_called(seen: RuleEvidence) -> list[Advice]:
     """An injection whose dice were rolled for no call."""
-    if not seen.report.knows_faults:
-        return []
     trials = tuple(seen.order)
     size = rate(len(trials), len(trials))
     return [
@@ -33,8 +31,6 @@ def never_called(seen: RuleEvidence) -> list[Advice]:
 
 def never_witnessed(seen: RuleEvidence) -> list[Advice]:
     """Faults were drawn and never met."""
-    if not seen.report.knows_faults:
-        return []
     met = {fault for case in seen.cases for fault, _ in case.met}
     cases = [case for case in seen.cases if not met.issuperset(case.noticed.drawn)]
     drawn = {fault for case in cases for fault in case.noticed.drawn} - met

@@ -13,7 +13,7 @@
     if (size < 1e-4) return `${(value * 1e6).toFixed(0)} µs`;
     return size < 0.01 ? `${(value * 1000).toFixed(1)} ms` : `${value.toFixed(3)} s`;
   }
-  const where = (file, line) => (file < 0 ? "" : `${words[file]} line ${line}`);
+  const where = (file, line) => `${words[file]} line ${line}`;
 
   // The timeline of a trial.
 

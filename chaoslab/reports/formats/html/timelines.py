@@ -49,12 +49,12 @@ def stories(contents: Contents) -> dict[str, Any]:
     of_trial: dict[str | None, list[Record]] = {}
     for record in contents.history.records:
         of_trial.setdefault(record.trial, []).append(record)
-    foreign, gone = bool(contents.history.unknown), contents.history.given_up
+    gone = contents.history.given_up
     for row in contents.rows:
         before = words.size
         trial = _trial(contents, row, words)
         if size + words.size <= BYTES_MAX:
-            drawn = list(_events(of_trial.get(row.trial, ()), words, foreign=foreign, gone=gone))
+            drawn = list(_events(of_trial.get(row.trial, ()), words, gone=gone))
             spelt = len(json.dumps(drawn, separators=(",", ":")))
             if size + spelt + words.size <= BYTES_MAX:
                 trial["events"] = drawn
@@ -94,7 +94,7 @@ def _ruled(row: TrialRow) -> str:
     return f"By the scenario it {state if state is not RulingState.INVALID else 'proves nothing'}{why}"
 
 
-def _events(records: Sequence[Record], words: _Words, *, foreign: bool, gone: Set[Place]) -> Iterator[list[Any]]:
+def _events(records: Sequence[Record], words: _Words, *, gone: Set[Place]) -> Iterator[list[Any]]:
     """The events of one trial in time order; a fault is one event, where it was met. `gone`: the attempts that were
     given up."""
     met = MetFault.by_place(records)
@@ -107,7 +107,7 @@ def _events(records: Sequence[Record], words: _Words, *, foreign: bool, gone: Se
         text = f"fault    {fault.in_words()}" if fault else event_text(event)
         if not text:
             continue
-        file = -1 if foreign else words.of(f"{visible(record.writer, TEXT)}.log")
+        file = words.of(f"{visible(record.writer, TEXT)}.log")
         yield [
             round(record.t - began_t, 6), words.of(_lane(event)), words.of(text[:9].strip()), _lasted(event),
             _tone(record, fault, gone), words.of(visible(text[9:], TEXT)), file, record.seq,

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from chaoslab.analysis.measures import run_report
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.record.batches import Batches, Unordered
 from chaoslab.record.history import History
+from chaoslab.record.trial_stream import TrialStream, Unordered
 from tests.reports.fake_run import FakeRun, summary
 
 PROMPTS = 12
@@ -43,20 +43,20 @@ def logs_of(folder: Path) -> dict[str, list[bytes]]:
 
 
 def test_each_record_is_in_one_batch_in_the_order_of_the_history(run: Path) -> None:
-    batches = list(Batches(run, least=40))
+    batches = list(TrialStream(run, least=40))
     assert len(batches) > 3
     assert [*chain.from_iterable(batches)] == History.read(run).records
     assert [trial for batch in batches for trial in batch.trials] == History.read(run).trials
 
 
 def test_a_batch_ends_only_where_no_trial_is_under_way(run: Path) -> None:
-    batches = list(Batches(run, least=1))
+    batches = list(TrialStream(run, least=1))
     assert [len(batch.trials) for batch in batches] == [0] + [1] * PROMPTS
 
 
 def test_the_report_is_made_of_batches_and_of_no_history(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = RunReport.of(History.read(run))
-    monkeypatch.setattr(run_report, "Batches", lambda folder: Batches(folder, least=40))
+    monkeypatch.setattr(run_report, "TrialStream", lambda folder: TrialStream(folder, least=40))
     monkeypatch.delattr(History, "read")
     assert RunReport.read(run) == whole
 
@@ -68,7 +68,7 @@ def test_a_trial_that_goes_on_after_others_began_needs_the_history(run: Path, sc
     after_s = History.read(run).records[-1].t + 1
     folder = put(scratch, {**logs, "late.log": [json.dumps(json.loads(late) | {"t": after_s}).encode()]})
     with pytest.raises(Unordered, match="goes on after others began"):
-        list(Batches(folder, least=1))
+        list(TrialStream(folder, least=1))
     assert RunReport.read(folder) == RunReport.of(History.read(folder))
 
 
@@ -79,7 +79,7 @@ def test_the_notes_on_rulings_and_labels_are_the_history_s(run: Path, scratch: P
     runs = {"p1.r1": History.read(run).run, "p2.r1": "another"}
     labels = [{"trial": trial, "said": "right", "run": name} for trial, name in runs.items()]
     (folder / "labels.jsonl").write_text("\n".join(map(json.dumps, labels)))
-    batches = Batches(folder)
+    batches = TrialStream(folder)
     list(batches)
     history = History.read(folder)
     assert (
@@ -116,7 +116,7 @@ def test_whatever_befell_the_logs_the_report_is_the_history_s(run: Path, scratch
                 break
     folder = put(scratch, logs)
     least = data.draw(st.sampled_from([1, 30, 100]))
-    with patch.object(run_report, "Batches", lambda folder: Batches(folder, least=least)):
+    with patch.object(run_report, "TrialStream", lambda folder: TrialStream(folder, least=least)):
         found = RunReport.read(folder)
     whole = RunReport.of(History.read(folder))
     assert found == whole
