@@ -379,7 +379,7 @@ def rule_on_trial(history: History, gate: Gate, verdict: Verdict, key: str) -> i
     met."""
     unmet, started = list(not_met(history)), history.first(events.RunStarted)
     planned = [i.name for i in Plan.from_json(started.plan).injections if i.may_hit] if started is not None else []
-    if planned and not unmet and not history.has(events.FaultWitnessed):
+    if planned and not unmet and history.first(events.FaultWitnessed) is None:
         unmet = [f"nothing met a fault ({shortened(', '.join(planned), 100)})"]
     ruling = rule(gate, {key: verdict}, unmet=unmet)
     if gate.given or unmet:
