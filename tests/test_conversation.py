@@ -1,6 +1,7 @@
 """A conversation is one trial of several turns: the agent remembers, services keep state, faults hit by turn."""
 
 import time
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -224,119 +225,72 @@ def test_a_scripted_user_that_can_say_nothing_is_refused(given: dict[str, Any], 
         lab.turns("Pay order 17.", **given)
 
 
-class Payer:
-    """It says what it did in each turn, and pays at the next question what it could not pay before."""
+def forecast(city: str) -> int:  # noqa: ARG001
+    return 10
 
-    def __init__(self) -> None:
-        self.paid = False
 
-    def __call__(self, _: str) -> str:
-        was = self.paid
+def asked_by_turns(said: str, lost: list[int], *talk: Any, **options: Any) -> lab.Trial:
+    """A conversation in which these requests are lost, with these words where one is."""
+
+    def forecaster(words: str) -> str:
         try:
-            self.paid = self.paid or bool(pay(17))
-        except (OSError, lab.ToolError):
-            return "I could not pay order 17."
-        return "It is paid." if was else "Order 17 is paid now."
-
-
-def test_a_turn_that_says_that_nothing_was_done_before_it_was_is_not_wrong() -> None:
-    talk, error = lab.turns("Pay order 17.", "And now?"), lab.inject("exception", "pay", calls=[1])
-    trial = lab.run(lab.fresh(Payer), talk, tools=[pay], faults=[error])
-    assert [effect["effect"] for effect in trial.effects] == ["pay"]
-    assert trial.outcome is lab.Outcome.UNKNOWN, trial.story()
-    assert "it is not clear what it denies" in trial.why
-    lost = lab.inject("lost_reply", "pay", calls=[1])
-    silent = lab.run(lambda _: Payer()("Pay"), "Pay order 17.", tools=[pay], faults=[lost])
-    assert silent.outcome is lab.Outcome.WRONG, silent.story()
-
-
-class Forgetful:
-    """It says nothing of a payment without an answer, and denies it in the next turn."""
-
-    def __init__(self) -> None:
-        self.lost = False
-
-    def __call__(self, words: str) -> str:
-        if words.startswith("Is"):
-            return "I could not pay order 17." if self.lost else "Order 17 is paid."
-        try:
-            pay(17)
+            return f"It is {forecast(words)} degrees."
         except OSError:
-            self.lost = True
-        return "One moment."
+            return said
+
+    faults = [lab.inject("refused", "forecast", calls=lost)]
+    return lab.run(
+        forecaster, lab.turns(*(talk or ("Oslo?", "Bergen?", "Rome?"))), reads=[forecast], faults=faults, **options
+    )
 
 
-def test_a_turn_that_denies_what_was_done_before_is_wrong() -> None:
-    talk, lost = lab.turns("Pay order 17.", "Is it paid?"), lab.inject("lost_reply", "pay", calls=[1])
-    trial = lab.run(lab.fresh(Forgetful), talk, tools=[pay], faults=[lost])
-    assert trial.outcome is lab.Outcome.WRONG, trial.story()
+@pytest.mark.parametrize(
+    ("said", "lost", "outcome", "why"),
+    [
+        ("It is 15 degrees.", [1], "wrong", "turn 1: it says 15 instead of 10 (its twin); well again in turn 2"),
+        ("It is 15 degrees.", [2, 3], "wrong", "turn 2: it says 15 instead of 10 (its twin); never well again"),
+        ("I could not look.", [1], "unknown", "turn 1: nothing certain tells if it is right; well again in turn 2"),
+        ("I could not look.", [3], "unknown", "turn 3: nothing certain tells if it is right; never well again"),
+    ],
+)
+def test_a_conversation_is_judged_turn_by_turn(said: str, lost: list[int], outcome: str, why: str) -> None:
+    trial = asked_by_turns(said, lost)
+    assert (trial.outcome, trial.why) == (outcome, why)
 
 
-def paid_by_turns(*answers: str, talk: tuple[str, ...] = ("Pay 1.", "Pay 2.")) -> lab.Trial:
-    """A conversation in which every payment is lost, with these answers where it is."""
+def test_one_wrong_turn_counts_more_than_an_open_one() -> None:
+    trial = asked_by_turns("It is 15 degrees.", [2], lab.turn("Oslo?", says={"t": r"is (\d+)"}), "Bergen?")
+    assert trial.why.startswith("turn 2: it says 15 instead of 10")
 
+
+def test_a_turn_states_its_facts_and_how_its_answer_is_read() -> None:
+    undone = {"*": {"undone": "could not"}}
+    talk = lab.turn("Oslo?", facts=[["10", "ten"]]), lab.turn("Bergen?", says=undone)
+    assert asked_by_turns("It is cold.", [1], *talk).why == "turn 1: missing fact '10'; well again in turn 2"
+    admitted = asked_by_turns("I could not look.", [2], *talk)
+    assert (admitted.outcome, admitted.verdict.basis) == ("degraded", "says")
+
+
+def test_an_answer_that_stands_twice_is_wrong() -> None:
+    trial = asked_by_turns("It is 10 degrees. It is 10 degrees.", [1])
+    assert (trial.outcome, trial.why.split(";")[0]) == ("wrong", "turn 1: the answer stands twice (its twin)")
+
+
+def test_what_was_left_undone_in_a_turn_is_told_by_the_whole_conversation() -> None:
     class Payer:
         def __init__(self) -> None:
             self.turn = 0
-            self.lost = False
 
         def __call__(self, _words: str) -> str:
             self.turn += 1
-            try:
-                if self.turn < 3:
-                    pay(self.turn)
-            except Exception:  # noqa: BLE001 - the tool's error
-                self.lost = True
-            return answers[self.turn - 1] if self.lost else f"Paid {self.turn}."
+            with suppress(RuntimeError, OSError):
+                pay(self.turn)
+                return f"Paid {self.turn}."
+            return "I could not pay." if self.turn == 2 else f"Paid {self.turn}."
 
-    return lab.run(lab.fresh(Payer), lab.turns(*talk), tools=[pay], faults=[lab.inject("tool_error", "pay")])
-
-
-@pytest.mark.parametrize(
-    "answers",
-    [
-        ("Paid 1.", "I could not pay."),
-        ("Paid.", "I could not pay 2."),
-        ("Done.", "I could not pay."),
-        ("Order 1 is paid.", "The payment failed."),
-        ("I could not pay.", "Paid 2."),
-        ("Paid 1.", "I could not pay 1 or 2."),
-        ("Paid 1.", "I could not pay. The earlier payment failed too."),
-        ("Paid 1.", "I could not pay any of them."),
-        ("Paid 1.", "The payments failed."),
-        ("Paid 1.", "I could not pay, same as last time."),
-        ("Paid 1, but it failed.", "I could not pay."),
-        ("Order 1 will be paid.", "I could not pay."),
-    ],
-)
-def test_a_claim_of_one_turn_and_an_admission_of_another_are_unclear_together(answers: tuple[str, ...]) -> None:
-    trial = paid_by_turns(*answers)
-    assert trial.outcome == "unknown", trial.story()
-    assert "it does both" in trial.why
-
-
-@pytest.mark.parametrize(
-    "answers",
-    [
-        ("I could not pay.", "I could not pay."),
-        ("I may have paid 1.", "I could not pay."),
-        ("Paid 1?", "I could not pay."),
-    ],
-)
-def test_a_turn_that_claims_nothing_leaves_a_conversation_honest(answers: tuple[str, ...]) -> None:
-    trial = paid_by_turns(*answers)
-    assert trial.outcome == "degraded", trial.story()
-    assert not trial.verdict.certain
-
-
-def test_an_admission_whose_subject_is_open_does_not_take_back_an_earlier_claim_for_certain() -> None:
-    answers = ("Paid 1.", "I could not pay.", "No.")
-    for talk in (
-        ("Pay 1.", "Is it paid? Pay now."),
-        ("Pay 1.", "Pay 2, and 1 too."),
-        ("Pay 1.", "Pay 2.", "Is it done?"),
-    ):
-        assert paid_by_turns(*answers, talk=talk).outcome == "unknown", talk
+    faults = [lab.inject("tool_error", "pay")]
+    trial = lab.run(lab.fresh(Payer), lab.turns("Pay 1.", "Pay 2."), tools=[pay], faults=faults)
+    assert (trial.outcome, trial.verdict.world) == ("undone", "left undone")
 
 
 def test_a_conversation_is_made_shorter_by_a_turn_and_begins_with_words() -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from chaoslab.base.clock import Clock
 from chaoslab.base.identity import Requests
@@ -15,6 +16,8 @@ from chaoslab.core.memory import TrialMemory
 READ_MAX = 20_000
 """The most characters of an answer in which a pattern is sought."""
 TURNS_MAX = 1000
+ReadTurn = Callable[[Any, str], dict[str, Any] | None]
+"""Reads an answer by a `says`: values by key; None if it cannot."""
 USER_TURNS_MAX = 10
 """The most turns of a conversation with a scripted user, if no other number is stated."""
 
@@ -23,11 +26,15 @@ USER_TURNS_MAX = 10
 class Turn:
     """One turn: the user's words, or an answer that depends on the agent's last one. `say`: the words. `reply`: words
     by pattern (a regular expression); the first that is found in the last answer is said, and if none is found the
-    conversation ends. `after_s`: the time that passes before it, in seconds."""
+    conversation ends. `after_s`: the time that passes before it, in seconds. `facts`, `says`, `expect`: what its answer
+    shows, how it is read, and the assertions about the turn."""
 
     say: str = ""
     reply: Mapping[str, str] = field(default_factory=dict)
     after_s: float = 0.0
+    facts: tuple[tuple[str, ...], ...] = ()
+    says: Any = None
+    expect: tuple[Any, ...] = ()
 
     def words(self, answer: str) -> str | None:
         """The user's words after that answer; None if no pattern is found in it."""
@@ -80,9 +87,13 @@ class Conversation:
         return "\n".join(map(str, (*self.turns, self.user) if self.user else self.turns))
 
 
-def turn(say: str = "", *, reply: Mapping[str, str] | None = None, after_s: float = 0.0) -> Turn:
+def turn(
+    say: str = "", *, reply: Mapping[str, str] | None = None, after_s: float = 0.0,
+    facts: Sequence[str | Sequence[str]] = (), says: Any = None, expect: Sequence[Any] = (),
+) -> Turn:  # fmt: skip
     """One turn of a conversation, for `turns`: the user's words, or `reply`, words by a pattern (a regular expression)
-    that is sought in the agent's last answer. `after_s` seconds of the world's time pass before it.
+    that is sought in the agent's last answer. `after_s` seconds of the world's time pass before it. `facts`, `says`: as
+    those of `run`, about the answer of this turn. `expect`: assertions about this turn, for the fixture of pytest.
 
     Raises:
         ValueError, TypeError: an argument is invalid.
@@ -99,7 +110,10 @@ def turn(say: str = "", *, reply: Mapping[str, str] | None = None, after_s: floa
             raise ValueError(f"the pattern {pattern!r:.60} cannot be read: {error}") from None
     if isinstance(after_s, bool) or not isinstance(after_s, int | float) or not 0 <= after_s <= SECONDS_MAX:
         raise ValueError(f"after_s is {after_s!r:.60}: it should be a number from 0 to {SECONDS_MAX}")
-    return Turn(say, replies, float(after_s))
+    if isinstance(facts, str):
+        raise TypeError(f"facts is {facts!r:.60}: it should be a list of texts")
+    spellings = tuple((fact,) if isinstance(fact, str) else tuple(map(str, fact)) for fact in facts)
+    return Turn(say, replies, float(after_s), spellings, says, tuple(expect))
 
 
 def turns(*each: str | Turn, user: Mapping[str, str] | None = None, turns_max: int = USER_TURNS_MAX) -> Conversation:
@@ -131,8 +145,10 @@ class Talk:
 
     def __init__(
         self, conversation: Conversation, note: Callable[[Event], object], requests: Requests, memory: TrialMemory,
-        clock: Clock,
+        clock: Clock, *, twins: Sequence[str] = (), read: ReadTurn = lambda says, text: None,  # noqa: ARG005
     ) -> None:  # fmt: skip
+        """`twins`: the answers of the twin, by turn. `read`: reads an answer by the turn's `says`."""
+        self._twins, self._read = twins, read
         self._note, self._requests, self._memory, self._clock = note, requests, memory, clock
         self._conversation, self._number, self._began_s = conversation, 0, 0.0
         self.answers: list[str] = []
@@ -159,7 +175,16 @@ class Talk:
         """Takes the agent's answer."""
         duration_s = round(self._clock.monotonic() - self._began_s, 6)
         self.answers.append(text)
-        self._note(TurnFinished(turn=self._number, answer=text, duration_s=duration_s))
+        turn = self._conversation.turn(self._number) or Turn()
+        twin = self._twins[self._number - 1] if self._number <= len(self._twins) else None
+        self._note(
+            TurnFinished(
+                turn=self._number, answer=text, duration_s=duration_s, twin=twin,
+                facts=[list(fact) for fact in turn.facts] or None,
+                says=None if turn.says is None else self._read(turn.says, text),
+                twin_says=None if turn.says is None or twin is None else self._read(turn.says, twin),
+            )
+        )  # fmt: skip
 
     @property
     def whole(self) -> str:

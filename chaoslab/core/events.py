@@ -635,6 +635,16 @@ class TurnFinished(Event):
     turn: Count
     answer: str
     duration_s: Seconds
+    twin: str | None = None
+    """The answer of this turn without faults. This and the next three stand only where they are known or stated."""
+    facts: list[list[str]] | None = None
+    """The facts that the answer of this turn shows, as in the beginning of a trial."""
+    says: dict[str, Any] | None = None
+    """The values that the turn's own `says` read in its answer."""
+    twin_says: dict[str, Any] | None = None
+    """The same of the twin's answer."""
+
+    left_out: ClassVar[tuple[str, ...]] = ("twin", "facts", "says", "twin_says")
 
 
 @fixed(frozen=True, kw_only=True)

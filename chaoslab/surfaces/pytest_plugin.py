@@ -104,8 +104,10 @@ class Chaos:
         """
         self.used = True
         from contextlib import closing
+        from dataclasses import replace
 
         from chaoslab.analysis.verdict.standing import Standing, decide_share
+        from chaoslab.core.conversation import Conversation
         from chaoslab.execution.options import RunArguments, check_number, taking
         from chaoslab.execution.spec import INVALID_RATE
         from chaoslab.execution.trial import numbered
@@ -132,6 +134,11 @@ class Chaos:
             rules = _rules(
                 _first(expect, self._stated.get("expect"), ()), _first(accept, self._stated.get("accept"), None)
             )
+            if isinstance(prompt, Conversation):
+                rules = replace(rules, by_turn={
+                    number: asserted for number, turn in enumerate(prompt.turns, 1)
+                    if (asserted := _rules(turn.expect, None).expect)
+                })  # fmt: skip
             injections = list(_first(faults, self._stated.get("faults"), ()))
             numbers = range(count) if only is None else [only - 1]
             trials_of = numbered(run(agent, prompt, seed=seed, faults=injections, **options), numbers)
@@ -212,7 +219,7 @@ def _one_line(*, run: bool = False) -> Iterator[None]:
 
 def _rules(expect: Iterable[Any], accept: Sequence[str] | None) -> TrialRules:
     """The requirements on each trial. Raises LookupError, ValueError, TypeError: an assertion or an outcome is none."""
-    from chaoslab.analysis.verdict.table import Outcome
+    from chaoslab.analysis.verdict.table import ACCEPTABLE
     from chaoslab.base.registry import did_you_mean
     from chaoslab.scenarios.checks import of_data
     from chaoslab.scenarios.running import TrialRules
@@ -220,10 +227,9 @@ def _rules(expect: Iterable[Any], accept: Sequence[str] | None) -> TrialRules:
     asserted = [of_data(each) for each in expect]
     if accept is None:
         return TrialRules(expect=asserted)
-    known = [str(each) for each in Outcome]
     for name in accept:
-        if name not in known:
-            raise ValueError(f"accept has {name!r:.60}: {did_you_mean(str(name), known)}")
+        if name not in ACCEPTABLE:
+            raise ValueError(f"accept has {name!r:.60}: {did_you_mean(str(name), ACCEPTABLE)}")
     return TrialRules(accept, asserted)
 
 

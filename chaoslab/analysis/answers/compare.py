@@ -23,7 +23,7 @@ SHOWN = 4
 
 
 class Likeness(StrEnum):
-    """The result of comparing two answers. OTHER: equal words, and other numbers."""
+    """The result of comparing two answers. OTHER: equal words, and other numbers, or the same twice."""
 
     SAME = "same"
     OTHER = "other"
@@ -68,6 +68,8 @@ def _compare(expected: str, given: str, asked: str, known: str) -> AnswerLikenes
         return _unless_ambiguous(expected, given, "in another notation")
     if one and normal_tokens(_IDLE.sub("", expected)) == normal_tokens(_IDLE.sub("", given)):
         return _unless_ambiguous(expected, given, "but for idle words")
+    if one and two == [*one, *one]:
+        return AnswerLikeness(Likeness.OTHER, "the answer stands twice")
     return _compare_values(one, two, known) or _describe_difference(one, two, asked)
 
 

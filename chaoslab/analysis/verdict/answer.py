@@ -4,7 +4,7 @@ Nothing else decides. What words seem to say is a hint for a person.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ from chaoslab.analysis.verdict.seen import TrialEvents, line
 from chaoslab.analysis.verdict.table import Basis, Said, WorldState
 from chaoslab.base.identity import digest
 from chaoslab.base.jsonable import brief, cut
-from chaoslab.core.events import AnswerRead, CallFinished, EndState, PromptFinished, PromptStarted
+from chaoslab.core.events import AnswerRead, CallFinished, EndState, PromptFinished, PromptStarted, TurnFinished
 from chaoslab.record.lines import Record
 from chaoslab.record.spoken import Spoken
 
@@ -236,8 +236,70 @@ def _is_named_for(path: str, effect: str) -> bool:
     return any(len(word) > 2 and word[:4] in stems for word in words)
 
 
+def _sense_of_turns(trial: AnsweredTrial) -> AnswerSense | None:
+    """The sense of a conversation in which nothing is missing, turn by turn: the first turn that is not right tells,
+    and the text says if it was well again; None if nothing is known of its turns."""
+    turns = [event for _, event in trial.seen.of(TurnFinished)]
+    if len(turns) < 2 or not any(turn.twin is not None or turn.facts or turn.says for turn in turns):
+        return None
+    senses = {turn.turn: _sense_of_turn(trial, turn) for turn in turns}
+    poor = [number for number, sense in senses.items() if sense.said is not Said.RIGHT]
+    if not poor:
+        return next(iter(senses.values()))._replace(text="each turn is right")
+    worst = next(
+        said for said in (Said.WRONG, Said.UNCLEAR, Said.ADMITS, Said.PASSES_OVER)
+        if any(senses[number].said is said for number in poor)
+    )  # fmt: skip
+    first = next(number for number in poor if senses[number].said is worst)
+    again = next((number for number in senses if number > poor[-1]), None)
+    later = "never well again" if again is None else f"well again in turn {again}"
+    sense = senses[first]
+    text = f"turn {first}: {sense.text or 'it lacks a fact'}; {later}"
+    findings = tuple(replace(finding, text=text) for finding in sense.findings[:1])
+    return sense._replace(text=text, findings=findings)
+
+
+def _sense_of_turn(trial: AnsweredTrial, turn: TurnFinished) -> AnswerSense:
+    """The sense of the answer of one turn: by its `says`, its facts, and the twin's answer."""
+    beside = None if turn.twin is None else compare(turn.twin, turn.answer, asked=trial.started.prompt)
+    missing = [fact for fact in turn.facts or () if not shows(fact, turn.answer)]
+    admission = find_admission(turn.answer, turn.twin or "")
+    if turn.says is not None:
+        failed = {call.tool for _, call in trial.seen.of(CallFinished) if call.turn == turn.turn and not call.ok}
+        if sense := by_says(
+            turn.says,
+            turn.twin_says,
+            (),
+            (),
+            undone=False,
+            failed=failed,
+            nothing=not trial.done and not trial.changed,
+            admits=bool(admission),
+        ):
+            return _report(trial, sense[0], Basis.SAYS, sense[1])
+    if beside is not None and beside.likeness is Likeness.OTHER:
+        return _report(trial, Said.WRONG, Basis.VALUES, f"{beside.text} (its twin)")
+    if missing:
+        text = f"missing fact '{missing[0][0] if missing[0] else ''}'"
+        same = beside is not None and beside.likeness is Likeness.SAME
+        return AnswerSense(
+            Said.WRONG if same else Said.UNCLEAR, Basis.FACTS if same else Basis.NONE, text,
+            (trial.of_answer(FindingKind.FACT, text),),
+        )  # fmt: skip
+    if turn.facts and not admission:
+        return AnswerSense(Said.RIGHT, Basis.FACTS, "all stated facts are shown")
+    if beside is not None and beside.likeness is Likeness.SAME:
+        return AnswerSense(Said.RIGHT, Basis.SAME, beside.text)
+    if beside is None and turn.twin is None and not turn.facts:
+        return AnswerSense(Said.RIGHT, Basis.SAME, "nothing was stated about it")
+    hint = f"it seems to admit it: {brief(admission, QUOTED)}" if admission else "" if beside is None else beside.text
+    return AnswerSense(Said.UNCLEAR, Basis.NONE, "nothing certain tells if it is right", hint=hint)
+
+
 def _sense_of_done(trial: AnsweredTrial) -> AnswerSense | None:
     """The sense of an answer to a trial in which nothing is missing, by equality, stated facts and values."""
+    if not trial.started.facts and (sense := _sense_of_turns(trial)):
+        return sense
     facts, beside = trial.started.facts, trial.beside
     missing = _find_missing_facts(trial)
     if beside is not None and beside.likeness is Likeness.OTHER:

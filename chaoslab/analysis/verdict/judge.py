@@ -118,7 +118,8 @@ def _judge(seen: TrialEvents, history: History) -> Verdict:
         return Verdict(Outcome.UNKNOWN, started.incomparable or "nothing was stated about a right answer", world=world)
     if (unread := _unread_fault(seen, started)) and not harm:
         return Verdict(Outcome.UNKNOWN, unread, world=world)
-    if ended.answer == started.twin and not (harm or lost or started.facts):
+    by_turn = any(turn.facts or turn.says for _, turn in seen.of(events.TurnFinished))
+    if ended.answer == started.twin and not (harm or lost or started.facts or by_turn):
         return _check_ground(_as_its_twin(started.incomparable, world, len(started.effects or ()), may), seen)
     done = list(ledger.net(started.effects or (), done, rules))
     answered = AnsweredTrial(started, finished, done, world, harm, lost, seen, history.spoken, rules, may)

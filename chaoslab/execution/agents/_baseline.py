@@ -174,6 +174,7 @@ def _beside(case: C, twin: CalmTrial, again: CalmTrial) -> C:
             said=twin.said,
             effect_names=name_effects(effect for _, effect in twin.history.of(events.Effect)),
             reads=reads_in(twin.history),
+            turns=tuple(event.answer for _, event in twin.history.of(events.TurnFinished)),
         ),
         incomparable="" if held else f"two runs without faults differ: {why}" if legible else why,
         stated=facts_stated or effects_stated or answer is not None or effects is not None,

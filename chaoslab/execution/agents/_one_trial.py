@@ -18,6 +18,7 @@ from chaoslab.core.conversation import Conversation, Talk
 from chaoslab.execution._place import Here, TrialPlace
 from chaoslab.execution.agents._calling import Ask, Loop, Start, awaited, text_of
 from chaoslab.execution.agents._case import AgentCase, AgentResult
+from chaoslab.execution.agents._says import read
 from chaoslab.execution.agents._trial_record import STOPPED, UNHELD, close, unasked, uncalled
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.model.app import ModelApp
@@ -99,7 +100,10 @@ def _ask(case: AgentCase, ready: Ready, place: TrialPlace, result: AgentResult, 
     start = Start(lambda: states.before(book))
     talk: Talk | None = None
     if isinstance(prompt, Conversation):
-        talk = Talk(prompt, book.note, book.requests, ready.functions.memory, system)
+        twins = () if case.twin is None else case.twin.turns
+        talk = Talk(
+            prompt, book.note, book.requests, ready.functions.memory, system, twins=twins, read=_read_turn
+        )  # fmt: skip
 
     async def whole_async() -> Any:
         if talk is None:
@@ -181,6 +185,11 @@ def _ask(case: AgentCase, ready: Ready, place: TrialPlace, result: AgentResult, 
                 silent.clear()
             waits = [each for each in waits if not silent or " waits in Queue.get" not in each]
             result.hung = "\n".join([why, *silent, *waits])
+
+
+def _read_turn(says: Any, text: str) -> dict[str, Any] | None:
+    values, why = read(says, text, text)
+    return None if why else values
 
 
 def _still(settle_s: float, waits: Sequence[str]) -> str:
