@@ -77,3 +77,15 @@ def test_what_runs_before_a_commit_and_on_the_server_is_what_make_runs() -> None
     assert targets == {"check", "test-here", "test-live", "release-check"}
     assert all(f"\n{target}:" in made for target in targets)
     assert set(jobs["here"]["strategy"]["matrix"]["python"]) == {"3.11", "3.12", "3.13"}
+
+
+def test_the_readme_names_both_doors_first_and_ci_goes_through_them() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    first = re.search(r"```sh\n(.*?)```", readme, re.DOTALL)
+    assert first is not None
+    doors = [line.split("  ")[0].strip() for line in first[1].splitlines()]
+    assert {"make lab", "make test"} <= set(doors)
+    ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+    assert "make test" in [line.strip() for line in ci]
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert {"lab", "test"} <= set(targets)
