@@ -26,8 +26,8 @@ TRIALS: dict[str, tuple[int, float, dict[str, int], dict[str, list[str]], str]] 
 OUTCOMES = {trial: outcome for trial, (*_, outcome) in TRIALS.items()}
 
 
-def impacts(history: History, outcomes: dict[str, str], *, judgeable: bool = True) -> Impacts:
-    return impacts_of(TrialTable.of(history, outcomes), Standings(judgeable))
+def impacts(history: History, outcomes: dict[str, str]) -> Impacts:
+    return impacts_of(TrialTable.of(history, outcomes), Standings())
 
 
 def history(*, twin_s: float | None = None, twin_calls: int | None = None, seconds: float | None = None) -> History:
