@@ -177,7 +177,7 @@ CASES: list[tuple[Any, str, str]] = [
     (E.no_false_success(), "false", "missing: refund; missing: the state's paid[0] is nothing as before instead of 17, and the "
      "answer does not say so"),
     (E.outcome("correct"), "calm", ""),
-    (E.outcome(["correct", "degraded"]), "honest", ""),
+    (E.outcome(["correct", "degraded"]), "honest", "the outcome is undone instead of correct or degraded: missing: refund; "),
     (E.outcome(["correct", "degraded"]), "raised", "the outcome is failed instead of correct or degraded: no answer: agent error"),
     (E.error_type("none"), "calm", ""),
     (E.error_type("agent"), "raised", ""),
