@@ -79,11 +79,7 @@ def test_the_notes_on_rulings_are_the_history_s(run: Path, scratch: Path) -> Non
     batches = Batches(folder)
     list(batches)
     history = History.read(folder)
-    assert (
-        batches.notes
-        == history.notes
-        == ("rulings.jsonl: line 2 could not be read",)
-    )
+    assert batches.notes == history.notes == ("rulings.jsonl: line 2 could not be read",)
     assert history.cut_lines == {"rulings.jsonl": (2,)}
 
 

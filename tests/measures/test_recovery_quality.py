@@ -79,7 +79,9 @@ def test_over_a_run() -> None:
     assert (found.n, found.interval, found.grade) == (1, None, "excellent")
     assert found.parts["efficiency"] == 0.5
     always = lab.inject("server_error", "price", persistence="for_good")
-    given_up = RunReport.of(lab.run(agent, "How much?", reads=[price], faults=[always], says=SAYS).history).recovery_quality.value
+    given_up = RunReport.of(
+        lab.run(agent, "How much?", reads=[price], faults=[always], says=SAYS).history
+    ).recovery_quality.value
     assert given_up is not None
     assert given_up.parts["correctness"] == 1.0
     assert given_up.parts["completeness"] == 0.0
