@@ -58,9 +58,11 @@ def test_an_outcome_that_is_not_allowed_is_counted_and_its_trials_named() -> Non
     ruling = rule(Gate(fail_on=("harm", "failed", "invalid")), run)
     assert not ruling.passed
     assert ruling.line == (
-        "gate FAILED: 1 of 4 trials is open: why; no harm, failed or invalid was allowed, there are 2 failed: p1.r2, p1.r4; 1 invalid: p1.r3"
+        "gate FAILED: 1 of 4 trials is open: why; "
+        "no harm, failed or invalid was allowed, there are 2 failed: p1.r2, p1.r4; 1 invalid: p1.r3"
     )
-    assert rule(Gate(fail_on=("harm", "wrong")), run).passed
+    assert rule(Gate(fail_on=("harm", "wrong")), run).code == 4
+    assert rule(Gate(fail_on=("harm", "wrong")), judged("correct", "failed")).passed
 
 
 def test_harm_counts_whatever_else_became_of_the_trial() -> None:
