@@ -61,7 +61,7 @@ def each(request: pytest.FixtureRequest) -> Contents:
     return found
 
 
-OPEN = {Outcome.UNKNOWN, Outcome.INVALID, Outcome.UNFINISHED}
+OPEN = {Outcome.UNDONE, Outcome.UNKNOWN, Outcome.INVALID, Outcome.UNFINISHED}
 BAD = {*Outcome} - OPEN - {Outcome.CORRECT, Outcome.DEGRADED}
 
 
@@ -116,7 +116,9 @@ def test_the_numbers_of_the_verdict_are_those_of_the_trials(run: Contents) -> No
     }
     verdict = value["verdict"]
     assert verdict["trials"] == len(outcomes) == 60
-    assert verdict["judged"] == sum(Outcome(name) not in OPEN for name in outcomes)
+    judged = sum(Outcome(name) not in OPEN for name in outcomes)
+    assert verdict["ended"]["well"] + verdict["ended"]["bad"] == judged
+    assert verdict["ended"]["open"] == len(outcomes) - judged
     harmed = {trial["trial"] for trial in value["trials"] if trial["harm"]}
     assert verdict["harmed"]["count"] == len(harmed) == value["outcomes"]["harm"]["count"] > 0
     assert harmed == {trial for kind in value["harm"] for trial in kind["trials"]}
