@@ -97,7 +97,7 @@ def test_the_schema_refuses_what_is_wrong(run: Contents) -> None:
     value: Any = json.loads(written("json", run))
     evidence = {"kind": "fact", "text": "x", "lines": [{"file": "a", "line": 0}]}
     changes: list[Callable[[Any], object]] = [
-        lambda v: v.update(schema=2),
+        lambda v: v.update(schema=1),
         lambda v: v.pop("verdict"),
         lambda v: v["trials"][0].update(outcome="fine"),
         lambda v: v["trials"][0]["evidence"].append(evidence),
