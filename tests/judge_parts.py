@@ -1,4 +1,4 @@
-"""A server on loopback with OpenAI's chat completions, as a judge; and a run whose answers only words would judge."""
+"""A server on loopback with OpenAI's chat completions, as a judge; and a run whose answers nothing certain decides."""
 
 import json
 import threading

@@ -1,4 +1,4 @@
-"""A model as the judge of answers that only words would decide: asked over HTTP, once a question, and only there."""
+"""A model as the judge of answers that nothing certain decides: asked over HTTP, once a question, and only there."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -9,15 +9,13 @@ from unittest.mock import ANY
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.measures.agreement import Agreement, kappa, least
-from chaoslab.analysis.measures.intervals import wilson
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.answer import Question
 from chaoslab.analysis.verdict.opinions import messages, said
 from chaoslab.analysis.verdict.table import Basis, Outcome, Said
 from chaoslab.cli import main
 from chaoslab.execution.judging import SILENT_MAX
-from chaoslab.record.spoken import LABELS, OPINIONS, SAID, keep
+from chaoslab.record.spoken import OPINIONS, SAID
 from tests.cli_parts import Typed
 from tests.judge_parts import SAYS, Server, agent, refund, served, trials, written
 from tests.sure import sure
@@ -35,7 +33,7 @@ def folder(here: Path) -> Path:
 
 
 def names(folder: Path) -> list[str]:
-    return [verdict.name for verdict in RunReport.read(folder).verdicts.values()]
+    return [str(verdict.outcome) for verdict in RunReport.read(folder).verdicts.values()]
 
 
 def report(typed: Typed) -> list[str]:
@@ -80,12 +78,12 @@ def test_the_texts_of_the_trial_are_data() -> None:
     assert json.loads(data["content"]) == {"prompt": '"}', "task": ["x"], "answer": hostile.answer}
 
 
-def test_what_words_would_decide_is_asked_once_and_kept(judge: type[Server], folder: Path, typed: Typed) -> None:
+def test_what_nothing_certain_decides_is_asked_once_and_kept(judge: type[Server], folder: Path, typed: Typed) -> None:
     out = typed.out("judge")
     assert out.splitlines() == [
-        "4 of 6 verdicts rest on words: 3 different questions",
+        "4 of 6 answers are decided by nothing certain: 3 different questions",
         "0 replies were kept; 3 requests, 330 tokens, $0.0001",
-        "now: 3 ≈ degraded, 1 unknown, 2 correct",
+        "now: 3 degraded, 1 unknown, 2 correct",
     ]
     assert [data for _, data in judge.asked] == [
         {"prompt": "Refund order 17.", "task": ['{"effect": "refund", "order": 17}'], "answer": answer, **more}
@@ -114,7 +112,7 @@ def test_a_kept_reply_needs_no_server(
     assert typed("judge").code == 0
     monkeypatch.delenv("JUDGE_URL")
     assert typed("judge").code == 0
-    assert names(folder)[0] == "≈ degraded"
+    assert names(folder)[0] == "degraded"
     assert typed.refused("judge", "--model", "another") == (
         "chaoslab judge needs JUDGE_URL and JUDGE_MODEL, as in JUDGE_URL=http://127.0.0.1:11434/v1 "
         "JUDGE_MODEL=llama3.1\n"
@@ -130,7 +128,7 @@ def test_a_reply_off_the_form_leaves_the_trial_unknown(
     told = [line for line in typed.out("judge").splitlines() if line.startswith("no opinion of")]
     assert len(told) == 1
     assert told[0].startswith("no opinion of p1.r1, p1.r3, p1.r5, unknown: the judge ")
-    assert names(folder)[:3] == ["unknown", "unknown", "unknown"]
+    assert names(folder)[:3] == ["undone", "unknown", "undone"]
 
 
 def test_a_judge_that_does_not_answer_leaves_the_trials_unknown_and_is_asked_again(
@@ -142,7 +140,7 @@ def test_a_judge_that_does_not_answer_leaves_the_trials_unknown_and_is_asked_aga
     assert len(judge.asked) == SILENT_MAX
     judge.status = 200
     assert main(["judge"]) == 0
-    assert names(folder)[0] == "≈ degraded"
+    assert names(folder)[0] == "degraded"
 
 
 def test_a_judge_that_is_silent_is_not_asked_for_each_trial(judge: type[Server]) -> None:
@@ -164,17 +162,17 @@ def test_a_judge_that_is_silent_is_not_asked_for_each_trial(judge: type[Server])
 
 def test_run_many_asks_the_model_and_writes_its_replies_beside_the_log(judge: type[Server], tmp_path: Path) -> None:
     found = trials(logs=tmp_path, judge="model")
-    assert [trial.verdict.name for trial in found] == names(tmp_path / "latest")
-    assert found[0].verdict.name == "≈ degraded"
+    assert [str(trial.outcome) for trial in found] == names(tmp_path / "latest")
+    assert str(found[0].outcome) == "degraded"
     assert found[0].verdict.basis is Basis.JUDGE
     assert sure(found[0].opinion).cost_usd == pytest.approx(2.1e-05)
     assert found[3].opinion is None
-    assert "the model gpt-4o-mini says of the answer: admits it" in found[0].story()
+    assert "the judge gpt-4o-mini says of the answer: admits it" in found[0].story()
     assert len(judge.asked) == 3
     plain = trials(logs=tmp_path / "plain")
     logs = [(folder / "info.log").read_bytes() for folder in (tmp_path / "latest", tmp_path / "plain" / "latest")]
     assert logs[0] == logs[1], "who judges changes no byte of the log"
-    assert plain[0].outcome is Outcome.UNKNOWN
+    assert plain[0].outcome is Outcome.UNDONE
 
 
 def test_a_function_may_be_the_judge() -> None:
@@ -185,8 +183,8 @@ def test_a_function_may_be_the_judge() -> None:
         return "admits it" if question.undone else "right"
 
     found = trials(judge=mine)
-    assert [trial.verdict.name for trial in found[:3]] == ["≈ degraded", "≈ correct", "≈ degraded"]
-    assert found[0].why == "missing: refund; the model mine says of the answer: admits it"
+    assert [str(trial.outcome) for trial in found[:3]] == ["degraded", "correct", "degraded"]
+    assert found[0].why == "missing: refund; the judge mine says of the answer: admits it"
     assert asked[1] == Question(
         "Refund order 17.", "Something odd came up, alas: TimeoutError.", (), "All is well with it. ",
         ('{"effect": "refund", "order": 17}',),
@@ -205,7 +203,7 @@ def test_an_answer_that_lacks_a_stated_fact_is_asked_about_too() -> None:
         return "It is twelve, with code 77."
 
     trial = lab.run(answer, "What time is it?", facts=[["12", "noon"]], judge=mine)
-    assert (trial.verdict.name, trial.verdict.basis) == ("≈ correct", Basis.JUDGE)
+    assert (trial.outcome, trial.verdict.basis) == ("correct", Basis.JUDGE)
     assert (asked[0].reference, asked[0].answer) == ("12", "It is twelve, with code 77.")
 
 
@@ -220,7 +218,8 @@ def test_an_answer_that_lacks_a_stated_fact_is_asked_about_too() -> None:
 )
 def test_a_function_that_fails_leaves_the_trial_unknown(mine: Callable[[Question], Any], why: str) -> None:
     found = trials(3, judge=mine)
-    assert all(trial.outcome is Outcome.UNKNOWN and why in trial.why for trial in found)
+    assert [trial.outcome for trial in found] == [Outcome.UNDONE, Outcome.UNKNOWN, Outcome.UNDONE]
+    assert all(why in trial.why for trial in found)
 
 
 @pytest.mark.parametrize(
@@ -254,7 +253,7 @@ def test_a_scenario_names_its_judge(
     scenario = {
         "chaoslab": 1, "name": "refund", "agent": "mine:agent", "tools": ["mine:refund"], "prompt": "Refund 17.",
         "faults": [{"fault": "refused", "target": "refund"}], "trials": 2, "judge": who,
-        "accept": ["degraded"], "count_words": True,
+        "accept": ["degraded"],
     }  # fmt: skip
     (here / "a.chaos.json").write_text(json.dumps(scenario))
     main(["test", "a.chaos.json", "--no-logs", "--json"])
@@ -275,78 +274,3 @@ def test_a_scenario_with_a_judge_that_is_none_is_one_line(who: str, why: str, he
     (here / "a.chaos.yaml").write_text(f"chaoslab: 1\nname: a\nagent: mine:agent\nprompt: x\njudge: {who}\n")
     (line,) = typed.refused("test", "a.chaos.yaml").splitlines()
     assert why in line
-
-
-# The agreement with labels.
-
-
-def test_kappa_is_cohens() -> None:
-    pairs = [("a", "a")] * 20 + [("a", "b")] * 5 + [("b", "a")] * 10 + [("b", "b")] * 15
-    assert kappa(pairs) == pytest.approx(0.4)
-    found = sure(Agreement(pairs, 50, 0).kappa)
-    assert found.interval.low < 0.4 < found.interval.high
-    assert found == Agreement(pairs, 50, 0).kappa
-    assert kappa([("a", "a")] * 9) is None
-    assert kappa([]) is None
-
-
-@pytest.mark.parametrize(("share", "expected"), [(0.0, 1), (0.5, 4), (0.9, 35), (0.95, 73)])
-def test_the_least_number_of_answers_is_the_first_whose_interval_lies_above(share: float, expected: int) -> None:
-    assert least(share) == expected
-    enough, fewer = sure(wilson(expected, expected)), wilson(expected - 1, expected - 1)
-    assert enough.low > share
-    assert fewer is None or fewer.low <= share
-
-
-@pytest.mark.usefixtures("judge")
-def test_the_agreement_is_told_with_its_intervals(folder: Path, typed: Typed) -> None:
-    for trial, label in (("p1.r1", "admits it"), ("p1.r2", "wrong"), ("p1.r3", "admits it"), ("p1.r5", "admits it")):
-        keep(folder, LABELS, trial=trial, said=label)
-    assert typed.out("judge", "--against-labels").splitlines()[3:] == [
-        "from 4 labels of 3 different answers",
-        "gpt-4o-mini agrees in 2 of 3 (67%), 95 % interval 21%–94%",
-        "Cohen's kappa 0.40, 95 % interval 0.00–1.00",
-        "label \\ model  degraded  unknown",
-        "degraded              2        0",
-        "wrong                 0        1",
-    ]
-    assert b"certain_above" not in (folder / OPINIONS).read_bytes()
-
-
-@pytest.mark.usefixtures("judge")
-def test_its_verdicts_are_certain_only_above_the_share_that_the_labels_show(folder: Path, typed: Typed) -> None:
-    for trial in ("p1.r1", "p1.r3"):
-        keep(folder, LABELS, trial=trial, said="admits it")
-    assert typed.out("judge", "--certain-above", "0.9").splitlines()[-1] == (
-        "certain above 90.0%: no, the interval begins at 34.2%, which takes 35 different answers or more; the verdicts "
-        "by gpt-4o-mini stay uncertain"
-    )
-    assert names(folder)[4] == "≈ degraded"
-    assert json.loads(typed.out("judge", "--certain-above", "0.3", "--json"))["agreement"]["certain"] is True
-    assert names(folder)[4] == "degraded"
-    before = (folder / OPINIONS).read_bytes()
-    assert typed("judge", "--certain-above", "0.3").code == 0
-    assert (folder / OPINIONS).read_bytes() == before
-
-
-def test_without_labels_nothing_is_asked(judge: type[Server], folder: Path, typed: Typed) -> None:
-    error = typed.refused("judge", "latest", "--certain-above", "0.9")
-    assert error == "this run has no labels: 'chaoslab label latest' makes some\n"
-    assert not judge.asked
-    assert not (folder / OPINIONS).exists()
-
-
-@pytest.mark.parametrize("share", ["1", "-0.1", "nan", "most"])
-def test_a_share_that_is_none_is_one_line(share: str, typed: Typed) -> None:
-    error = typed.refused("judge", f"--certain-above={share}")
-    assert f"{share} should be a share from 0 to below 1, as in 0.9" in error
-
-
-@pytest.mark.usefixtures("judge")
-def test_replies_of_several_models_are_not_taken_together(folder: Path, typed: Typed) -> None:
-    keep(folder, LABELS, trial="p1.r1", said="admits it")
-    assert typed("judge").code == 0
-    line = json.loads((folder / OPINIONS).read_bytes().splitlines()[0])
-    keep(folder, OPINIONS, **{**line, "model": "older"})
-    error = typed.refused("judge", "--against-labels")
-    assert error == "the replies are of several models (gpt-4o-mini, older): name one with --model\n"

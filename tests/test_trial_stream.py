@@ -72,21 +72,14 @@ def test_a_trial_that_goes_on_after_others_began_needs_the_history(run: Path, sc
     assert RunReport.read(folder) == RunReport.of(History.read(folder))
 
 
-def test_the_notes_on_rulings_and_labels_are_the_history_s(run: Path, scratch: Path) -> None:
+def test_the_notes_on_rulings_are_the_history_s(run: Path, scratch: Path) -> None:
     folder = put(scratch / "ruled", logs_of(run))
     lines = ['{"scenario": "x", "trials": 1}', '{"trial": "p1.r1", "state": "pas', '{"state": "passed"}']
     (folder / "rulings.jsonl").write_text("\n".join(lines))
-    runs = {"p1.r1": History.read(run).run, "p2.r1": "another"}
-    labels = [{"trial": trial, "said": "right", "run": name} for trial, name in runs.items()]
-    (folder / "labels.jsonl").write_text("\n".join(map(json.dumps, labels)))
     batches = TrialStream(folder)
     list(batches)
     history = History.read(folder)
-    assert (
-        batches.notes
-        == history.notes
-        == ("rulings.jsonl: line 2 could not be read", "labels.jsonl: a label is of another run (p2.r1)")
-    )
+    assert batches.notes == history.notes == ("rulings.jsonl: line 2 could not be read",)
     assert history.cut_lines == {"rulings.jsonl": (2,)}
 
 

@@ -201,9 +201,8 @@ def explore(asked: AskedExplore) -> Exploration:
 
     The options are those of `run`, without `faults`. `tries`: the names of the only faults to try. `trials`, `seconds`:
     the budget, in trials and in real time. `by`: the strategies, of "singles", "lasting", "born", "pairs", "orders" and
-    "random_plans". `accept`: the outcomes that are no failure. `count_words`: a verdict that rests on words counts like
-    a certain one. `tell` is called with a `SearchProgress`. `resume`: the folder of an exploration that was broken off,
-    whose trials are not run again.
+    "random_plans". `accept`: the outcomes that are no failure. `tell` is called with a
+    `SearchProgress`. `resume`: the folder of an exploration that was broken off, whose trials are not run again.
 
     Raises:
         ValueError, LookupError, TypeError: an argument is invalid; the message is one line.

@@ -213,7 +213,7 @@ def _trials(history: History, judged: Mapping[str, Verdict], *, usage: bool) -> 
             "prompt_index": started.prompt_index,
             "prompt": started.prompt,
             "outcome": str(verdict.outcome),
-            "hint": verdict.hint,
+            "hint": verdict.hint or None,
             "world": str(verdict.world),
             "said": str(verdict.said),
             "basis": str(verdict.basis),

@@ -10,12 +10,14 @@ import pytest
 import chaoslab as lab
 from chaoslab.analysis.measures import faults
 from chaoslab.analysis.measures._calls import WIDTHS_S
-from chaoslab.analysis.measures._grounds import success
+from chaoslab.analysis.measures._grounds import Success, success
 from chaoslab.analysis.measures.errors import NOBODY
 from chaoslab.analysis.measures.incidents import Ending, incidents
 from chaoslab.analysis.measures.latency import Attempts, late, latency
 from chaoslab.analysis.measures.quantiles import Quantiles, percentile
 from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.analysis.verdict.standing import Count, stand_by_outcome
+from chaoslab.analysis.verdict.table import Outcome, Verdict, WorldState
 from chaoslab.core.events import (
     UNTOLD_S,
     CallDisturbed,
@@ -54,20 +56,25 @@ def plan(chance: float, calls: tuple[int, ...] = ()) -> RunStarted:
 PLACE = ("latency", "wire", "search", 1, 1, "id")
 
 
-def test_rates_are_of_all_and_correct_is_of_the_judged() -> None:
-    found = success(["correct", "correct", "wrong", "unknown", "invalid", "unfinished"])
-    assert (found.total, found.by_outcome["correct"].value, "failed" in found.by_outcome) == (6, 2 / 6, False)
-    assert found.correct is not None
-    assert (found.correct.count, found.correct.total) == (2, 3)
+def succeeded(*outcomes: str, world: WorldState = WorldState.NOT_STATED, lost: int = 0) -> Success:
+    verdicts = [Verdict(Outcome(outcome), "", world=world) for outcome in outcomes]
+    return success(verdicts, map(stand_by_outcome, outcomes), lost=lost)
 
 
-def test_where_nothing_was_stated_failures_have_a_rate_and_correct_has_none() -> None:
-    found = success(["correct", "failed"], judgeable=False)
-    assert (found.correct, found.by_outcome["failed"].value) == (None, 0.5)
+def test_rates_are_of_all_and_what_ended_well_is_of_the_judged() -> None:
+    found = succeeded("correct", "degraded", "wrong", "unknown", "invalid", "unfinished", lost=2)
+    assert (found.total, found.by_outcome["correct"].value, "failed" in found.by_outcome) == (6, 1 / 6, False)
+    assert (found.ended, found.ended.share, found.done) == (Count(2, 1, 5), 2 / 3, None)
 
 
-def test_where_nothing_was_judged_there_is_no_rate() -> None:
-    assert success([]).correct is success(["unknown", "invalid", "unfinished"]).correct is None
+def test_what_was_done_is_counted_where_something_was_stated() -> None:
+    assert succeeded("correct", "wrong", world=WorldState.AS_ASKED).done == Count(2, 0, 0)
+    assert succeeded("undone", "degraded", world=WorldState.UNDONE, lost=1).done == Count(0, 2, 1)
+    assert succeeded("unknown", world=WorldState.MAY).done == Count(0, 0, 1)
+
+
+def test_where_nothing_was_judged_there_is_no_share() -> None:
+    assert succeeded().ended.share is succeeded("unknown", "undone", "invalid", "unfinished").ended.share is None
 
 
 def test_a_fault_is_counted_through_its_life() -> None:

@@ -26,8 +26,8 @@ TRIALS: dict[str, tuple[int, float, dict[str, int], dict[str, list[str]], str]] 
 OUTCOMES = {trial: outcome for trial, (*_, outcome) in TRIALS.items()}
 
 
-def impacts(history: History, outcomes: dict[str, str], *, judgeable: bool = True) -> Impacts:
-    return impacts_of(TrialTable.of(history, outcomes), Standings(judgeable))
+def impacts(history: History, outcomes: dict[str, str]) -> Impacts:
+    return impacts_of(TrialTable.of(history, outcomes), Standings())
 
 
 def history(*, twin_s: float | None = None, twin_calls: int | None = None, seconds: float | None = None) -> History:
@@ -76,7 +76,7 @@ def test_the_share_of_bad_ones_is_held_against_those_that_called_the_target_and_
 
 
 def test_no_fault_is_blamed_for_the_end_of_a_trial_that_was_hit_by_what_nobody_injected() -> None:
-    told = impacts_of(TrialTable.of(history(), OUTCOMES), Standings(True), damaged={"p1.r3"})
+    told = impacts_of(TrialTable.of(history(), OUTCOMES), Standings(), damaged={"p1.r3"})
     found = told.by_target["timeout", "search"]
     assert found.bad is not None
     assert found.blamed is not None
@@ -89,10 +89,10 @@ def test_nobody_to_hold_it_against_is_no_data_and_what_cannot_be_judged_is_left_
     assert shares(found.by_target["timeout", "search"]) == ((0, 1), None)
 
 
-def test_where_nothing_was_stated_who_answered_is_not_bad() -> None:
+def test_where_nothing_was_stated_who_answered_is_neither_well_nor_bad() -> None:
     blind = {trial: "failed" if trial == "p1.r3" else "unknown" for trial in TRIALS}
-    found = impacts(history(), blind, judgeable=False)
-    assert shares(found.by_target["timeout", "search"]) == ((1, 2), (0, 2))
+    found = impacts(history(), blind)
+    assert shares(found.by_target["timeout", "search"]) == ((1, 1), None)
 
 
 def test_what_was_lost_is_beside_the_median_of_the_calm_trials_of_that_prompt() -> None:

@@ -69,6 +69,9 @@ def agent(prompt: str) -> str:  # noqa: ARG001
     return "I could not find the price."
 
 
+SAYS = {"*": {"undone": "could not|no price|unknown"}}
+
+
 def test_over_a_run() -> None:
     once = lab.inject("server_error", "price", calls=[1], attempts=[1])
     found = RunReport.of(lab.run(agent, "How much?", reads=[price], faults=[once]).history).recovery_quality.value
@@ -76,7 +79,9 @@ def test_over_a_run() -> None:
     assert (found.n, found.interval, found.grade) == (1, None, "excellent")
     assert found.parts["efficiency"] == 0.5
     always = lab.inject("server_error", "price", persistence="for_good")
-    given_up = RunReport.of(lab.run(agent, "How much?", reads=[price], faults=[always]).history).recovery_quality.value
+    given_up = RunReport.of(
+        lab.run(agent, "How much?", reads=[price], faults=[always], says=SAYS).history
+    ).recovery_quality.value
     assert given_up is not None
     assert given_up.parts["correctness"] == 1.0
     assert given_up.parts["completeness"] == 0.0

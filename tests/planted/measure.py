@@ -20,7 +20,7 @@ from tests.planted.words import SAYS, VOICES
 from tests.planted.world import Claim, Kind, label
 
 STATED = ("nothing", "facts", "says", "facts and says", "judge")
-"""What the user states. `facts`: facts, effects or a state. `says`: one line for all effects. `judge`: a function that knows the truth of an answer."""
+"""The things that a user states. `facts`: facts, effects or a state. `says`: one line for all effects. `judge`: a function that knows the truth of an answer."""
 LABELS = ["correct", "degraded", "wrong", "false_success", "harm", "failed", "hung"]
 GOOD = ("correct", "degraded")
 OPEN = ("undone", "unknown")

@@ -23,7 +23,7 @@ from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents._matrix import CellState
 from chaoslab.reports.contents._parts import _long
 from chaoslab.reports.contents._rows import FailureWay
-from chaoslab.reports.contents.outcomes import SEVERITY, UNSTATED
+from chaoslab.reports.contents.outcomes import SEVERITY
 from chaoslab.reports.formats.json import SCHEMA
 from chaoslab.reports.formats.markdown import LENGTH_MAX, code
 from chaoslab.reports.text import visible
@@ -53,7 +53,7 @@ def each(request: pytest.FixtureRequest) -> Contents:
     return found
 
 
-OPEN = {Outcome.UNKNOWN, Outcome.INVALID, Outcome.UNFINISHED}
+OPEN = {Outcome.UNDONE, Outcome.UNKNOWN, Outcome.INVALID, Outcome.UNFINISHED}
 BAD = {*Outcome} - OPEN - {Outcome.CORRECT, Outcome.DEGRADED}
 
 
@@ -89,7 +89,7 @@ def test_the_schema_refuses_what_is_wrong(run: Contents) -> None:
     value: Any = json.loads(written("json", run))
     evidence = {"kind": "fact", "text": "x", "lines": [{"file": "a", "line": 0}]}
     changes: list[Callable[[Any], object]] = [
-        lambda v: v.update(schema=2),
+        lambda v: v.update(schema=1),
         lambda v: v.pop("verdict"),
         lambda v: v["trials"][0].update(outcome="fine"),
         lambda v: v["trials"][0]["evidence"].append(evidence),
@@ -108,7 +108,9 @@ def test_the_numbers_of_the_verdict_are_those_of_the_trials(run: Contents) -> No
     }
     verdict = value["verdict"]
     assert verdict["trials"] == len(outcomes) == 60
-    assert verdict["judged"] == sum(Outcome(name) not in OPEN for name in outcomes)
+    judged = sum(Outcome(name) not in OPEN for name in outcomes)
+    assert verdict["ended"]["well"] + verdict["ended"]["bad"] == judged
+    assert verdict["ended"]["open"] == len(outcomes) - judged
     harmed = {trial["trial"] for trial in value["trials"] if trial["harm"]}
     assert verdict["harmed"]["count"] == len(harmed) == value["outcomes"]["harm"]["count"] > 0
     assert harmed == {trial for kind in value["harm"] for trial in kind["trials"]}
@@ -155,8 +157,7 @@ def test_junit_counts_and_tells_each_trial(each: Contents) -> None:
     for case, kind in zip(cases, kinds, strict=True):
         row = by_trial[case.get("name", "").partition(" ")[0]]
         wanted = (
-            "skipped" if row.outcome is UNSTATED
-            else "failure" if row.outcome in BAD
+            "failure" if row.outcome in BAD
             else "error" if row.outcome in OPEN
             else "passed"
         )  # fmt: skip

@@ -196,8 +196,9 @@ def test_a_test_for_pytest_with_it_does_not_pass(outcome: str, here: Path) -> No
     ("count", "least", "standing"),
     [
         (Count(0, 0, 3), 0.0, Standing.WELL), (Count(0, 0, 3), 0.1, Standing.OPEN), (Count(), 0.0, Standing.OPEN),
-        (Count(9, 1, 0), 0.9, Standing.WELL), (Count(8, 2, 0), 0.9, Standing.BAD), (Count(50, 0, 50), 0.9, Standing.OPEN),
-        (Count(50, 50, 5), 0.9, Standing.BAD), (Count(95, 0, 5), 1.0, Standing.WELL), (Count(94, 0, 6), 1.0, Standing.OPEN),
+        (Count(9, 1, 0), 0.9, Standing.WELL), (Count(8, 2, 0), 0.9, Standing.BAD),
+        (Count(50, 50, 5), 0.9, Standing.BAD), (Count(50, 0, 50), 0.9, Standing.OPEN),
+        (Count(95, 0, 5), 1.0, Standing.WELL), (Count(94, 0, 6), 1.0, Standing.OPEN),
         (Count(94, 1, 5), 1.0, Standing.BAD), (Count(95, 0, 5), 0.9, Standing.WELL),
     ],
 )  # fmt: skip

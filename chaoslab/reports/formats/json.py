@@ -118,7 +118,7 @@ def _words(words: Any) -> dict[str, Any]:
 
 
 _RATE = {"$ref": "#/$defs/rate"}
-_COUNT = _object(counts="well bad open")
+_STANDINGS = _object(counts="well bad open")
 SCHEMA: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": "A report of chaoslab",
@@ -130,8 +130,8 @@ SCHEMA: dict[str, Any] = {
             texts="said",
             counts="trials met",
             tone=_words(Tone),
-            ended=_COUNT,
-            done=_maybe(_COUNT),
+            ended=_STANDINGS,
+            done=_maybe(_STANDINGS),
             harmed=_maybe(_RATE),
             faults=_maybe(_object(counts="scheduled armed injected witnessed")),
         ),
