@@ -81,7 +81,7 @@ class FoundFailure:
     prompt: Any = None
     """The conversation, or the text, without what is not needed; None if all of it is."""
     contrast: Contrast | None = None
-    """How often it fails with its faults and without them, on other chance; None: it was not tried again."""
+    """Its trials with its faults and without them, on other chance; None: it was not tried again."""
     shown_fails: bool = True
     """False: `trial` did not fail alike, though it has the same faults, dice and chance."""
 

@@ -48,7 +48,7 @@ def text(found: Any) -> str:
 
 
 def _orders(map_: Map) -> str:
-    """How much was tried of each order of faults, in words."""
+    """The part of each order of faults that was tried, in words."""
     return f"{', '.join(map(str, map_.by_order))}; {map_.higher}"
 
 

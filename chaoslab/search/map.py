@@ -46,7 +46,7 @@ class Untried:
 
 @dataclass(frozen=True)
 class OrderTried:
-    """How much of one order of faults was tried. `of`: how much there is; None: not known before the single faults."""
+    """The part of one order of faults that was tried. `of`: the whole; None: not known before the single faults."""
 
     name: str
     tried: int
@@ -156,8 +156,8 @@ class Map:
 
     @cached_property
     def by_order(self) -> list[OrderTried]:
-        """How much was tried, by the number of faults: single ones, those that last, those at calls that others bring
-        up, and pairs by the kind of what the caller sees. Higher orders are tried by dice alone."""
+        """The part that was tried, by the number of faults: single ones, those that last, those at calls that others
+        bring up, and pairs by the kind of what the caller sees. Higher orders are tried by dice alone."""
         calm = [MapRow(site) for site in self.known.calm.sites]
         lasting_rows = [MapRow(site, lasts=True) for site in self.known.calm.first_sites]
         behind = [row for row in self.rows if row.after.injections]

@@ -1,4 +1,4 @@
-"""What an exploration says that it tried is what was tried, order by order."""
+"""The certificate of an exploration: it says that it tried what was tried, order by order."""
 
 from contextlib import suppress
 from dataclasses import replace

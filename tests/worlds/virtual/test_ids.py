@@ -190,6 +190,7 @@ def test_langchain_has_its_ids_from_where_they_are_replaced(monkeypatch: pytest.
     ("make", "ones", "zeros"),
     [
         (lambda made: made.v4(), "ffffffff-ffff-4fff-bfff-ffffffffffff", "00000000-0000-4000-8000-000000000000"),
+        (lambda made: made.v4_naming(), "ffffffff-ffff-4fff-bfff-ffffffffffff", "00000000-0000-4000-8000-000000000000"),
         (lambda made: made.v7(0), "00000000-0000-7fff-bfff-ffffffffffff", "00000000-0000-7000-8000-000000000000"),
         (
             lambda made: made.v7(1, 2_999_999),
@@ -214,7 +215,7 @@ def test_every_bit_that_is_left_to_chance_is_drawn(make: Callable[[Any], int], o
         made = object.__new__(ids.Ids)
         vars(made).update(
             _world=SimpleNamespace(time_ns=lambda: 3_999_999), _last_ticks={}, _last_ms=-1, _counter=-1,
-            _chance=SimpleNamespace(labels=SimpleNamespace(getrandbits=draw)),
+            _chance=SimpleNamespace(**dict.fromkeys(("labels", "entropy"), SimpleNamespace(getrandbits=draw))),
         )  # fmt: skip
         return str(uuid.UUID(int=make(made)))
 

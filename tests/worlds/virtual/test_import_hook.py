@@ -37,6 +37,7 @@ before = list(sys.meta_path)
 trials = lab.run_many(agent, "go", effects=[], trials=3)
 assert not {"anyio", "langgraph", "numpy", "pytest", "uvloop"} & sys.modules.keys()
 answers = [trial.answer for trial in trials]
+found = [trial.answer for trial in lab.run_many(agent, "go", effects=[], trials=3)]
 names = ("numpy.random.mtrand", "langgraph.checkpoint.base.id")
 loaders = [
     type(loader).__module__
@@ -46,7 +47,7 @@ loaders = [
 ]
 import numpy
 real = numpy.random.random.__self__ is numpy.random.mtrand._rand and numpy.random.mtrand.random is numpy.random.random
-print(json.dumps([answers, before == sys.meta_path, real, loaders]))
+print(json.dumps([answers, found, before == sys.meta_path, real, loaders]))
 """
 
 
@@ -59,8 +60,9 @@ def test_a_trial_that_imports_is_equal_to_those_that_find_it_imported() -> None:
         timeout=100,
     )
     assert done.returncode == 0, done.stderr
-    answers, as_before, real, loaders = json.loads(done.stdout)
-    assert answers[0] == answers[1] == answers[2]
+    answers, imported, as_before, real, loaders = json.loads(done.stdout)
+    assert answers == imported
+    assert len({str(answer) for answer in answers}) == 3
     assert answers[0][-1] < 1000, "an address, not a number of the world"
     assert (as_before, real, set(loaders)) == (True, True, {"_frozen_importlib_external"})
 
@@ -92,8 +94,9 @@ def test_what_a_module_draws_while_it_is_imported_is_missing_in_no_trial_and_the
         return told
 
     at_once, later = answers(1), answers(3)
-    assert at_once[0] == at_once[1] == at_once[2] == later[2]
-    assert later[0] == later[1] == ["none as yet", *at_once[0][1:]]
+    (drawn,) = {str(answer[0]) for answer in at_once}  # the module's, in whichever trial
+    assert (str(later[2][0]), later[0][0], later[1][0]) == (drawn, "none as yet", "none as yet")
+    assert [answer[1:] for answer in at_once] == [answer[1:] for answer in later]
 
 
 @pytest.fixture
