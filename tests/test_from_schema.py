@@ -259,15 +259,17 @@ SERVER = """
 import json, sys
 for line in sys.stdin:
     asked = json.loads(line)
+    answer = {"error": {"code": -32601, "message": "Method not found"}}
     if asked["method"] == "initialize":
-        result = {"serverInfo": {"name": "desk"}}
+        about = {"serverInfo": {"name": "desk", "version": "1"}, "capabilities": {"tools": {}}}
+        answer = {"result": {**about, "protocolVersion": "2025-06-18"}}
     elif asked["method"] == "tools/list":
-        at = asked["params"].get("cursor", 0)
-        result = {"tools": [{"name": f"get_{at}"}], **({"nextCursor": at + 1} if at < 2 else {})}
-    else:
-        continue
-    print(json.dumps({"method": "notifications/message", "jsonrpc": "2.0"}))
-    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+        at = int((asked.get("params") or {}).get("cursor", 0))
+        tools = [{"name": f"get_{at}", "inputSchema": {"type": "object"}}]
+        answer = {"result": {"tools": tools, **({"nextCursor": str(at + 1)} if at < 2 else {})}}
+    if "id" in asked:
+        print(json.dumps({"method": "notifications/tools/list_changed", "jsonrpc": "2.0"}))
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer}), flush=True)
 """
 
 
@@ -288,7 +290,7 @@ def test_what_is_no_server_is_refused_in_one_line(
         (str(tmp_path / "not.json"),): "No such file",
         ("http://127.0.0.1:9/mcp",): "127.0.0.1:9",
         ("--", "no-such-program"): "no-such-program",
-        ("--", "sleep", "60"): "it gave no answer to initialize within 0.05 s",
+        ("--", "sleep", "60"): "it gave no list of its tools within 0.05 s",
     }
     for source, said in cases.items():
         assert said in typed.refused("from-mcp", "--out", tmp_path / "out", *source)

@@ -7,6 +7,7 @@ fault holds one back.
 """
 
 import json
+import re
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -38,6 +39,7 @@ WAIT_S = 60.0
 LOOK_S = 0.05
 """The time between two looks if a call waits still, in seconds."""
 PROMPT = "all calls of tools"
+_FIELD = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 Message = dict[str, Any]
 Ask = Callable[[bytes], None]
 """Writes a message to the server."""
@@ -211,7 +213,8 @@ class McpProxy:
         answer: Message = {"jsonrpc": "2.0", "id": message["id"]}
         try:
             tool = self._tool(call.tool if call else mcp.LIST, acts=not self._tasks.has_ended(call))
-            result = tool(**{**(call.arguments if call else {}), HIDDEN: (asked, got)})
+            cursor = {"cursor": at} if call is None and (at := _object(message.get("params")).get("cursor")) else {}
+            result = tool(**{**(call.arguments if call else cursor), HIDDEN: (asked, got)})
             own = next((line for line in got if line.message.get("result") is result), None)
             answer["result"] = result
         except (Silence, GivenUp) as error:
@@ -256,9 +259,15 @@ class McpProxy:
         """The server's result for a call with these arguments, which may have any name."""
         asked, got = arguments.pop(HIDDEN)
         message, call = asked.line.message, asked.call
-        same = call is None or arguments == {key: call.arguments[key] for key in call.arguments if key != HIDDEN}
+        params = _object(message.get("params"))
+        if call is None:  # the list of tools
+            same = arguments.get("cursor") == params.get("cursor")
+            changed: Mapping[str, Any] = {**message, "params": {k: v for k, v in params.items() if k != "cursor"}}
+        else:
+            same = arguments == {key: call.arguments[key] for key in call.arguments if key != HIDDEN}
+            changed = call.with_arguments(arguments)
         self._waiting[_key(message["id"])] = asked
-        self._ask(asked.line.text if same or call is None else _spelt(call.with_arguments(arguments)))
+        self._ask(asked.line.text if same else _spelt(changed))
         asked.on_its_way.set()
         answer = asked.inbox.get()
         left = answer is CallEnd.LEFT
@@ -292,7 +301,7 @@ class ToolList(Returned):
         return self.__dict__["result"]
 
     def with_value(self, value: Any) -> "ToolList":
-        return ToolList({**self.native, "tools": value})
+        return ToolList(mcp.relisted(self.native, value))
 
 
 @dataclass
@@ -446,3 +455,16 @@ def writer(stream: IO[bytes]) -> Callable[[bytes], None]:
             stream.flush()
 
     return write
+
+
+def fields_of(texts: Sequence[str]) -> dict[str, str]:
+    """Header fields from texts such as "Authorization: Bearer …". Raises ValueError: one is none; its value is not
+    shown."""
+    found = {}
+    for text in texts:
+        name, colon, value = (part.strip() for part in text.partition(":"))
+        if not colon or not _FIELD.fullmatch(name) or not value.isprintable() or not value.isascii():
+            shown = name[:40] if colon else "…"
+            raise ValueError(f"--header {shown!r} should be a name and a value, as in 'Authorization: Bearer …'")
+        found[name] = value
+    return found

@@ -401,3 +401,33 @@ def test_nothing_of_a_server_outlives_the_proxy_and_its_verdict_is_written(
         assert b"chaoslab: correct" in told
         last = 9 if kind == "deaf" else end
         assert proxy.returncode == (0 if end is None else 128 + (last or 0))
+
+
+def test_a_list_of_tools_may_come_in_two_pages_though_its_server_has_one(tmp_path: Path) -> None:
+    asked = list[dict[str, Any]]()
+
+    def pages(logs: Path) -> Iterator[dict[str, Any]]:
+        plan = plan_of(['{"fault": "tool_list", "target": "tools/list", "how": "paged"}'], None, 1, None)
+        with live(plan, logs=logs, settings={}, started=trial_of("x", [], None)) as book:
+            patience, told = Patience(), list[dict[str, Any]]()
+            seam = FunctionSeam(plan, timeout_s=20, clock=patience)
+            seam.begin(book)
+
+            def ask(line: bytes) -> None:
+                asked.append(json.loads(line))
+                answer = {"tools": [{"name": "refund"}, {"name": "price"}, {"name": "stock"}]}
+                proxy.from_server(json.dumps({"jsonrpc": "2.0", "id": asked[-1]["id"], "result": answer}).encode())
+
+            proxy = McpProxy(seam, patience, lambda line: told.append(json.loads(line)), ask)
+            cursor: dict[str, Any] = {}
+            for number in (1, 2):
+                message = {"jsonrpc": "2.0", "id": number, "method": "tools/list", "params": cursor}
+                proxy.from_client(json.dumps(message).encode())
+                eventually(lambda of=number: len(told) == of)  # type: ignore[misc]
+                cursor = {"cursor": told[-1]["result"].get("nextCursor")}
+                yield told[-1]["result"]
+
+    first, second = pages(tmp_path)
+    assert [tool["name"] for page in (first, second) for tool in page["tools"]] == ["refund", "price", "stock"]
+    assert ("nextCursor" in first, "nextCursor" in second) == (True, False)
+    assert [message["params"] for message in asked] == [{}, {}]

@@ -1,6 +1,6 @@
 """The messages of MCP, of the protocols from 2025-03-26 to 2026-07-28. A call of a tool is an effect, and no other
-message is. A tool that only reads has none: the server says so of it in its list of tools, as `readOnlyHint`. Nor has a call
-that failed, as a function has none that raises.
+message is. A tool that only reads has none: the server says so of it in its list of tools, as `readOnlyHint`. Nor has
+a call that failed, as a function has none that raises.
 
 An answer to a call is not always its result. The server may ask its client first, who then calls again
 (`input_required`, 2026-07-28), or accept the call as a task, whose result is asked for later (2025-11-25). Several
@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from chaoslab.core.json_values import parsed
+from chaoslab.core.page import Page
 from chaoslab.seams.protocols import json_rpc
 from chaoslab.seams.protocols import schema as schemas
 from chaoslab.seams.protocols.json_rpc import JsonRpc
@@ -31,7 +32,7 @@ _METHODS = frozenset({"initialize", "ping"})
 _SESSION = frozenset({b"mcp-session-id", b"mcp-protocol-version"})
 """The headers of a request that opens or ends a session's stream."""
 _NONE = object()
-_NEW = "io.modelcontextprotocol/protocolVersion"
+VERSION = "io.modelcontextprotocol/protocolVersion"
 """The field of a request's `_meta` from protocol 2026-07-28 on, whose results have a type."""
 
 
@@ -120,7 +121,7 @@ class McpToolCall(JsonRpc):
     @property
     def _typed(self) -> dict[str, Any]:
         meta = self._params.get("_meta")
-        return {"resultType": "complete"} if isinstance(meta, Mapping) and _NEW in meta else {}
+        return {"resultType": "complete"} if isinstance(meta, Mapping) and VERSION in meta else {}
 
 
 class TaskResult(McpToolCall):
@@ -273,7 +274,12 @@ class Listing(JsonRpc):
         if found is None or not isinstance(found.value, Mapping) or not isinstance(found.value.get("tools"), list):
             return found
         data = found.value
-        return ToolAnswer(data["tools"], lambda now: found.put({**data, "tools": now}))
+        return ToolAnswer(data["tools"], lambda now: found.put(relisted(data, now)))
+
+
+def relisted(data: Mapping[str, Any], tools: Any) -> dict[str, Any]:
+    """A list of tools with others. A page of them says where the next one is."""
+    return {**data, "tools": tools, **({"nextCursor": tools.cursor} if isinstance(tools, Page) else {})}
 
 
 def tools_in(body: bytes) -> Iterator[Mapping[str, Any]]:
