@@ -22,7 +22,6 @@ from mcp.shared.inbound import (
 )
 from mcp.shared.message import ClientMessageMetadata, SessionMessage
 from mcp.types import JSONRPCRequest, jsonrpc_message_adapter
-from pydantic import ValidationError
 
 from chaoslab.seams.gateway.routes import CONNECT_S, check_reached, route
 from chaoslab.seams.protocols import mcp
@@ -138,7 +137,7 @@ class Remote:
     async def _send(self, text: bytes) -> None:
         try:
             message = jsonrpc_message_adapter.validate_json(text, by_name=False)
-        except ValidationError:
+        except ValueError:  # pydantic's
             await asyncio.to_thread(self._refuse, text)
             return
         params = getattr(message, "params", None) or {}
