@@ -435,7 +435,7 @@ def _kept(spec: AgentSpec, twin: Trial, again: Trial) -> str:
 
 
 def _failure(trial: Trial) -> str:
-    return describe_error(trial.error) if trial.error else "it would never have ended"
+    return describe_error(trial.error) if trial.error is not None else "it would never have ended"
 
 
 def _short(text: str, width: int = 60) -> str:
