@@ -188,6 +188,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"rounds": 3}, "rounds goes with every, cron or at"),
     ({"cron": "every day"}, "it should be five fields, as in 0 9 * * 1-5"),
     ({"cron": "61 9 * * *"}, "it should be five fields"),
+    ({"cron": "0 0 31 2 *"}, "cron is '0 0 31 2 *': there is no such moment"),
     ({"at": ["2026-05-01T00:00:00Z"]}, "the schedule is in the past: its last moment was 2026-05-01T00:00:00Z"),
     ({"at": ["soon"]}, "'soon' should be a moment like 2026-06-01T09:00:00Z"),
     ({"limits": {"until": "2026-05-01T00:00:00Z"}}, "the window is over"),

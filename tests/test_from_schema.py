@@ -294,3 +294,45 @@ def test_what_is_no_server_is_refused_in_one_line(
     }
     for source, said in cases.items():
         assert said in typed.refused("from-mcp", "--out", tmp_path / "out", *source)
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "Shop: Orders & Payments API",
+        "50% off / [beta]?",
+        "-1.5",
+        "{'a': 1}",
+        "...",
+        "Größe é 東京",
+        "x" * 300,
+    ],
+)
+def test_what_is_written_for_any_title_is_a_right_scenario(title: str, tmp_path: Path, typed: Typed) -> None:
+    paths = {"/orders/{id}": {"get": {"operationId": "one", "responses": {"200": {"description": "ok"}}}}}
+    document = {"openapi": "3.0.0", "info": {"title": title, "version": "1"}, "paths": paths}
+    (tmp_path / "api.json").write_text(json.dumps(document))
+    assert typed("from-openapi", tmp_path / "api.json", "--out", tmp_path / "chaos").code == 0
+    assert typed("test", tmp_path / "chaos", "--no-logs", "-q").code == 0
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "string", "minLength": 10**9},
+        {"type": "array", "minItems": 10**9, "items": {"type": "string"}},
+        {"type": "array", "minItems": 9, "items": {"type": "array", "minItems": 99, "items": {
+            "type": "array", "minItems": 99, "items": {"type": "array", "minItems": 99, "items": {
+                "type": "array", "minItems": 99, "items": {"type": "integer"}}}}}},
+        {"type": "string", "maxLength": -1},
+    ],
+)  # fmt: skip
+def test_a_documents_sizes_do_not_set_those_of_what_is_written(schema: Any, tmp_path: Path, typed: Typed) -> None:
+    replies = {"200": {"description": "ok", "content": {"application/json": {"schema": schema}}}}
+    document = {
+        "openapi": "3.0.0", "info": {"title": "x", "version": "1"},
+        "paths": {"/a": {"get": {"operationId": "a", "responses": replies}}},
+    }  # fmt: skip
+    (tmp_path / "api.json").write_text(json.dumps(document))
+    assert typed("from-openapi", tmp_path / "api.json", "--out", tmp_path / "chaos").code == 0
+    assert sum(path.stat().st_size for path in (tmp_path / "chaos").iterdir()) < 1_000_000
