@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import sqlite3
+import subprocess
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -71,6 +72,8 @@ class Time:
 
 class Step:
     """A step that does something at each look at it, and ends after some."""
+
+    group: int | None = None
 
     def __init__(self, *does: Callable[[], object], code: int = 0) -> None:
         self._does, self._code, self.ended = iter(does), code, False
@@ -185,6 +188,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"rounds": 3}, "rounds goes with every, cron or at"),
     ({"cron": "every day"}, "it should be five fields, as in 0 9 * * 1-5"),
     ({"cron": "61 9 * * *"}, "it should be five fields"),
+    ({"cron": "0 0 31 2 *"}, "cron is '0 0 31 2 *': there is no such moment"),
     ({"at": ["2026-05-01T00:00:00Z"]}, "the schedule is in the past: its last moment was 2026-05-01T00:00:00Z"),
     ({"at": ["soon"]}, "'soon' should be a moment like 2026-06-01T09:00:00Z"),
     ({"limits": {"until": "2026-05-01T00:00:00Z"}}, "the window is over"),
@@ -647,6 +651,29 @@ def test_a_process_is_ended_with_its_children(tmp_path: Path) -> None:
     assert child.end() != 0
     pid = output.read_text().split()[1]
     eventually(lambda: not Path(f"/proc/{pid}/stat").exists() or " Z " in Path(f"/proc/{pid}/stat").read_text())
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="the system has no /proc")
+def test_what_a_killed_campaign_has_left_ends_with_the_next_start(tmp_path: Path) -> None:
+    step = "test -e pid && exit 0; sleep 1000 & echo $! > pid.part; mv pid.part pid; wait"
+    made(tmp_path, steps=[{"command": ["sh", "-c", step]}])
+    command = [sys.executable, "-m", "chaoslab", "campaign", "run", str(tmp_path / "shop.campaign.yml")]
+    command += ["--logs", str(tmp_path / "c"), "--quiet"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as killed:
+        eventually((tmp_path / "pid").exists)
+        eventually(lambda: '"process"' in (tmp_path / "c" / "shop" / "journal.jsonl").read_text())
+        killed.kill()
+    pid = int((tmp_path / "pid").read_text())
+    assert is_running(pid)  # its own parent is gone, and nobody told it
+    assert subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode == 0
+    assert not is_running(pid)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return " Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
 
 
 def test_the_command_checks_runs_and_tells(tmp_path: Path, typed: Typed) -> None:

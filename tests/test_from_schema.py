@@ -259,15 +259,17 @@ SERVER = """
 import json, sys
 for line in sys.stdin:
     asked = json.loads(line)
+    answer = {"error": {"code": -32601, "message": "Method not found"}}
     if asked["method"] == "initialize":
-        result = {"serverInfo": {"name": "desk"}}
+        about = {"serverInfo": {"name": "desk", "version": "1"}, "capabilities": {"tools": {}}}
+        answer = {"result": {**about, "protocolVersion": "2025-06-18"}}
     elif asked["method"] == "tools/list":
-        at = asked["params"].get("cursor", 0)
-        result = {"tools": [{"name": f"get_{at}"}], **({"nextCursor": at + 1} if at < 2 else {})}
-    else:
-        continue
-    print(json.dumps({"method": "notifications/message", "jsonrpc": "2.0"}))
-    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+        at = int((asked.get("params") or {}).get("cursor", 0))
+        tools = [{"name": f"get_{at}", "inputSchema": {"type": "object"}}]
+        answer = {"result": {"tools": tools, **({"nextCursor": str(at + 1)} if at < 2 else {})}}
+    if "id" in asked:
+        print(json.dumps({"method": "notifications/tools/list_changed", "jsonrpc": "2.0"}))
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer}), flush=True)
 """
 
 
@@ -288,7 +290,49 @@ def test_what_is_no_server_is_refused_in_one_line(
         (str(tmp_path / "not.json"),): "No such file",
         ("http://127.0.0.1:9/mcp",): "127.0.0.1:9",
         ("--", "no-such-program"): "no-such-program",
-        ("--", "sleep", "60"): "it gave no answer to initialize within 0.05 s",
+        ("--", "sleep", "60"): "it gave no list of its tools within 0.05 s",
     }
     for source, said in cases.items():
         assert said in typed.refused("from-mcp", "--out", tmp_path / "out", *source)
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "Shop: Orders & Payments API",
+        "50% off / [beta]?",
+        "-1.5",
+        "{'a': 1}",
+        "...",
+        "Größe é 東京",
+        "x" * 300,
+    ],
+)
+def test_what_is_written_for_any_title_is_a_right_scenario(title: str, tmp_path: Path, typed: Typed) -> None:
+    paths = {"/orders/{id}": {"get": {"operationId": "one", "responses": {"200": {"description": "ok"}}}}}
+    document = {"openapi": "3.0.0", "info": {"title": title, "version": "1"}, "paths": paths}
+    (tmp_path / "api.json").write_text(json.dumps(document))
+    assert typed("from-openapi", tmp_path / "api.json", "--out", tmp_path / "chaos").code == 0
+    assert typed("test", tmp_path / "chaos", "--no-logs", "-q").code == 0
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "string", "minLength": 10**9},
+        {"type": "array", "minItems": 10**9, "items": {"type": "string"}},
+        {"type": "array", "minItems": 9, "items": {"type": "array", "minItems": 99, "items": {
+            "type": "array", "minItems": 99, "items": {"type": "array", "minItems": 99, "items": {
+                "type": "array", "minItems": 99, "items": {"type": "integer"}}}}}},
+        {"type": "string", "maxLength": -1},
+    ],
+)  # fmt: skip
+def test_a_documents_sizes_do_not_set_those_of_what_is_written(schema: Any, tmp_path: Path, typed: Typed) -> None:
+    replies = {"200": {"description": "ok", "content": {"application/json": {"schema": schema}}}}
+    document = {
+        "openapi": "3.0.0", "info": {"title": "x", "version": "1"},
+        "paths": {"/a": {"get": {"operationId": "a", "responses": replies}}},
+    }  # fmt: skip
+    (tmp_path / "api.json").write_text(json.dumps(document))
+    assert typed("from-openapi", tmp_path / "api.json", "--out", tmp_path / "chaos").code == 0
+    assert sum(path.stat().st_size for path in (tmp_path / "chaos").iterdir()) < 1_000_000

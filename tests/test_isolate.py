@@ -1,5 +1,6 @@
 """With isolate="fork" each trial is a child process of its own: nothing of it is left to the next."""
 
+import ctypes
 import os
 import resource
 import signal
@@ -11,7 +12,6 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.execution.forked import STATM, Stack, can_limit_memory, limited
-from chaoslab.execution.workers import WorkerLost
 
 seen: list[str] = []
 
@@ -62,16 +62,28 @@ def test_faults_logs_and_bytes_are_those_of_one_process(world: str, tmp_path: Pa
     assert len(set(found[0][0])) == 2
 
 
-def test_a_trial_that_ends_its_process_is_named_with_its_ending() -> None:
+@pytest.mark.parametrize("world", ["local", "virtual"])
+def test_a_trial_that_ends_its_process_has_failed_with_its_ending(world: Any) -> None:
     def exits(_: str) -> None:
         os._exit(7)
 
     def dies(_: str) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
-    for agent, ending in ((exits, "exit code 7"), (dies, "SIGKILL")):
-        with pytest.raises(WorkerLost, match=rf"p1\.r1 kills the process that does it \({ending}\)"):
-            lab.run(agent, "go", world="local", twin=False, isolate="fork")
+    def crashes(_: str) -> None:
+        try:
+            refund(17)
+        except OSError:
+            ctypes.string_at(0)
+
+    for agent, ending in ((exits, "exit code 7"), (dies, "SIGKILL"), (crashes, "SIGSEGV: ")):
+        if world == "virtual" and agent is not crashes:  # there these two are the virtual world's own
+            continue
+        faults = [lab.inject("refused", "refund")]
+        trial = lab.run(
+            agent, "go", tools=[refund], faults=faults, world=world, twin=False, effects=[], isolate="fork", anyway=True
+        )
+        assert (str(trial.outcome), f"it ended its process ({ending}" in str(trial.error)) == ("failed", True)
     assert lab.run(lambda _: "here", "go", twin=False, isolate="fork").answer == "here"
 
 

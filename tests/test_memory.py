@@ -3,6 +3,7 @@
 import json
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import chaoslab as lab
 from chaoslab import cli
 from chaoslab.base import levers
+from chaoslab.memory import store as stored
 from chaoslab.memory.planning import budget_of, plan, prediction_of
 from chaoslab.memory.store import APPLICATION, FILE, VERSION, Memory, Unusable, memory
 from chaoslab.record.rulings import Rulings
@@ -186,6 +188,39 @@ def test_a_memory_that_cannot_be_used_is_one_line_and_is_laid_aside(
     assert path.with_name("memory.db.old").read_bytes() == was
     assert len(memory(logs).rows("runs")[1]) == 3
     assert capsys.readouterr().err.count("\n") == 2
+
+
+def test_a_memory_that_another_process_holds_stays_as_it_is(
+    logs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = filled(logs).path
+    monkeypatch.setattr(stored, "PATIENCE_S", 0.05)
+    was = path.read_bytes()
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        for words in (["memory", "add", *map(str, sorted(logs.glob("2*")))], ["memory", "show"], ["plan"]):
+            assert cli.main([*words, "--logs", str(logs)]) == 2
+            told = capsys.readouterr().err
+            assert ("database is locked" in told, told.count("\n")) == (True, 1)
+        other.execute("ROLLBACK")
+    assert path.read_bytes() == was
+    assert [*logs.glob("memory.db?*")] == []
+
+
+def test_a_copy_that_was_laid_aside_is_never_written_over(logs: Path) -> None:
+    path = filled(logs).path
+    for garbage in (b"first" * 99, b"second" * 99):
+        path.write_bytes(garbage)
+        assert cli.main(["memory", "add", *map(str, sorted(logs.glob("2*"))), "--logs", str(logs)]) == 0
+    assert path.with_name("memory.db.old").read_bytes() == b"first" * 99
+    assert path.with_name("memory.db.old.2").read_bytes() == b"second" * 99
+
+
+def test_a_memory_that_lacks_a_column_is_one_line(logs: Path, typed: Typed) -> None:
+    path = filled(logs).path
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("ALTER TABLE experiments DROP COLUMN harm")
+    assert "it is damaged: it has no experiments.harm" in typed.refused("plan", "--logs", logs)
 
 
 def test_what_is_no_run_is_skipped_with_its_reason(logs: Path) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import runpy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -292,3 +292,29 @@ def test_a_huge_document_is_refused_and_huge_lines_are_streamed(
 def test_a_folder_without_traces_is_told(tmp_path: Path, typed: Typed) -> None:
     for place in (tmp_path, tmp_path / "none.json"):
         assert str(place) in typed.refused("from-traces", place)
+
+
+ODD: list[Any] = [None, 7, True, "x", [], {}, [1], {"a": 1}, [[]], float("inf"), "\ud800", 10**400]
+
+
+def spots(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield above
+    for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+        yield from spots(value[key], (*above, key))
+
+
+@pytest.mark.parametrize("odd", ODD, ids=repr)
+def test_a_value_of_any_type_at_any_place_is_left_out_or_one_line(odd: Any, tmp_path: Path, typed: Typed) -> None:
+    right = by_sdk(as_attributes)
+    for number, spot in enumerate(spots(right)):
+        document: Any = json.loads(json.dumps(right))
+        inner = document
+        for key in spot[:-1]:
+            inner = inner[key]
+        if spot:
+            inner[spot[-1]] = odd
+        file, out = tmp_path / "traces.json", tmp_path / str(number)
+        file.write_text(json.dumps(document if spot else odd))
+        done = typed("from-traces", file, "--out", out)
+        assert done.code in (0, 2)
+        assert out.exists() is (done.code == 0)

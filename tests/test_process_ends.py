@@ -309,3 +309,9 @@ def test_a_signal_that_an_agent_sends_to_itself_is_its_own(tmp_path: Path) -> No
     done = tried(tmp_path, when_it_fails="os.kill(os.getpid(), signal.SIGTERM); time.sleep(60)", more="world: local\n")
     assert done.returncode == 3
     assert "kills the process that does it (SIGTERM" in done.stderr
+
+
+def test_a_limit_of_real_time_that_nobody_could_keep_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"^real_limit_s is 2: only a process of its own can be ended: give isolate="):
+        lab.run(lambda _: "", "go", real_limit_s=2)
+    assert lab.run(lambda _: "done", "go", real_limit_s=2, isolate="fork", twin=False).answer == "done"

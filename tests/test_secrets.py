@@ -371,3 +371,53 @@ def test_neither_a_story_nor_a_command_prints_foreign_signs_that_steer(tmp_path:
     printed = said.replace(written(tmp_path), "")
     assert "]0;title" in printed
     assert not {"\x1b", "\x07", "\u202e"} & set(printed)
+
+
+KEY_BODY = "\n".join(f"MIIEow{n:02}IBAAKCAQEAx7Jd/Zk+9vQ2hW4sYp0LrT8nBfMu3eGiXcOaVtK6m1RqEyH" for n in range(12))
+PEM = f"-----BEGIN RSA PRIVATE KEY-----\n{KEY_BODY}\n-----END RSA PRIVATE KEY-----"
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        PEM, PEM.replace("\n", "\r\n"), PEM.replace("\n", "\\n"), PEM.replace("\n", "\n    "), PEM[:500],
+        PEM.replace("KEY-", "KEY BLOCK-").replace("RSA", "PGP"),
+    ],
+    ids=["lines", "crlf", "escaped", "indented", "cut", "pgp"],
+)  # fmt: skip
+def test_a_key_of_many_lines_is_in_no_log(prompt: str, tmp_path: Path) -> None:
+    def sign(key: str) -> str:
+        return f"signed with {key.splitlines()[1]}" if "\n" in key else "signed"
+
+    lab.run(lambda given: sign(given), f"Sign with\n{prompt}\nand say so", tools=[sign], logs=tmp_path)
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    text = "".join(path.read_text() for path in files)
+    assert [line for line in KEY_BODY.splitlines() if line[:30] in text] == []
+    lines = [json.loads(line) for path in files if path.suffix == ".log" for line in path.read_text().splitlines()]
+    assert any(event["kind"] == "prompt_finished" for event in lines)
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "xapp-1-A0123456789-1234567890123-abcdef0123456789", "whsec_" + "aB3dE5fG7hI9" * 3,
+        "SK" + "0123456789abcdef" * 2,
+        "123456789:AAE" + "x9Yz_-Ab1" * 4, "bot123456789:AAE" + "x9Yz_-Ab1" * 4, "xoxe.xoxp-1-Mi0yLTEyMzQ1Njc4OTA",
+    ],
+)  # fmt: skip
+def test_a_token_of_a_known_form_is_masked(secret: str) -> None:
+    assert Masker().mask(f"use {secret} now") == "use *** now"
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("AKIAIOSFODNN7EXAMPLE wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY!", "***!"),
+        ("aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "aws_secret_access_key = ***"),
+        ("TWILIO_AUTH_TOKEN: 0123456789abcdef", "TWILIO_AUTH_TOKEN: ***"),
+        ("the password: is in the safe", "the password: is in the safe"),
+        ("commit 0123456789abcdef0123456789abcdef01234567", "commit 0123456789abcdef0123456789abcdef01234567"),
+    ],
+)
+def test_a_secret_without_a_form_is_known_by_what_stands_before_it(text: str, masked: str) -> None:
+    assert Masker().mask(text) == masked

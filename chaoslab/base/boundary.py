@@ -3,8 +3,12 @@ its class, and never ends the lab."""
 
 import signal
 import sys
+from collections.abc import Callable
 from opcode import opmap
+from types import TracebackType
+from typing import Any
 
+_OWN = __name__.partition(".")[0]
 _RAISE = opmap["RAISE_VARARGS"]
 _HEAR = ("chaoslab.base.interrupts", "asyncio.runners")
 """The modules that raise KeyboardInterrupt with a statement because a signal came."""
@@ -26,22 +30,55 @@ def let_through(error: BaseException) -> None:
 
 def is_foreign(error: BaseException) -> bool:
     """Tells if foreign code raised the error itself."""
-    if isinstance(error, Exception | SystemExit):
+    kind = type(error)  # `isinstance` would ask the error for its `__class__`, which may raise
+    if issubclass(kind, Exception | SystemExit):
         return True
-    if isinstance(error, KeyboardInterrupt):
+    if issubclass(kind, KeyboardInterrupt):
         return not _of_a_signal(error)
-    if isinstance(error, GeneratorExit):
-        return _is_raised(error)
-    ends = (getattr(sys.modules.get(module), name, None) for module, name in _ENDS)
-    return not isinstance(error, (Through, *filter(None, ends)))
+    if issubclass(kind, Through):
+        return False
+    ends = [each for module, name in _ENDS if (each := getattr(sys.modules.get(module), name, None)) is not None]
+    return _is_raised(error) if issubclass(kind, (GeneratorExit, *ends)) else True
+
+
+def holds(test: Callable[[Any], bool], value: Any) -> bool:
+    """The result of a test of a foreign value, such as its truth; False if the value's own code raises."""
+    try:
+        return bool(test(value))
+    except BaseException as error:  # noqa: BLE001
+        let_through(error)
+        return False
+
+
+def is_of_value(error: BaseException, *modules: str) -> bool:
+    """True if the code of a value raised the error when somebody looked at it: one outside of the standard library, of
+    this package, and of these modules."""
+    trace = _last(error)
+    name = "" if trace is None else _module(trace)
+    package = name.partition(".")[0]
+    ours = package == _OWN or name in modules
+    return bool(name) and not ours and package not in sys.stdlib_module_names - {"__main__"}
 
 
 def _is_raised(error: BaseException) -> bool:
-    """Tells if a statement raised the error first. A generator that is closed gets it where it waits."""
-    trace = error.__traceback__
+    """Tells if a statement of a program raised the error first. A generator that is closed, a task and a thread that
+    are told to end get it where they wait."""
+    trace = _last(error)
+    if trace is None or _module(trace).startswith((f"{_OWN}.worlds.", "asyncio.")):
+        return False
+    return trace.tb_frame.f_code.co_code[trace.tb_lasti] == _RAISE
+
+
+def _last(error: BaseException) -> TracebackType | None:
+    """The place at which the error was raised."""
+    trace = BaseException.__getattribute__(error, "__traceback__")
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    return trace is not None and trace.tb_frame.f_code.co_code[trace.tb_lasti] == _RAISE
+    return trace  # type: ignore[no-any-return]
+
+
+def _module(trace: TracebackType) -> str:
+    return str(trace.tb_frame.f_globals.get("__name__", ""))
 
 
 def _of_a_signal(error: BaseException | None) -> bool:

@@ -15,6 +15,7 @@ MODULES = {
     "frames": ("pandas",),
     "parquet": ("pandas", "pyarrow"),
     "gateway": ("aiohttp", "trustme"),
+    "mcp": ("mcp", "httpx2"),
     "compose": ("docker",),
     "campaigns": ("croniter",),
     "ui": ("starlette", "uvicorn", "sse_starlette", "jinja2"),

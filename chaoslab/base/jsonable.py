@@ -88,8 +88,9 @@ _FORMED_AS_TEXT = (date, time, timedelta, Decimal, PurePath, UUID)
 
 def is_object(value: Any) -> bool:
     """True for an object of a class that JSON has no form for; it may have other parts than those that count."""
-    of_fields = dataclasses.is_dataclass(value) and not isinstance(value, type)
-    return not (of_fields or hasattr(type(value), "model_dump") or isinstance(value, _FORMED + _FORMED_AS_TEXT))
+    kind = type(value)  # `isinstance` would ask the value for its `__class__`, which is its own code
+    of_fields = hasattr(kind, "__dataclass_fields__")
+    return not (of_fields or hasattr(kind, "model_dump") or issubclass(kind, _FORMED + _FORMED_AS_TEXT))
 
 
 _OPAQUE = object()
@@ -189,12 +190,13 @@ def shown(value: Any) -> str:
 
 def describe_error(error: BaseException) -> str:
     """An error in words, even if its own code fails. Of a group it is the first error in it that is none."""
-    more = 0
-    while isinstance(error, BaseExceptionGroup):
-        more += len(error.exceptions) - 1
-        error = error.exceptions[0]
-    others = f" (and {more} more in its group)" if more else ""
+    more, others = 0, ""
     try:
+        while issubclass(type(error), BaseExceptionGroup):  # an error's own `__class__` may raise
+            group: Any = error
+            more += len(group.exceptions) - 1
+            error = group.exceptions[0]
+        others = f" (and {more} more in its group)" if more else ""
         cause = error.__cause__ or error.__context__
         if isinstance(cause, BaseExceptionGroup) and cause.message in str(error):  # an SDK's, which repeats the group's
             others = f": {describe_error(cause)}"

@@ -18,6 +18,9 @@ MASK = "***"
 LEAST = 8
 """The fewest characters of a secret, or of its beginning in a text that was cut, that are looked for elsewhere. Fewer
 may stand in any text."""
+PART_LEAST = 16
+"""The fewest characters of a line of a secret that is looked for by itself."""
+_PLAIN_LINE = re.compile(r"\s|-----")
 ENDINGS = (
     "password", "passwd", "passphrase", "passcode", "pwd", "secret", "token", "apikey", "accesskey", "privatekey",
     "secretkey", "sharedkey", "accountkey", "subscriptionkey", "functionskey", "applicationkey", "signingkey",
@@ -35,6 +38,9 @@ _HINTS = (
     "pass", "pwd", "secret", "token", "key", "signature", '"sig', "sig=", "auth", "cred", "cookie", "jwt", "otp",
     "sess", '"sid', "sid=", '"pin', "pin=", "assertion", "verifier", "connection", "bearer", "basic ", "://",
 )  # fmt: skip
+_KIND = "[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?"
+_AWS = r"(?:[^A-Za-z0-9]{1,6}(?:[A-Za-z_]{1,30}[^A-Za-z0-9]{1,6})?[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+]))?"
+"""The secret that follows its access key, which has no form of its own."""
 _FORMS = {
     "sk-": r"sk-[A-Za-z0-9_-]{16,}",
     "sk_": r"sk_(?:live|test)_[A-Za-z0-9]{10,}",
@@ -42,22 +48,28 @@ _FORMS = {
     "gsk_": r"gsk_[A-Za-z0-9]{20,}",
     "gh": r"gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}",
     "glpat-": r"glpat-[A-Za-z0-9_-]{16,}",
-    "AKIA": r"AKIA[0-9A-Z]{16}",
-    "ASIA": r"ASIA[0-9A-Z]{16}",
+    "AKIA": rf"AKIA[0-9A-Z]{{16}}{_AWS}",
+    "ASIA": rf"ASIA[0-9A-Z]{{16}}{_AWS}",
     "AIza": r"AIza[0-9A-Za-z_-]{30,}",
     "ya29.": r"ya29\.[0-9A-Za-z_-]{16,}",
-    "xox": r"xox[abeoprs]-[A-Za-z0-9-]{10,}",
+    "xox": r"xox[abeoprs][.-][A-Za-z0-9.-]{10,}",
+    "xapp-": r"xapp-[A-Za-z0-9-]{10,}",
+    "whsec_": r"whsec_[A-Za-z0-9+/=_-]{16,}",
+    ":AA": r"(?:bot)?[0-9]{6,12}:AA[A-Za-z0-9_-]{30,}",
+    "SK": r"SK[0-9a-f]{32}(?![0-9a-f])",
     "eyJ": r"eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}(?:\.[A-Za-z0-9_-]*)?",
     "hf_": r"hf_[A-Za-z0-9]{20,}",
     "npm_": r"npm_[A-Za-z0-9]{20,}",
     "pypi-": r"pypi-[A-Za-z0-9_-]{20,}",
     "SG.": r"SG\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
-    "-----BEGIN": r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)",
+    "-----BEGIN": rf"-----BEGIN {_KIND}-----[^\"'…]*?(?:-----END {_KIND}-----|(?=\\*[\"']|…|\Z))",
 }
 """Tokens of known forms, by their beginning."""
 _TOKEN = {head: re.compile(rf"(?<![A-Za-z0-9_])(?:{form})") for head, form in _FORMS.items()}
 _NAME = re.compile(r'(\\*)"([^"\\]{2,64})\1"\s*:\s*')
 _ASSIGNED = re.compile(r"([A-Za-z][\w.-]{1,63})=([^\s&;,\"'\\<>#]+)")
+_STATED = re.compile(r"([A-Za-z][\w.-]{1,63})(\s?[:=]\s{0,2})(?=[^\s\"'\\<>]*\d)([^\s&;,\"'\\<>#*]{8,})")
+"""A setting in words, as in "password: hunter22". A word without a digit may be anything."""
 _SCHEME = re.compile(r"\b(?:Bearer|Basic)\s+(?=[^\s]*[\d=])([A-Za-z0-9._~+/=-]{6,})", re.IGNORECASE)
 _USER = re.compile(r"(?<=://)[^/@?#\s\"'\\<>]+@")
 _NUMBER, _TEXT = re.compile(r"-?\d[\d.]*"), re.compile(r'(\\*)"')
@@ -203,7 +215,9 @@ class Masker:
 
     def hide(self, secrets: Iterable[str]) -> None:
         """Masks these too from now on."""
-        new = {each for each in secrets if len(each) >= LEAST and each not in self.known and each.strip("*")}
+        given = [*secrets]
+        given += (part for each in given for part in _parts(each))
+        new = {each for each in given if len(each) >= LEAST and each not in self.known and each.strip("*")}
         if new:
             self.known |= new
             spelt = {head: [*spellings] for head, spellings in self._spelt.items()}
@@ -249,6 +263,12 @@ class Masker:
         self.hide((found[2], unquote(found[2])))
         return f"{found[1]}={MASK}"
 
+    def _stated(self, found: re.Match[str]) -> str:
+        if not is_secret(found[1], body=True):
+            return found[0]
+        self.hide((found[3],))
+        return f"{found[1]}{found[2]}{MASK}"
+
     def _scheme(self, found: re.Match[str]) -> str:
         self.hide(of_headers([("authorization", found[0])]))
         return found[0][: found.start(1) - found.start()] + MASK
@@ -270,7 +290,17 @@ class Masker:
             text = _USER.sub(self._user, text)
         if "=" in text:
             text = _ASSIGNED.sub(self._assigned, text)
+        if ":" in text or "=" in text:
+            text = _STATED.sub(self._stated, text)
         return _SCHEME.sub(self._scheme, text)
+
+
+def _parts(secret: str) -> list[str]:
+    """The lines of a secret that has several, however their ends are spelt: a part of it may come alone. A line of
+    words may be any."""
+    lines = [line.strip() for line in re.split(r"(?:\\+[nr]|[\r\n])+", secret)]
+    long = (line for line in lines if len(line) >= PART_LEAST and not _PLAIN_LINE.search(line))
+    return [*long] if len(lines) > 1 else []
 
 
 def _values(text: str, begin: int, level: str) -> list[tuple[int, int]]:

@@ -32,7 +32,9 @@ def _end_with_parent() -> None:
 
 
 class StepUnderWay(Protocol):
-    """A step under way."""
+    """A step under way. `group`: that of its processes; None if it has none of its own."""
+
+    group: int | None
 
     def poll(self) -> int | None:
         """Its exit code; None while it runs."""
@@ -42,7 +44,8 @@ class StepUnderWay(Protocol):
 
 
 class Process:
-    """A program and its own children. What it prints is appended to `output`. Raises OSError: it cannot be run."""
+    """A program and its own children, in a group. What it prints is appended to `output`. Raises OSError: it cannot be
+    run."""
 
     def __init__(self, words: Sequence[str], *, folder: Path, variables: dict[str, str], output: Path) -> None:
         with output.open("ab") as file:
@@ -50,6 +53,7 @@ class Process:
                 words, cwd=folder, env={**inherited(), **variables}, stdin=subprocess.DEVNULL, stdout=file,
                 stderr=file, start_new_session=True, preexec_fn=_end_with_parent if _libc is not None else None,
             )  # fmt: skip
+        self.group: int | None = self._made.pid
 
     def poll(self) -> int | None:
         return self._made.poll()
@@ -65,6 +69,31 @@ class Process:
     def _signal(self, number: int) -> None:
         with suppress(ProcessLookupError):
             os.killpg(self._made.pid, number)
+
+
+def members(group: int, mark: str) -> list[int]:
+    """The processes of a group that were begun with this text in their environment: a group's number may be another's
+    after all of its own processes have ended. Empty where the system has no /proc."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*") if Path("/proc/self/stat").exists() else ():
+        with suppress(OSError, ValueError):
+            state, _, of = (entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[:3]
+            if int(of) == group and state != "Z" and mark.encode() in (entry / "environ").read_bytes():
+                found.append(int(entry.name))
+    return found
+
+
+def end_group(group: int, mark: str) -> bool:
+    """Ends the processes that `members` finds, at first by SIGTERM. Returns False if some are there still."""
+    until_s = system.monotonic() + GRACE_S
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for pid in members(group, mark):
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+        while members(group, mark) and system.monotonic() < until_s:
+            system.sleep(LOOK_S)
+        until_s += GRACE_S
+    return not members(group, mark)
 
 
 def words_of(unit: RoundUnit, *, logs: Path, trials: int | None) -> list[str]:

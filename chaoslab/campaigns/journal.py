@@ -18,7 +18,8 @@ PAUSED = "paused"
 
 @dataclass
 class DoneUnit:
-    """One unit of a round, as it ended. `state`: held, failed, breached, unproven or broken; empty while it runs."""
+    """One unit of a round, as it ended. `state`: held, failed, breached, unproven or broken; empty while it runs.
+    `group`: that of its processes, if it had any."""
 
     round: int
     step: int
@@ -28,6 +29,7 @@ class DoneUnit:
     why: str = ""
     figures: dict[str, Any] = field(default_factory=dict)
     undone: bool = False
+    group: int | None = None
 
 
 @dataclass
@@ -104,6 +106,8 @@ def take(story: JournalStory, said: dict[str, Any]) -> None:
             story.starts += 1
         case "step":
             story.done.append(DoneUnit(said["round"], said["step"], said["name"], said.get("level")))
+        case "process" if story.done:
+            story.done[-1].group = said.get("group")
         case "over" if story.done:
             last = story.done[-1]
             last.state, last.why, last.figures = said["state"], said.get("why", ""), said.get("figures", {})

@@ -185,6 +185,8 @@ class _Checks:
 
             if len(spec.cron.split()) != 5 or not croniter.is_valid(spec.cron):
                 self.say(("cron",), f"cron is {spec.cron!r:.60}: it should be five fields, as in 0 9 * * 1-5")
+            elif _next_of(spec.cron, self._clock.utc()) is None:
+                self.say(("cron",), f"cron is {spec.cron!r:.60}: there is no such moment")
         for n, text in enumerate(spec.at):
             self._moment(("at", n), text)
         if spec.at and not self.wrong and all(moment(each) < self._clock.utc() for each in spec.at):
@@ -272,6 +274,17 @@ def moment(text: str) -> datetime:
     return datetime.fromisoformat(parsers.moment(text)).astimezone(UTC)
 
 
+def _next_of(cron: str, now: datetime) -> datetime | None:
+    """The next moment of a schedule; None if there is none, as on 31 February."""
+    from croniter import CroniterBadDateError, croniter
+
+    try:
+        found: datetime = croniter(cron, now).get_next(datetime)
+    except CroniterBadDateError:
+        return None
+    return found
+
+
 def following(spec: CampaignSpec, number: int, last: datetime | None, now: datetime) -> datetime | None:
     """The moment of the round with this number, from 1; None if there is none. `last`: the beginning of the one before
     it. A moment that has passed meanwhile is not made up for."""
@@ -280,10 +293,7 @@ def following(spec: CampaignSpec, number: int, last: datetime | None, now: datet
     if spec.at:
         return next((each for each in sorted(map(moment, spec.at)) if each >= now), None)
     if spec.cron:
-        from croniter import croniter
-
-        found: datetime = croniter(spec.cron, now).get_next(datetime)
-        return found
+        return _next_of(spec.cron, now)
     if last is None:
         return now
     return None if spec.every is None else max(now, last + timedelta(seconds=spec.every))

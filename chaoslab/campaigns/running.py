@@ -14,7 +14,7 @@ from chaoslab.base import files, interrupts, levers
 from chaoslab.base.clock import Clock, iso, system
 from chaoslab.base.jsonable import line
 from chaoslab.campaigns import _probes
-from chaoslab.campaigns._child import Process, StepUnderWay, words_of
+from chaoslab.campaigns._child import Process, StepUnderWay, end_group, words_of
 from chaoslab.campaigns._gauge import Gauge
 from chaoslab.campaigns.journal import PAUSED, Journal, JournalStory, read
 from chaoslab.campaigns.load import Campaign, RoundUnit, following, moment
@@ -250,6 +250,8 @@ class Runner:
             child = self._start(unit, trials)
         except OSError as error:
             return "broken", f"it cannot be run: {error.strerror}"
+        if child.group is not None:
+            self._journal.note("process", group=child.group)
         try:
             while (code := child.poll()) is None:
                 interrupts.check()
@@ -366,6 +368,10 @@ class Runner:
     def _rollback(self) -> None:
         """Takes everything back: the steps that were not, last one first, and then the campaign. Each goes on whatever
         becomes of the others."""
+        for unit in self.story.open:
+            # A step that a killed start has left: its own end was never noted.
+            if unit.group is not None and not unit.state and not end_group(unit.group, str(self.folder / LIMITS)):
+                self._not_undone(f"the processes of {unit.name} (group {unit.group}) do not end")
         for step in dict.fromkeys(each.step for each in reversed(self.story.open)):
             self._undo_step(step)
         for words in self.spec.rollback:

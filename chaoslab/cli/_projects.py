@@ -26,6 +26,7 @@ def written(options: argparse.Namespace, source: str, make: Callable[[Personal],
     """Writes the project and returns the exit code. `source`: what it is made of, for errors. `make` is given what
     masks, and returns the project with lines about it; it raises a ValueError, a LookupError or an OSError."""
     from chaoslab.base import extras
+    from chaoslab.base.json_text import encoded
 
     extras.check(options.parser.prog, "scenarios")
     from chaoslab.scenarios.new_project import write
@@ -43,6 +44,6 @@ def written(options: argparse.Namespace, source: str, make: Callable[[Personal],
     if made.masked:
         print("masked: " + ", ".join(f"{count} × {kind}" for kind, count in made.masked.items()))
     for line in dict.fromkeys(made.lacking):
-        print(f"not derived: {personal.text(line)}")
+        print(f"not derived: {encoded(personal.text(line)).decode()}")
     print(f"next: chaoslab test {options.out}")
     return 0

@@ -34,7 +34,8 @@ def run(options: argparse.Namespace) -> int:
     shown = " ".join(options.source)
 
     def make(personal: Personal) -> tuple[Project, list[str]]:
-        from chaoslab.surfaces.mcp_remote import fields_of
+        from chaoslab.base import extras
+        from chaoslab.surfaces.mcp_proxy import fields_of
         from chaoslab.surfaces.schemas.mcp_tools import api_of, listed_by, listed_in
         from chaoslab.surfaces.schemas.writing import api_lines, project_of
 
@@ -42,6 +43,7 @@ def run(options: argparse.Namespace) -> int:
         if len(options.source) == 1 and first.suffix == ".json":
             name, tools = first.stem, listed_in(first)
         else:
+            extras.check("asking a server", "mcp")
             name, tools = listed_by(options.source, fields_of(options.header))
         api = api_of(name or "server", tools, shown, personal=personal, seed=options.seed)
         return project_of(api, most=options.most, personal=personal), api_lines(api)

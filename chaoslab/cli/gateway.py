@@ -50,7 +50,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     of_plan(parser, "ROUTE", "crm")
     parser.add_argument(
-        "--timeout", type=seconds, default=120.0, metavar="SECONDS",
+        "--timeout", type=seconds, default=660.0, metavar="SECONDS",
         help="the longest silence of a service (default: %(default)s)",
     )  # fmt: skip
     _requirements.arguments(parser)

@@ -21,6 +21,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from chaoslab.base import extras
     from chaoslab.scenarios.command_agent import check_command
     from chaoslab.surfaces import mcp_proxy
     from chaoslab.surfaces.gateway import plan_of, stated
@@ -33,9 +34,10 @@ def run(options: argparse.Namespace) -> int:
         plan = plan_of(options.fault, options.plan, options.seed, None)
         session = mcp_proxy.ProxySession(plan, options.logs, options.fact, stated(options.effects))
         if options.url:
+            extras.check("--url", "mcp")
             from chaoslab.surfaces import mcp_remote
 
-            return mcp_remote.run(options.url, mcp_remote.fields_of(options.header), session)
+            return mcp_remote.run(options.url, mcp_proxy.fields_of(options.header), session)
         check_command(options.words)
         return mcp_proxy.run(options.words, session)
     except (ValueError, TypeError, LookupError, OSError) as error:

@@ -42,14 +42,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    import sqlite3
-
     from chaoslab.cli._ended import code_of
 
-    try:
-        return code_of(lambda: _run(options), LookupError, ValueError)
-    except sqlite3.Error as error:
-        return refuse(LookupError(f"{options.logs / 'memory.db'} cannot be used: {error}"))
+    return code_of(lambda: _run(options), LookupError, ValueError)
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol, TypeVar, cast
 
-from chaoslab.base.boundary import let_through
+from chaoslab.base.boundary import is_of_value, let_through
 from chaoslab.base.differences import differences
 from chaoslab.base.jsonable import brief, cut
 from chaoslab.core.events import REPLY_MAX, Event, FaultScheduled
@@ -150,6 +150,9 @@ def chain(
                 raise
             except BaseException as error:
                 let_through(error)
+                # The values are the program's: one may raise when it is looked at, and then passes as it is.
+                if inner is not None and not active.injected and is_of_value(error, type(active.fault).__module__):
+                    return inner
                 raise broken_by(active.fault_name, "flow", error) from error
             fails = False
             try:

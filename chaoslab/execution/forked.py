@@ -181,7 +181,7 @@ def in_child(
     in `limited`.
 
     Raises (when called):
-        WorkerLost: the child ended without a result.
+        WorkerLost: the child ended without a result, and the spec cannot say so.
         NotPicklable: the result cannot be sent from one process to another.
     """
 
@@ -198,7 +198,10 @@ def in_child(
                 return do(_stopped(spec, late, named))
             except Died as died:
                 died.check()
-                raise WorkerLost(f"{named(spec)} kills the process that does it ({died})") from None
+                if getattr(spec, "crashed", None) != "":
+                    raise WorkerLost(f"{named(spec)} kills the process that does it ({died})") from None
+                crashed: S = replace(spec, crashed=f"it ended its process ({died})")  # type: ignore[type-var]
+                return do(crashed)
         for name in imported:
             with suppress(Exception):  # a module made at run time, or one that is imported once only
                 importlib.import_module(name)

@@ -27,15 +27,21 @@ R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
 
+class ProcessCrashed(Exception):
+    """An agent's process ended before its trial did; the message has the ending."""
+
+
 @dataclass(frozen=True)
 class TrialSpec:
     """One trial to run: its number in the run, from 0, and the run's spending before it. `stopped`: the reason why it
-    is not run but told as hung: it was run, and ended from outside. `off`: injections that hit nothing in it."""
+    is not run but told as hung: it was run, and ended from outside. `crashed`: the ending of its process, which it
+    brought about itself, so it is told as failed. `off`: injections that hit nothing in it."""
 
     number: int
     spent_usd: float = 0.0
     stopped: str = ""
     off: tuple[str, ...] = ()
+    crashed: str = ""
 
 
 class TrialResult(Protocol):

@@ -35,7 +35,7 @@ from chaoslab.execution.forked import children
 from chaoslab.execution.judging import Judge, judged
 from chaoslab.execution.options import AskedMany, RunArguments, check_number, taking
 from chaoslab.execution.pipeline import results, written
-from chaoslab.execution.spec import Executor, RunSpec
+from chaoslab.execution.spec import REAL_LIMIT_S, Executor, RunSpec
 from chaoslab.execution.trials import Trials
 from chaoslab.execution.workers import executor
 from chaoslab.record.history import History
@@ -297,6 +297,11 @@ def _trials(
     twin, jobs = None, 1 if spec.sequential else jobs
     at_once = spec.sequential or spec.options.world == "local"
     limit_s = spec.limit_s
+    if spec.options.real_limit_s != REAL_LIMIT_S and not (apart or spec.options.isolate):
+        raise ValueError(
+            f"real_limit_s is {spec.options.real_limit_s:g}: only a process of its own can be ended: give "
+            "isolate='fork' too, or run it by `chaoslab test`"
+        )
     alone = children(1, limit_s, at_once=at_once) if apart and not spec.options.isolate else executor(1)
     with ExitStack() as stack:
         name_secrets(spec.options.secret_names or ())

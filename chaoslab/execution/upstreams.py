@@ -18,8 +18,9 @@ from chaoslab.seams.services.model import ModelHost
 from chaoslab.seams.services.refusals import refuses
 from chaoslab.seams.services.seam import ServiceSeam
 
-UPSTREAM_S = 120.0
-"""The longest silence of a service, by default, in seconds."""
+UPSTREAM_S = 660.0
+"""The longest silence of a service, by default, in seconds: beyond that of the SDKs of models (600 s), so that they
+give up by themselves. A stream of events may be silent for any time."""
 MODEL = ModelHost(formats.format_of, formats.errors_of, recorded=True)
 """A service that speaks a model's API, in any format."""
 GRACE_S = 0.5

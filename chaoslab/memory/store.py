@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FILE, VERSION, APPLICATION = "memory.db", 1, 0x63686C62
+PATIENCE_S = 10.0
+"""The longest wait for another process that holds the file, in seconds."""
 OLD = ".old"
 """The ending of a memory that was laid aside."""
 KNOWN, ARCHIVED, FORGOTTEN = "known", "archived", "forgotten"
@@ -66,6 +68,10 @@ class Unusable(LookupError):
     """The memory is not there, damaged or of another version. The message is one line, with the remedy."""
 
 
+class Busy(Unusable):
+    """The memory cannot be read now, as while another process writes it. It may be whole."""
+
+
 @dataclass
 class AddedRuns:
     """The result of an addition: runs that are new, that have changed since, that were known already, and those that
@@ -97,8 +103,10 @@ class Memory:
         if make and path.is_file():
             try:
                 self._check()
+            except Busy:
+                raise
             except Unusable as error:
-                old = path.with_name(path.name + OLD)
+                old = _free(path.with_name(path.name + OLD))
                 path.replace(old)
                 self.laid_aside = f"{error.args[0].partition(': ')[2].partition('; ')[0]}: it is kept as {old}"
         if make and not path.exists():
@@ -107,34 +115,43 @@ class Memory:
                 db.executescript(f"{SCHEMA} PRAGMA user_version={VERSION}; PRAGMA application_id={APPLICATION};")
         self._check()
 
+    @property
+    def _again(self) -> str:
+        return f"it is made anew by `chaoslab memory add {self.path.parent}/*`"
+
     def _check(self) -> None:
-        again = f"it is made anew by `chaoslab memory add {self.path.parent}/*`"
+        again = self._again
         if not self.path.is_file():
             raise Unusable(f"{self.path}: there is no memory yet; {again}")
-        try:
-            with self._open() as db:
-                (version,), (made_by,) = (db.execute(f"PRAGMA {name}").fetchone() for name in _PRAGMAS)
-                damaged = db.execute("PRAGMA quick_check(1)").fetchone()[0] if made_by == APPLICATION else "ok"
-                tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        except sqlite3.DatabaseError as error:
-            raise Unusable(f"{self.path}: it is damaged ({error}); {again}") from None
+        with self._open() as db:
+            (version,), (made_by,) = (db.execute(f"PRAGMA {name}").fetchone() for name in _PRAGMAS)
+            damaged = db.execute("PRAGMA quick_check(1)").fetchone()[0] if made_by == APPLICATION else "ok"
+            tables = _columns_in(db)
         if made_by != APPLICATION:
             raise Unusable(f"{self.path}: it is no memory of chaoslab; {again}")
         if version != VERSION:
             raise Unusable(f"{self.path}: it is of version {version}, and this chaoslab reads {VERSION}; {again}")
-        if damaged != "ok" or not tables.issuperset([*TABLES, "calls"]):
+        if damaged != "ok":
             raise Unusable(f"{self.path}: it is damaged; {again}")
+        if lacking := sorted(_wanted() - tables):
+            raise Unusable(f"{self.path}: it is damaged: it has no {'.'.join(lacking[0])}; {again}")
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        """A connection whose changes are kept whole or not at all."""
-        with closing(sqlite3.connect(self.path, timeout=10)) as db, db:
-            db.execute("PRAGMA foreign_keys = ON")
-            yield db
+        """A connection whose changes are kept whole or not at all. Raises Busy: it cannot be used now. Unusable: it is
+        damaged."""
+        try:
+            with closing(sqlite3.connect(self.path, timeout=PATIENCE_S)) as db, db:
+                db.execute("PRAGMA foreign_keys = ON")
+                yield db
+        except sqlite3.DatabaseError as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _CORRUPT:
+                raise Unusable(f"{self.path}: it is damaged ({error}); {self._again}") from None
+            raise Busy(f"{self.path}: it cannot be used now ({error}); it stays as it is: try again later") from None
 
     def add(self, folders: Iterable[Path], *, again: bool = False) -> AddedRuns:
-        """Adds the runs in these folders. `again`: also those that were forgotten or archived. Raises sqlite3.Error:
-        the memory cannot be written. BrokenPlugin: an outcome or a kind of experiment raised."""
+        """Adds the runs in these folders. `again`: also those that were forgotten or archived. Raises Busy:
+        the memory cannot be written now. BrokenPlugin: an outcome or a kind of experiment raised."""
         found = AddedRuns()
         with self._open() as db:
             states = dict(db.execute("SELECT key, state FROM runs"))
@@ -313,7 +330,28 @@ def memory(logs: str | Path = places.LOGS) -> Memory:
     return Memory(path if path.suffix == ".db" else path / FILE)
 
 
+_CORRUPT = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+"""The only errors that tell of a damage. Others come and go, as while another process holds the file."""
 _PRAGMAS = ("user_version", "application_id")
+
+
+@cache
+def _wanted() -> frozenset[tuple[str, str]]:
+    """The columns of each table, as (table, column)."""
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.executescript(SCHEMA)
+        return frozenset(_columns_in(db))
+
+
+def _columns_in(db: sqlite3.Connection) -> set[tuple[str, str]]:
+    asked = "SELECT t.name, c.name FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table'"
+    return {(table, column) for table, column in db.execute(asked)}
+
+
+def _free(path: Path) -> Path:
+    """The path, or with a number behind it if that is taken: an older copy is never written over."""
+    names = (path, *(path.with_name(f"{path.name}.{number}") for number in range(2, 10**6)))
+    return next(each for each in names if not each.exists())
 
 
 def _absolute(folder: Path) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from chaoslab.base.extras import origin_of
+from chaoslab.base.json_text import encoded
 from chaoslab.scenarios import _example
 from chaoslab.scenarios.agent_tools import AgentTools, tools_of
 from chaoslab.scenarios.scenario import folders_of
@@ -231,11 +232,12 @@ def write(wanted: Mapping[Path, str], folder: Path) -> list[Path]:
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file: name a folder")
     done: list[Path] = []
+    contents = {path: encoded(text) for path, text in wanted.items()}  # all of them, before one is written
     try:
-        for path, text in wanted.items():
+        for path, content in contents.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             done.append(path)
-            path.write_text(text, encoding="utf-8")
+            path.write_bytes(content)
     except OSError:
         for path in done:
             path.unlink(missing_ok=True)

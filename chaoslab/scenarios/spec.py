@@ -1,5 +1,6 @@
 """The types of a scenario's file. `load` checks them against the faults and assertions there are."""
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_type_hints
 
@@ -102,6 +103,14 @@ Functions = Annotated[
     Discriminator(lambda value: "names" if isinstance(value, Mapping) else "a list"),
 ]
 Name = Annotated[str, Field(pattern=r"^[\w][\w .,()'+-]{0,99}$")]
+
+
+def name_of(text: str, most: int = 80) -> str:
+    """A name that a scenario may have, from the title of a document."""
+    found = " ".join(re.sub(r"[^\w .,()'+-]", " ", text).split()).lstrip(" .,()'+-")
+    return found[:most].rstrip() or "service"
+
+
 Text = Annotated[str, Field(min_length=1, max_length=20_000)]
 Texts = Annotated[list[str], BeforeValidator(_listed), PlainSerializer(_alone), Field(min_length=1, max_length=100)]
 Level = Annotated[float, BeforeValidator(_no_range), AfterValidator(_level), WithJsonSchema(A_LEVEL)]

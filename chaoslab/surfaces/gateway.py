@@ -55,8 +55,9 @@ from chaoslab.seams.gateway.shared import LOOK_S, Gateway
 from chaoslab.seams.services.seam import ServiceSeam
 from chaoslab.surfaces import levers
 
-HANG_S = 600.0
-"""The longest time for which a client that does not give up waits for an answer that never comes, in seconds."""
+HANG_S = 660.0
+"""The longest time for which a client that does not give up waits for an answer that never comes, in seconds: beyond
+that of the SDKs of models."""
 
 SETTLE_S = 30.0
 """The time for requests that may have an effect yet to go on after the answer, by default, in seconds."""

@@ -7,7 +7,7 @@ fault holds one back.
 """
 
 import json
-import subprocess
+import re
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,9 @@ from queue import Empty, SimpleQueue
 from typing import IO, Any
 
 from chaoslab.base.boundary import Through
+from chaoslab.base.child_group import ENDING_S, ChildGroup, told_of_signals
 from chaoslab.base.clock import SystemClock, system
+from chaoslab.core.events import Event
 from chaoslab.core.plan import Plan
 from chaoslab.execution.upstreams import GRACE_S
 from chaoslab.reports.gate import BY_ITSELF
@@ -29,11 +31,15 @@ from chaoslab.seams.functions.native_errors import NativeErrors
 from chaoslab.seams.functions.seam import FunctionSeam
 from chaoslab.seams.functions.wrapped import Form, Returned, WrappedFunction
 from chaoslab.seams.protocols import mcp
+from chaoslab.seams.services.effects import of_task
 from chaoslab.surfaces.gateway import finished, judge_run, live, trial_of
 
 WAIT_S = 60.0
 """The longest time for which a fault holds a call back, in seconds; clients of MCP give up about then."""
+LOOK_S = 0.05
+"""The time between two looks if a call waits still, in seconds."""
 PROMPT = "all calls of tools"
+_FIELD = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 Message = dict[str, Any]
 Ask = Callable[[bytes], None]
 """Writes a message to the server."""
@@ -74,10 +80,11 @@ class McpLine:
 
 @dataclass(frozen=True)
 class PendingCall:
-    """A call that is under way: the client's line, and the inbox of what comes for it. `on_its_way` is set when it has
-    been sent to the server, or is held back, or is over."""
+    """A call that is under way: the client's line, the call that it is, and the inbox of what comes for it.
+    `on_its_way` is set when it has been sent to the server, or is held back, or is over."""
 
     line: McpLine
+    call: mcp.McpToolCall | None = None
     inbox: SimpleQueue[McpLine | CallEnd] = field(default_factory=SimpleQueue)
     on_its_way: threading.Event = field(default_factory=threading.Event)
 
@@ -129,29 +136,48 @@ class McpProxy:
         self.said: list[str] = []
         self._calls: dict[str, tuple[threading.Thread, PendingCall]] = {}
         self._waiting: dict[str, PendingCall] = {}
-        self._tools: dict[str, Callable[..., Any]] = {}
+        self._tools: dict[tuple[str, bool], Callable[..., Any]] = {}
         self._listed: dict[str, Any] = {}
+        self._tasks = mcp.Tasks()
+        self._batches: dict[str, BatchAnswers] = {}
         self._lists = any(injection.of_listing for injection in seam.plan.candidates(mcp.LIST))
 
     def from_client(self, text: bytes) -> None:
         """Takes a line of the client's."""
+        if text.lstrip().startswith(b"[") and (batch := _batch(text)) is not None:
+            self._take_batch(batch)
+            return
         line = McpLine.of(text)
         method, params = line.message.get("method"), line.message.get("params")
-        is_call = method == mcp.CALL and isinstance(params, dict)
-        if is_call:
+        call = self._tasks.resume(mcp.message(line.message))
+        if method == mcp.CALL:
             self.said.append(json.dumps(_object(params).get("arguments"), ensure_ascii=False))
-        if "id" in line.message and (is_call or (method == mcp.LIST and self._lists)):
-            asked = PendingCall(line)
+        if "id" in line.message and (isinstance(call, mcp.McpToolCall) or (method == mcp.LIST and self._lists)):
+            asked = PendingCall(line, call if isinstance(call, mcp.McpToolCall) else None)
             thread = threading.Thread(target=self._call, args=(asked,), daemon=True)
             self._calls[_key(line.message["id"])] = thread, asked
             thread.start()
             asked.on_its_way.wait()
             return
         if method == "notifications/cancelled":
-            call = self._calls.get(_key(_object(params).get("requestId")))
-            if call is not None:
-                call[1].inbox.put(CallEnd.CANCELLED)
+            cancelled = self._calls.get(_key(_object(params).get("requestId")))
+            if cancelled is not None:
+                cancelled[1].inbox.put(CallEnd.CANCELLED)
         self._ask(text)
+
+    def _take_batch(self, batch: Sequence[Message]) -> None:
+        """Takes several messages of the client's that came as one (2025-03-26). The server gets one after the other,
+        and the client all answers together."""
+        ids = [_key(each["id"]) for each in batch if "id" in each and "method" in each]
+        answers = BatchAnswers({*ids})
+        self._batches.update(dict.fromkeys(ids, answers))
+        for each in batch:
+            self.from_client(_spelt(each))
+
+    @property
+    def under_way(self) -> bool:
+        """True while a call waits for its answer."""
+        return bool(self._calls)
 
     def left(self) -> None:
         """Notes that the client has closed its end. It may still read what the server answers."""
@@ -173,24 +199,27 @@ class McpProxy:
         if not message and not text.endswith(b"\n"):
             return
         self._listed.update({str(tool["name"]): tool for tool in mcp.tools_in(text)})
+        self._tasks.hear(message)
         waiting = self._waiting.pop(_key(message["id"]), None) if "id" in message and "method" not in message else None
         if waiting is not None:
             waiting.inbox.put(line)
         else:
-            self._tell(text)
+            self._answer(text, message)
 
     def _call(self, asked: PendingCall) -> None:
         """Answers a call of a tool, or of the list of tools, through the seam."""
         self._patience.begin(asked)
-        message, got = asked.line.message, list[McpLine]()
-        params = _object(message.get("params"))
+        message, call, got = asked.line.message, asked.call, list[McpLine]()
         answer: Message = {"jsonrpc": "2.0", "id": message["id"]}
         try:
-            tool = self._tool(mcp.LIST if message["method"] == mcp.LIST else str(params.get("name")))
-            result = tool(**{**_object(params.get("arguments")), HIDDEN: (asked, got)})
+            tool = self._tool(call.tool if call else mcp.LIST, acts=not self._tasks.has_ended(call))
+            cursor = {"cursor": at} if call is None and (at := _object(message.get("params")).get("cursor")) else {}
+            result = tool(**{**(call.arguments if call else cursor), HIDDEN: (asked, got)})
             own = next((line for line in got if line.message.get("result") is result), None)
             answer["result"] = result
-        except (Silence, GivenUp):
+        except (Silence, GivenUp) as error:
+            if isinstance(error, GivenUp):
+                self._answer(None, message)
             return
         except RpcError as error:
             own = error.line
@@ -198,29 +227,48 @@ class McpProxy:
         finally:
             self._calls.pop(_key(message["id"]), None)
             asked.on_its_way.set()
-        self._tell(own.text if own is not None else _spelt(answer))
+        self._answer(own.text if own is not None else _spelt(answer), answer)
 
-    def _tool(self, name: str) -> Callable[..., Any]:
-        """The tool, or the list of tools, as the seam leads its calls."""
-        if name not in self._tools:
-            effect = name != mcp.LIST and not mcp.only_reads(self._listed.get(name))
+    def _answer(self, text: bytes | None, message: Message) -> None:
+        """Tells the client an answer, or another message. None: this one has no answer."""
+        is_answer = text is None or ("id" in message and "method" not in message)
+        if is_answer and (batch := self._batches.pop(_key(message["id"]), None)) is not None:
+            text = batch.take(_key(message["id"]), text)
+        if text is not None:
+            self._tell(text)
+
+    def end(self, note: Callable[[Event], object]) -> None:
+        """Ends the session. `note` takes the effects of the tasks whose results nobody has asked for."""
+        for call in self._tasks.unfinished():
+            if not mcp.only_reads(self._listed.get(call.tool)):
+                note(of_task(call.tool, call.tool, call.arguments))
+
+    def _tool(self, name: str, *, acts: bool) -> Callable[..., Any]:
+        """The tool, or the list of tools, as the seam leads its calls. `acts`: a call may have an effect."""
+        key = name, acts
+        if key not in self._tools:
+            effect = acts and name != mcp.LIST and not mcp.only_reads(self._listed.get(name))
             form: Form = ResultForm(ToolResult, lambda: (self._listed.get(name) or {}).get("outputSchema"))
             refused = McpErrors({}, lambda name, status, message: mcp.refused(name, f"{status} {message}"))
             form = ToolList if name == mcp.LIST else form
             once = mcp.may_be_repeated(self._listed.get(name))
             tool = WrappedFunction(name, self._asked, effect, frozenset({HIDDEN}), refused, form, keyed=once)
-            self._tools[name] = self._seam.stand_in(tool)
-        return self._tools[name]
+            self._tools[key] = self._seam.stand_in(tool)
+        return self._tools[key]
 
     def _asked(self, /, **arguments: Any) -> Any:
         """The server's result for a call with these arguments, which may have any name."""
         asked, got = arguments.pop(HIDDEN)
-        message = asked.line.message
+        message, call = asked.line.message, asked.call
         params = _object(message.get("params"))
-        given = _object(params.get("arguments"))
-        same = message["method"] == mcp.LIST or arguments == {key: given[key] for key in given if key != HIDDEN}
+        if call is None:  # the list of tools
+            same = arguments.get("cursor") == params.get("cursor")
+            changed: Mapping[str, Any] = {**message, "params": {k: v for k, v in params.items() if k != "cursor"}}
+        else:
+            same = arguments == {key: call.arguments[key] for key in call.arguments if key != HIDDEN}
+            changed = call.with_arguments(arguments)
         self._waiting[_key(message["id"])] = asked
-        self._ask(asked.line.text if same else _spelt({**message, "params": {**params, "arguments": arguments}}))
+        self._ask(asked.line.text if same else _spelt(changed))
         asked.on_its_way.set()
         answer = asked.inbox.get()
         left = answer is CallEnd.LEFT
@@ -233,7 +281,9 @@ class McpProxy:
             raise RpcError({"code": CLOSED, "message": "Connection closed"})
         result = answer.message.get("result")
         if not isinstance(result, dict):
+            self._tasks.hear(answer.message, call)
             raise RpcError(answer.message.get("error", "the result is no object"), answer)
+        self._tasks.hear(answer.message, call)
         got.append(answer)
         return result
 
@@ -252,10 +302,35 @@ class ToolList(Returned):
         return self.__dict__["result"]
 
     def with_value(self, value: Any) -> "ToolList":
-        return ToolList({**self.native, "tools": value})
+        return ToolList(mcp.relisted(self.native, value))
 
 
-def _spelt(message: Message) -> bytes:
+@dataclass
+class BatchAnswers:
+    """The answers to the messages of a batch. `open`: those that are to come."""
+
+    open: set[str]
+    lines: list[bytes] = field(default_factory=list)
+
+    def take(self, key: str, line: bytes | None) -> bytes | None:
+        """Takes an answer; gives all as one line once none is open. None: this message has no answer."""
+        self.open.discard(key)
+        if line is not None:
+            self.lines.append(line.strip())
+        return b"[" + b",".join(self.lines) + b"]\n" if not self.open and self.lines else None
+
+
+def _batch(text: bytes) -> list[Message] | None:
+    """The messages in a line with calls of tools among them; None if it is no such batch."""
+    try:
+        items = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    batch = mcp.batch(items) if isinstance(items, list) else None
+    return None if batch is None or batch.part == "session" else items
+
+
+def _spelt(message: Mapping[str, Any]) -> bytes:
     return json.dumps(message).encode() + b"\n"
 
 
@@ -267,6 +342,31 @@ def _key(identity: Any) -> str:
     return json.dumps(identity)
 
 
+class Stop:
+    """The way in which a session ends when a signal asks for its end."""
+
+    def __init__(self) -> None:
+        self._by: Callable[[int], object] | None = None
+        self._number: int | None = None
+
+    @property
+    def asked(self) -> bool:
+        """True once a signal has come."""
+        return self._number is not None
+
+    def by(self, end: Callable[[int], object]) -> None:
+        """Takes the function that ends it, which is given the signal's number; it may have come already."""
+        self._by = end
+        if self._number is not None:
+            end(self._number)
+
+    def hear(self, number: int) -> None:
+        """Takes a signal."""
+        self._number = number
+        if self._by is not None:
+            self._by(number)
+
+
 @dataclass(frozen=True)
 class ProxySession:
     """A session of a client with the server. `logs`: the folder of runs; `facts`, `effects`: the stated ones, as in
@@ -276,6 +376,7 @@ class ProxySession:
     logs: Path
     facts: Sequence[str] = ()
     effects: Sequence[Mapping[str, Any]] | None = None
+    stop: Stop = field(default_factory=Stop)
 
     def run(
         self, server: str, serve: Callable[[Callable[[Ask], McpProxy]], int], *, secrets: Sequence[str] = ()
@@ -292,37 +393,46 @@ class ProxySession:
             return made[0]
 
         settings = {"SERVER": server}
-        with live(self.plan, logs=self.logs, settings=settings, started=started, secrets=secrets) as book:
-            seam.begin(book)
-            code = serve(proxy)
-            made[0].closed()
-            seam.book = None
-            answer = "\n".join(made[0].said) if self.facts else "the connection was closed"
-            finished(book, prompt=PROMPT, answer=answer, seconds=system.monotonic() - book.origin)
-        return judge_run(book, started, BY_ITSELF, code, logs=self.logs, passes=True)
+        with told_of_signals(self.stop.hear):  # until the verdict is told
+            with live(self.plan, logs=self.logs, settings=settings, started=started, secrets=secrets) as book:
+                seam.begin(book)
+                code = serve(proxy)
+                made[0].closed()
+                made[0].end(book.note)
+                seam.book = None
+                answer = "\n".join(made[0].said) if self.facts else "the connection was closed"
+                finished(book, prompt=PROMPT, answer=answer, seconds=system.monotonic() - book.origin)
+            return judge_run(book, started, BY_ITSELF, code, logs=self.logs, passes=True)
 
 
 def run(command: Sequence[str], session: ProxySession) -> int:
-    """Runs the server's command behind the proxy until one of them closes its end. Returns the exit code: the server's,
-    unless the verdict asks for another. Raises OSError: the command cannot be run, or the logs cannot be written."""
+    """Runs the server's command behind the proxy until one of them closes its end, or a signal asks for the end, which
+    the server gets too. Returns the exit code: the server's, unless the verdict asks for another; 0 if its client has
+    left and it did not end by itself. Raises OSError: the command cannot be run, or the logs cannot be written."""
 
     def serve(proxied: Callable[[Ask], McpProxy]) -> int:
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
-            assert server.stdin is not None
-            assert server.stdout is not None
-            stdin, proxy = server.stdin, proxied(writer(server.stdin))
+        with ChildGroup(command) as server:
+            proxy, over, forsaken = proxied(writer(server.stdin)), threading.Event(), threading.Event()
 
             def client() -> None:
                 client_lines(proxy)
                 with suppress(OSError):
-                    stdin.close()  # which ends the server too
+                    server.stdin.close()  # which ends most servers
+                until_s = system.monotonic() + WAIT_S
+                while proxy.under_way and system.monotonic() < until_s and not over.wait(LOOK_S):
+                    pass
+                if not over.wait(ENDING_S):
+                    forsaken.set()
+                    server.end()
 
             threading.Thread(target=client, daemon=True).start()
+            session.stop.by(server.end)
             for line in server.stdout:
                 proxy.from_server(line)
+            over.set()
             proxy.closed()
             code = server.wait()
-        return code if code >= 0 else 128 - code
+        return code if code >= 0 else 0 if forsaken.is_set() and not session.stop.asked else 128 - code
 
     return session.run(" ".join(command), serve)
 
@@ -346,3 +456,16 @@ def writer(stream: IO[bytes]) -> Callable[[bytes], None]:
             stream.flush()
 
     return write
+
+
+def fields_of(texts: Sequence[str]) -> dict[str, str]:
+    """Header fields from texts such as "Authorization: Bearer …". Raises ValueError: one is none; its value is not
+    shown."""
+    found = {}
+    for text in texts:
+        name, colon, value = (part.strip() for part in text.partition(":"))
+        if not colon or not _FIELD.fullmatch(name) or not value.isprintable() or not value.isascii():
+            shown = name[:40] if colon else "…"
+            raise ValueError(f"--header {shown!r} should be a name and a value, as in 'Authorization: Bearer …'")
+        found[name] = value
+    return found

@@ -1,124 +1,222 @@
-"""An MCP server at an address, over streamable HTTP, for the proxy of `mcp_proxy.py`: a message is a POST.
+"""An MCP server at an address, for the proxy of `mcp_proxy.py`. The way there is the official SDK's own transport."""
 
-Its answer is JSON, or comes in a stream of events, with what the server asks meanwhile. What the server says by itself
-comes in a stream of its own, if it offers one.
-"""
-
+import asyncio
 import json
-import re
+import logging
+import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, suppress
 from typing import Any
 
-import httpx
+import httpx2
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.inbound import (
+    MCP_METHOD_HEADER,
+    MCP_NAME_HEADER,
+    MCP_PROTOCOL_VERSION_HEADER,
+    NAME_BEARING_METHODS,
+    encode_header_value,
+    mcp_param_headers,
+    x_mcp_header_map,
+)
+from mcp.shared.message import ClientMessageMetadata, SessionMessage
+from mcp.types import JSONRPCRequest, jsonrpc_message_adapter
 
-from chaoslab.core.stream import EVENT_STREAM, Events, data_of
 from chaoslab.seams.gateway.routes import CONNECT_S, check_reached, route
-from chaoslab.surfaces.mcp_proxy import WAIT_S, McpLine, McpProxy, ProxySession, client_lines
+from chaoslab.seams.protocols import mcp
+from chaoslab.surfaces.mcp_proxy import LOOK_S, WAIT_S, McpProxy, ProxySession, client_lines
 
-_SESSION, _VERSION = "mcp-session-id", "mcp-protocol-version"
-_FIELD = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_FAILED = -32000
-"""The protocol's code for an error that a server did not word itself."""
+_FAILED, _NO_MESSAGE = -32000, -32600
+"""The codes for an error that a server did not word itself, and for a line that is no message."""
+Line = tuple[bytes, threading.Event]
+"""A line of the client's, and an event that is set when it has been sent."""
+_OLD = frozenset({404, 405})
+"""The answers of a server that knows HTTP+SSE alone, the transport of 2024-11-05."""
+
+
+class _Guarded(httpx2.AsyncByteStream):
+    """A body that ends where the connection breaks, which the SDK takes for an answer that is not whole."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        with suppress(httpx2.TransportError):
+            async for part in self._stream:
+                yield part
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+class _Client(httpx2.AsyncClient):
+    """A client whose broken connections are answers: one that is raised would end the SDK's whole transport."""
+
+    statuses: list[int]
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        try:
+            response = await super().send(request, **options)
+        except httpx2.TransportError as error:
+            why = f"the server at {request.url} gave no answer: {str(error) or type(error).__name__}"
+            said = {"jsonrpc": "2.0", "id": None, "error": {"code": _FAILED, "message": why}}
+            return httpx2.Response(502, json=said, request=request)
+        response.stream = _Guarded(response.stream)
+        if request.method == "POST":
+            self.statuses.append(response.status_code)
+        return response
+
+
+def client_of(fields: Mapping[str, str], *, near: bool) -> _Client:
+    """A client for one server, with any number of connections. `fields`: headers of each request. `near`: it is on this
+    machine, so no proxy of the environment is asked."""
+    timeout, limits = httpx2.Timeout(CONNECT_S, read=None, pool=None), httpx2.Limits(max_connections=None)
+    made = _Client(headers=fields, timeout=timeout, limits=limits, trust_env=not near)
+    made.statuses = []
+    return made
 
 
 class Remote:
-    """The server. `take` is given each message of its as a line."""
+    """The server. What it says goes to the proxy, line by line."""
 
-    def __init__(self, url: str, fields: Mapping[str, str], take: Callable[[bytes], None], *, near: bool) -> None:
+    def __init__(self, url: str, fields: Mapping[str, str], *, near: bool) -> None:
         """`fields`: further ones of each request. `near`: it is on this machine, so no proxy of the environment is
         asked."""
-        self._url, self._take = url, take
-        timeout = httpx.Timeout(CONNECT_S, read=None)
-        self._client = httpx.Client(headers=fields, timeout=timeout, trust_env=not near, follow_redirects=True)
-        self._own: dict[str, str] = {}
-        """The fields of the session, once the server has begun one."""
-        self._under_way: list[threading.Thread] = []
+        self._url, self._fields, self._near = url, fields, near
+        self._version: str | None = None
+        self._first: Any = None
+        """The id of the request that began the session."""
+        self._asked = dict[str, JSONRPCRequest]()
+        self._headers = dict[str, Any]()
+        """The headers that each tool takes from its arguments, as its schema says (2026-07-28)."""
+        self._line: Any = None
 
-    def ask(self, text: bytes) -> None:
-        """Sends a line. One without an answer has been taken when this returns, so they keep their order."""
-        line = McpLine.of(text)
-        if "id" in line.message and "method" in line.message:
-            thread = threading.Thread(target=self._post, args=(line,), daemon=True)
-            self._under_way = [each for each in self._under_way if each.is_alive()] + [thread]
-            thread.start()
-        else:
-            self._post(line)
+    async def serve(self, proxied: Callable[[Callable[[bytes], None]], McpProxy], session: ProxySession) -> int:
+        """Passes messages on until the client closes its end, or a signal asks for the end."""
+        self._loop, self._lines = asyncio.get_running_loop(), asyncio.Queue[Line | None]()
+        self._proxy, stopped = proxied(self._ask), threading.Event()
 
-    def end(self) -> None:
-        """Waits for the answers to what was asked, and ends the session."""
-        for thread in self._under_way:
-            thread.join(WAIT_S)
-        if _SESSION in self._own:
-            with suppress(httpx.HTTPError):
-                self._client.delete(self._url, headers=self._own)
-        self._client.close()
+        def end() -> None:
+            with suppress(RuntimeError):  # the loop has ended
+                self._loop.call_soon_threadsafe(self._lines.put_nowait, None)
 
-    def _post(self, line: McpLine) -> None:
-        asked, answered = line.message, False
-        fields = {**self._own, "content-type": "application/json", "accept": f"application/json, {EVENT_STREAM}"}
+        def stop(_: int) -> None:
+            stopped.set()
+            end()
+
+        def client() -> None:
+            client_lines(self._proxy)
+            end()
+
+        session.stop.by(stop)
+        threading.Thread(target=client, daemon=True).start()
+        # The SDK's transports are entered and left by one task, as anyio asks for.
+        async with AsyncExitStack() as self._stack:
+            while (line := await self._lines.get()) is not None:
+                text, sent = line
+                await self._send(text)
+                self._loop.call_soon(sent.set)
+            until_s = self._loop.time() + WAIT_S
+            while self._asked and self._loop.time() < until_s and not stopped.is_set():
+                await asyncio.sleep(LOOK_S)
+        while not self._lines.empty():
+            if (line := self._lines.get_nowait()) is not None:
+                line[1].set()
+        return 0
+
+    def _ask(self, text: bytes) -> None:
+        """Takes a line of the client's, in any thread. It has been sent when this returns, so lines keep their
+        order."""
+        sent = threading.Event()
+        with suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(self._lines.put_nowait, (text, sent))
+            while not sent.wait(LOOK_S) and self._loop.is_running():
+                pass
+
+    async def _send(self, text: bytes) -> None:
         try:
-            with self._client.stream("POST", self._url, content=line.text.strip(), headers=fields) as reply:
-                if reply.status_code >= 400:
-                    raise httpx.HTTPError(f"status {reply.status_code} {reply.reason_phrase}")
-                if asked.get("method") == "initialize" and _SESSION in reply.headers:
-                    self._own[_SESSION] = reply.headers[_SESSION]
-                for text in _messages(reply):
-                    said = McpLine.of(text)
-                    if said.message.get("id") == asked.get("id") and "method" not in said.message:
-                        answered = True
-                        self._begun(asked, said.message)
-                    self._take(text + b"\n")
-            if answered or "id" not in asked or "method" not in asked:
-                return
-            why = "it ended without an answer"
-        except httpx.HTTPError as error:
-            why = str(error) or type(error).__name__
-        if "id" in asked and "method" in asked and not answered:
-            error_ = {"code": _FAILED, "message": f"the server at {self._url} gave no answer: {why}"}
-            self._take(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "error": error_}).encode() + b"\n")
+            message = jsonrpc_message_adapter.validate_json(text, by_name=False)
+        except ValueError:  # pydantic's
+            await asyncio.to_thread(self._refuse, text)
+            return
+        params = getattr(message, "params", None) or {}
+        method = getattr(message, "method", "")
+        if isinstance(message, JSONRPCRequest):
+            if method == "initialize":
+                await asyncio.to_thread(self._give_up)
+            self._asked[json.dumps(message.id)] = message
+        elif method == "notifications/cancelled":
+            self._asked.pop(json.dumps(params.get("requestId")), None)
+        if self._line is None or method == "initialize":  # a session of its own, as after a 404
+            await self._connect()
+            self._first = getattr(message, "id", None)
+        await self._line.send(SessionMessage(message, ClientMessageMetadata(headers=self._stamped(method, params))))
 
-    def _begun(self, asked: dict[str, Any], said: dict[str, Any]) -> None:
-        """Takes the answer to the first message, which tells the protocol's version, and listens from then on."""
-        result = said.get("result")
-        if asked.get("method") == "initialize" and isinstance(result, dict):
-            self._own[_VERSION] = str(result.get("protocolVersion", ""))
-            threading.Thread(target=self._listen, daemon=True).start()
+    def _stamped(self, method: str, params: Mapping[str, Any]) -> dict[str, str]:
+        """The headers that a message has beside the transport's own."""
+        version = (params.get("_meta") or {}).get(mcp.VERSION)
+        if version is None:
+            return {MCP_PROTOCOL_VERSION_HEADER: self._version} if self._version and method != "initialize" else {}
+        stamped = {MCP_PROTOCOL_VERSION_HEADER: str(version), MCP_METHOD_HEADER: method}
+        name = params.get(NAME_BEARING_METHODS.get(method, ""))
+        if isinstance(name, str):
+            stamped[MCP_NAME_HEADER] = encode_header_value(name)
+            if method == mcp.CALL:
+                stamped |= mcp_param_headers(self._headers.get(name, {}), params.get("arguments") or {})
+        return stamped
 
-    def _listen(self) -> None:
-        """Takes what the server says by itself; most offer no stream for that."""
-        fields = {**self._own, "accept": EVENT_STREAM}
-        with suppress(httpx.HTTPError, RuntimeError), self._client.stream("GET", self._url, headers=fields) as reply:
-            if reply.status_code == 200:
-                for text in _messages(reply):
-                    self._take(text + b"\n")
+    def _refuse(self, text: bytes) -> None:
+        """Answers a line that is no message of the protocol's."""
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            return
+        if isinstance(value, dict) and "method" in value and isinstance(value.get("id"), int | str):
+            self._fail(value["id"], _NO_MESSAGE, "this is no message of MCP")
 
+    def _give_up(self) -> None:
+        """Ends the calls of a session that its client leaves for a new one."""
+        for asked in [*self._asked.values()]:
+            self._fail(asked.id, _FAILED, "the session was begun anew before the server answered")
+        self._asked.clear()
 
-def _messages(reply: httpx.Response) -> Any:
-    """The messages in an answer, each as it is, in one line."""
-    if not reply.headers.get("content-type", "").startswith(EVENT_STREAM):
-        if body := reply.read().strip():
-            yield body.replace(b"\r", b"").replace(b"\n", b" ")
-        return
-    events = Events()
-    for part in reply.iter_bytes():
-        for event in events.feed(part):
-            if data := data_of(event):
-                yield data.replace(b"\n", b" ")
+    def _fail(self, number: int | str, code: int, words: str) -> None:
+        said = {"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": words}}
+        self._proxy.from_server(json.dumps(said).encode() + b"\n")
 
+    async def _connect(self) -> None:
+        """Begins a session, in place of one that was begun before."""
+        await self._stack.aclose()
+        self._client = await self._stack.enter_async_context(client_of(self._fields, near=self._near))
+        transport = streamable_http_client(self._url, http_client=self._client, max_sse_event_size=None)
+        reads, self._line = await self._stack.enter_async_context(transport)
+        listening = asyncio.create_task(self._listen(reads))
+        self._stack.callback(listening.cancel)  # which is done before the transport ends
 
-def fields_of(texts: Sequence[str]) -> dict[str, str]:
-    """Header fields from texts such as "Authorization: Bearer …". Raises ValueError: one is none; its value is not
-    shown."""
-    found = {}
-    for text in texts:
-        name, colon, value = (part.strip() for part in text.partition(":"))
-        if not colon or not _FIELD.fullmatch(name) or not value.isprintable() or not value.isascii():
-            shown = name[:40] if colon else "…"
-            raise ValueError(f"--header {shown!r} should be a name and a value, as in 'Authorization: Bearer …'")
-        found[name] = value
-    return found
+    async def _listen(self, reads: Any) -> None:
+        async for item in reads:
+            if not isinstance(item, SessionMessage):
+                continue
+            said = item.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
+            if "method" not in said:
+                self._answered(said)
+            line = json.dumps(said, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
+            # In a thread, since the proxy may ask the server itself, and waits for this loop then.
+            await asyncio.to_thread(self._proxy.from_server, line)
+
+    def _answered(self, said: Mapping[str, Any]) -> None:
+        """Takes what an answer tells of the session: its version, the tools' headers, or that there is none."""
+        asked, result = self._asked.pop(json.dumps(said.get("id")), None), said.get("result")
+        if isinstance(result, dict) and asked is not None and asked.method == "initialize":
+            self._version = str(result.get("protocolVersion", ""))
+        for tool in result.get("tools") or () if isinstance(result, dict) else ():
+            if isinstance(tool, dict) and isinstance(tool.get("name"), str):
+                self._headers[tool["name"]] = x_mcp_header_map(tool.get("inputSchema"))
+        status = self._client.statuses[-1] if self._client.statuses else 200
+        if "error" in said and said.get("id") == self._first and status in _OLD:
+            hint = "if it speaks HTTP+SSE, the transport of 2024-11-05, give it streamable HTTP first"
+            print(f"chaoslab: {self._url} answers {status}: {hint}", file=sys.stderr, flush=True)
 
 
 def run(url: str, fields: Mapping[str, str], session: ProxySession) -> int:
@@ -130,13 +228,11 @@ def run(url: str, fields: Mapping[str, str], session: ProxySession) -> int:
     except ValueError:
         raise ValueError(f"--url {url[:80]!r} should be an address, as in http://127.0.0.1:3000/mcp") from None
     check_reached(where)
+    for name in ("mcp", "httpx2"):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # what they say is told to the client too
 
     def serve(proxied: Callable[[Callable[[bytes], None]], McpProxy]) -> int:
-        remote = Remote(url, fields, lambda text: proxy.from_server(text), near=where.near)
-        proxy = proxied(remote.ask)
-        client_lines(proxy)
-        remote.end()
-        return 0
+        return asyncio.run(Remote(url, fields, near=where.near).serve(proxied, session))
 
     values = fields.values()
     return session.run(url, serve, secrets=[*values, *(value.rpartition(" ")[2] for value in values)])

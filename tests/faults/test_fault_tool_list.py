@@ -99,3 +99,28 @@ def test_it_is_refused_at_a_function_and_at_a_model() -> None:
     ):
         with pytest.raises(ValueError, match="an MCP server's list of tools"):
             lab.run(lambda _: "done", "x", faults=[lab.inject("tool_list", fault)], **world)
+
+
+@pytest.mark.parametrize("way", ["http", "client"])
+@pytest.mark.parametrize("asks_on", [True, False])
+def test_a_client_that_does_not_ask_for_the_second_page_lacks_tools(way: str, *, asks_on: bool) -> None:
+    mcp_shop(), server()
+
+    async def agent(_: str) -> list[str]:
+        from mcp import Client
+
+        async with Client("http://shop/mcp" if way == "http" else server()) as client:
+            page = await client.list_tools()
+            names = [tool.name for tool in page.tools]
+            while asks_on and page.next_cursor:
+                page = await client.list_tools(cursor=page.next_cursor)
+                names += [tool.name for tool in page.tools]
+            return names
+
+    world: dict[str, Any] = {"services": {"shop": lab.fresh(mcp_shop)}}
+    if way == "client":
+        world = {"tools": [lab.mcp_tool("refund")], "reads": [lab.mcp_tool("tools/list")]}
+    faults = [lab.inject("tool_list", "shop" if way == "http" else "tools/list", how="paged")]
+    trial = lab.run(agent, "x", faults=faults, twin=False, **world)
+    assert len(trial.answer) == (2 if asks_on else 1)
+    assert {event.fault for _, event in trial.history.of(FaultWitnessed)} == {"tool_list"}

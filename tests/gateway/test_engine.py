@@ -324,7 +324,7 @@ def test_an_answer_cut_in_its_body_reaches_the_client_cut(tmp_path: Path) -> Non
 def test_what_comes_with_the_head_of_another_protocol_passes(tmp_path: Path) -> None:
     switched = Last(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\nwelcome")
     with scripted(tmp_path, switched) as (_, line):
-        line.sendall(GET.replace(b"\r\n\r\n", b"\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n"))
+        line.sendall(GET.replace(b"\r\n\r\n", b"\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"))
         found = b"".join(iter(lambda: line.recv(4096), b""))
     assert found.endswith(b"\r\n\r\nwelcome")
 
@@ -455,6 +455,8 @@ def test_the_reason_of_a_broken_connection_is_the_system_s(error: BaseException,
         ("POST", [("Transfer-Encoding", "chunked"), ("Expect", "100-continue")], CHUNKED, "Transfer-Encoding: chunked"),
         ("GET", [("Connection", "close, X-Hop"), ("x-hop", "1"), ("X-End", "2"), ("Keep-Alive", "5")], 0, "X-End: 2"),
         ("GET", [("Connection", "Upgrade"), ("Upgrade", "websocket")], 0, "Connection: Upgrade\r\nUpgrade: websocket"),
+        ("GET", [("Connection", "Upgrade, HTTP2-Settings"), ("Upgrade", "h2c"), ("HTTP2-Settings", "A"), ("A", "1")], 0,
+         "A: 1"),
     ],
 )  # fmt: skip
 def test_a_service_gets_its_own_host_one_length_and_no_field_of_the_hop(

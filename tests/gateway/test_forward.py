@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import openai
@@ -294,3 +295,37 @@ def test_a_key_is_never_written_down(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_a_handshake_that_ended_otherwise_is_told_in_its_own_words() -> None:
     assert _turned_down(ValueError("it is no name")) == "it is no name"
+
+
+def test_a_hosts_whole_name_with_its_dot_is_the_same_host(tmp_path: Path) -> None:
+    with (
+        shop() as server,
+        standing(tmp_path, [f"api.test={server.url}"], elsewhere="refuse") as running,
+        httpx.Client(proxy=running.told["HTTP_PROXY"], trust_env=False) as client,
+    ):
+        for host in ("api.test", "api.test."):
+            assert client.get(f"http://{host}/price").json()["path"] == "/price"
+    assert [event.target for _, event in history(tmp_path).of(CallFinished)] == ["api.test"] * 2
+
+
+def test_what_goes_to_a_host_that_nobody_named_is_passed_on_as_it_comes(tmp_path: Path) -> None:
+    """The service answers before the program has sent all of its request."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as service,
+        standing(tmp_path, ["api.test"], elsewhere="pass") as running,
+    ):
+        port, proxy = service.getsockname()[1], urlsplit(running.told["HTTP_PROXY"])
+        head = f"POST http://127.0.0.1:{port}/x HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 9\r\n\r\n"
+        with socket.create_connection((proxy.hostname or "", proxy.port or 0), 30) as program:
+            program.sendall(head.encode() + b"first")
+            line, _ = service.accept()
+            with line:
+                line.settimeout(30)
+                got = b""
+                while not got.endswith(b"first"):
+                    got += line.recv(4096)
+                line.sendall(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\n\r\nno")
+                answer = b""
+                while not answer.endswith(b"no"):
+                    answer += program.recv(4096)
+    assert answer.startswith(b"HTTP/1.1 401 ")

@@ -17,8 +17,9 @@ import pytest
 import trustme
 
 import chaoslab as lab
+from chaoslab.base.clock import system
 from chaoslab.base.jsonable import TEXT_MAX
-from chaoslab.core.events import CallFinished, CallStarted, Effect, FaultWitnessed, Replied, Usage
+from chaoslab.core.events import CallFinished, CallStarted, Effect, FaultWitnessed, LabWarning, Replied, Usage
 from chaoslab.seams.gateway.routes import is_host, routes
 from chaoslab.surfaces.gateway import plan_of
 from chaoslab.wire.http1 import BODY_MAX
@@ -321,6 +322,7 @@ def test_a_key_in_the_query_reaches_the_service_though_a_fault_changes_the_reque
 @pytest.mark.parametrize(
     ("headers", "path", "status", "words"),
     [
+        ({"Origin": "null"}, "/crm/x", 403, "answers programs, not pages of a browser"),
         ({"Origin": "http://evil.example"}, "/crm/x", 403, "answers programs, not pages of a browser"),
         ({"Host": "evil.example"}, "/crm/x", 403, "asked for as 127.0.0.1 or localhost, not as 'evil.example'"),
         ({}, "/cmr/x", 404, "no route is called 'cmr': did you mean 'crm'?"),
@@ -432,3 +434,30 @@ def test_a_host_has_a_port_that_there_is() -> None:
 )
 def test_a_host_is_told_from_a_route_by_its_dots_or_its_port(name: str, *, is_one: bool) -> None:
     assert is_host(name) is is_one
+
+
+@pytest.mark.parametrize("headers", [{"Origin": "own"}, {"Origin": "http://localhost:3000"}, {"Host": "localhost."}])
+def test_a_program_that_names_its_own_origin_is_no_page(headers: dict[str, str], crm: str, tmp_path: Path) -> None:
+    with standing(tmp_path, [crm]) as running:
+        given = {name: running.address if value == "own" else value for name, value in headers.items()}
+        assert httpx.get(f"{running.url('crm')}/x", headers=given).status_code != 403
+
+
+def test_a_stream_of_events_may_be_silent_for_longer_than_a_service(tmp_path: Path) -> None:
+    with shop() as server, standing(tmp_path, [f"crm={server.url}"], timeout_s=0.1) as running:
+        server.go_on.clear()
+        with httpx.stream("GET", f"{running.url('crm')}/stream") as reply:
+            lines = reply.iter_lines()
+            next(lines)
+            until_s = system.monotonic() + 0.5
+            eventually(lambda: system.monotonic() > until_s)
+            server.go_on.set()
+            assert len([*lines]) > 8
+    assert [event.ok for _, event in history(tmp_path).of(CallFinished)] == [True]
+
+
+def test_a_body_that_is_too_large_for_a_fault_is_told(crm: str, tmp_path: Path) -> None:
+    with standing(tmp_path, [crm], {"fault": "lost_reply", "target": "crm"}) as running:
+        httpx.post(f"{running.url('crm')}/refunds", content=b"x" * (5 * 1024 * 1024))
+    told = [event.message for _, event in history(tmp_path).of(LabWarning)]
+    assert "crm POST /refunds (1.1): its body is over 4 MiB, so no fault hits it" in told

@@ -3,12 +3,14 @@
 import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -299,3 +301,133 @@ def test_a_server_that_ends_ends_the_proxy_though_its_client_stays(tmp_path: Pat
     command = [warm.python(), "-m", "chaoslab", "mcp", "--logs", str(tmp_path), "--", sys.executable, "-c", "exit(5)"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as proxy:
         assert proxy.wait(30) == 5
+
+
+def test_a_batch_is_answered_in_one_line_and_each_of_its_calls_meets_the_faults(tmp_path: Path) -> None:
+    batch = [{**ASKED, "id": number} for number in (1, 2)] + [{"jsonrpc": "2.0", "method": "notifications/x"}]
+    lines = list[bytes]()
+    plan = plan_of(['{"fault": "tool_error", "target": "refund", "calls": [1]}'], None, 1, None)
+    with live(plan, logs=tmp_path, settings={}, started=trial_of("x", [], None)) as book:
+        patience = Patience()
+        seam = FunctionSeam(plan, timeout_s=20, clock=patience)
+        seam.begin(book)
+
+        def ask(line: bytes) -> None:
+            message = json.loads(line)
+            if "id" in message:
+                answer = {"jsonrpc": "2.0", "id": message["id"], "result": mcp.said("refunded")}
+                proxy.from_server(json.dumps(answer).encode() + b"\n")
+
+        proxy = McpProxy(seam, patience, lines.append, ask)
+        proxy.from_client(json.dumps(batch).encode() + b"\n")
+        eventually(lambda: bool(lines))
+        proxy.closed()
+    (said,) = map(json.loads, lines)
+    assert {each["id"]: each["result"].get("isError", False) for each in said} == {1: True, 2: False}
+
+
+@pytest.mark.parametrize(("asks", "failed"), [(1, False), (2, False), (1, True), (0, False)])
+def test_the_effect_of_a_task_is_that_of_its_result(asks: int, tmp_path: Path, *, failed: bool) -> None:
+    def serve(proxied: Callable[[Ask], McpProxy]) -> int:
+        def answered(line: bytes) -> None:
+            message = json.loads(line)
+            task = {"taskId": "t1", "status": "working"}
+            result = {"task": task} if "name" in message["params"] else {**mcp.said("done"), "isError": failed}
+            answer = {"jsonrpc": "2.0", "id": message["id"], "result": result}
+            proxy.from_server(json.dumps(answer).encode() + b"\n")
+
+        proxy = proxied(answered)
+        proxy.from_client(json.dumps({**ASKED, "id": 0}).encode())
+        eventually(lambda: any(True for _ in history(tmp_path).of(CallFinished)))
+        for number in range(asks):
+            asked = {"jsonrpc": "2.0", "id": number + 1, "method": "tasks/result", "params": {"taskId": "t1"}}
+            proxy.from_client(json.dumps(asked).encode())
+            eventually(partial(ended, number + 2))
+        return 0
+
+    def ended(number: int) -> bool:
+        return len([*history(tmp_path).of(CallFinished)]) == number
+
+    session = ProxySession(plan_of([], None, 1, None), tmp_path, [], [{"effect": "refund", "order": 17}])
+    session.run("a shop", serve)
+    found = history(tmp_path)
+    assert [event.content for _, event in found.of(Effect)] == [] if failed else [{"order": 17}]
+    assert [event.ok for _, event in found.of(CallFinished)] == [True, *[not failed] * asks]
+
+
+STUBBORN = """
+import json, os, signal, subprocess, sys, time
+if sys.argv[1] == "deaf":
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+child = subprocess.Popen(["sleep", "1000"])
+for line in sys.stdin:
+    number = json.dumps(json.loads(line)["id"])
+    text = '[{"type":"text","text":"%d %d"}]' % (os.getpid(), child.pid)
+    print('{"jsonrpc":"2.0","id":%s,"result":{"content":%s}}' % (number, text), flush=True)
+time.sleep(1000)
+"""
+
+
+def is_gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the system has no /proc")
+@pytest.mark.parametrize("kind", ["mild", "deaf"])
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL, None])
+def test_nothing_of_a_server_outlives_the_proxy_and_its_verdict_is_written(
+    end: int | None, kind: str, tmp_path: Path
+) -> None:
+    stated = ["--effects", '[{"effect": "refund", "order": 17}]']
+    server = [sys.executable, "-c", STUBBORN, kind]
+    command = [warm.python(), "-m", "chaoslab", "mcp", "--logs", str(tmp_path), *stated, "--", *server]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as proxy:
+        assert proxy.stdin is not None
+        assert proxy.stdout is not None
+        proxy.stdin.write(json.dumps(ASKED).encode() + b"\n")
+        proxy.stdin.flush()
+        answer = json.loads(proxy.stdout.readline())
+        if end is not None:
+            proxy.send_signal(end)
+        _, told = proxy.communicate(timeout=30)
+    pids = [int(number) for number in answer["result"]["content"][0]["text"].split()]
+    eventually(lambda: all(map(is_gone, pids)))
+    if end != signal.SIGKILL:
+        assert b"chaoslab: correct" in told
+        last = 9 if kind == "deaf" else end
+        assert proxy.returncode == (0 if end is None else 128 + (last or 0))
+
+
+def test_a_list_of_tools_may_come_in_two_pages_though_its_server_has_one(tmp_path: Path) -> None:
+    asked = list[dict[str, Any]]()
+
+    def pages(logs: Path) -> Iterator[dict[str, Any]]:
+        plan = plan_of(['{"fault": "tool_list", "target": "tools/list", "how": "paged"}'], None, 1, None)
+        with live(plan, logs=logs, settings={}, started=trial_of("x", [], None)) as book:
+            patience, told = Patience(), list[dict[str, Any]]()
+            seam = FunctionSeam(plan, timeout_s=20, clock=patience)
+            seam.begin(book)
+
+            def ask(line: bytes) -> None:
+                asked.append(json.loads(line))
+                answer = {"tools": [{"name": "refund"}, {"name": "price"}, {"name": "stock"}]}
+                proxy.from_server(json.dumps({"jsonrpc": "2.0", "id": asked[-1]["id"], "result": answer}).encode())
+
+            proxy = McpProxy(seam, patience, lambda line: told.append(json.loads(line)), ask)
+            cursor: dict[str, Any] = {}
+            for number in (1, 2):
+                message = {"jsonrpc": "2.0", "id": number, "method": "tools/list", "params": cursor}
+                proxy.from_client(json.dumps(message).encode())
+                eventually(lambda of=number: len(told) == of)  # type: ignore[misc]
+                cursor = {"cursor": told[-1]["result"].get("nextCursor")}
+                yield told[-1]["result"]
+
+    first, second = pages(tmp_path)
+    assert [tool["name"] for page in (first, second) for tool in page["tools"]] == ["refund", "price", "stock"]
+    assert ("nextCursor" in first, "nextCursor" in second) == (True, False)
+    assert [message["params"] for message in asked] == [{}, {}]

@@ -264,7 +264,7 @@ def test_a_changed_structure_in_a_text_keeps_its_lines() -> None:
 
 def test_a_call_of_a_tool_is_asked_answered_and_refused_in_its_own_form() -> None:
     call = mcp.message(CALL)
-    newer = mcp.message({**CALL, "params": {**CALL["params"], "_meta": {mcp._NEW: "2026-07-28"}}})
+    newer = mcp.message({**CALL, "params": {**CALL["params"], "_meta": {mcp.VERSION: "2026-07-28"}}})
     assert call is not None
     assert newer is not None
     assert call.with_arguments({"order": 18})["params"] == {"name": "refund", "arguments": {"order": 18}}

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from chaoslab.base.boundary import let_through
+from chaoslab.base.boundary import holds, let_through
 from chaoslab.base.clock import system
 from chaoslab.base.jsonable import describe_error, is_object, to_jsonable
 from chaoslab.execution._place import TrialPlace
@@ -24,7 +24,7 @@ class Loop:
         """The awaited answer if it is an awaitable, the whole one if it is a generator."""
         if type(answer) is str:
             return answer
-        if inspect.isawaitable(answer) or inspect.isasyncgen(answer):
+        if holds(inspect.isawaitable, answer) or holds(inspect.isasyncgen, answer):
             self._runner = self._runner or asyncio.Runner()
             return self._runner.run(awaited(answer))
         return _run(answer)
@@ -51,14 +51,14 @@ class Loop:
 
 async def awaited(answer: Any) -> Any:
     """The answer, awaited if it is an awaitable, whole if it is a generator."""
-    if inspect.isawaitable(answer):
+    if holds(inspect.isawaitable, answer):
         answer = await answer
-    return _whole([part async for part in answer]) if inspect.isasyncgen(answer) else _run(answer)
+    return _whole([part async for part in answer]) if holds(inspect.isasyncgen, answer) else _run(answer)
 
 
 def _run(answer: Any) -> Any:
     """The whole answer of an agent that gave a generator; any other answer as it is."""
-    if not inspect.isgenerator(answer):
+    if not holds(inspect.isgenerator, answer):
         return answer
     parts: list[Any] = []
     while True:
@@ -108,7 +108,7 @@ def text_of(answer: Any) -> str:
     message."""
     if type(answer) is str:
         return answer
-    found = _content(adapters.answer_of(answer))
+    found = _content(answer)
     if is_object(found):
         return json.dumps(f"a {type(found).__module__}.{type(found).__qualname__}", ensure_ascii=False)
     return found if isinstance(found, str) else json.dumps(to_jsonable(found, unread=[]), ensure_ascii=False)
@@ -116,11 +116,20 @@ def text_of(answer: Any) -> str:
 
 def readable(answer: Any) -> bool:
     """False for None, and for an object of which nothing is known but its type: such answers are all alike."""
-    found = _content(adapters.answer_of(answer))
+    found = _content(answer)
     return found is not None and not is_object(found)
 
 
 def _content(answer: Any) -> Any:
+    """What can be read of an answer; the answer itself if its own code raises meanwhile."""
+    try:
+        return _own_content(adapters.answer_of(answer))
+    except BaseException as error:  # noqa: BLE001 - the user's own code
+        let_through(error)
+        return answer
+
+
+def _own_content(answer: Any) -> Any:
     """The content of an object that is no JSON value: its public attributes, else its own text, else all that it holds,
     if its class says when two are equal."""
     if dataclasses.is_dataclass(answer) and not isinstance(answer, type):  # a framework's result has private fields too

@@ -98,7 +98,7 @@ class AgentResult:
     def __getstate__(self) -> dict[str, Any]:
         """Replaces an error that cannot be rebuilt in another process by its name and message."""
         error = self.error
-        return {**vars(self), "error": error and portable(error, describe_error(error))}
+        return {**vars(self), "error": None if error is None else portable(error, describe_error(error))}
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from chaoslab.execution.agents._calling import Ask, Loop, Start, awaited, text_o
 from chaoslab.execution.agents._case import AgentCase, AgentResult
 from chaoslab.execution.agents._says import read
 from chaoslab.execution.agents._trial_record import STOPPED, UNHELD, close, unasked, uncalled
-from chaoslab.execution.spec import TrialSpec
+from chaoslab.execution.spec import ProcessCrashed, TrialSpec
 from chaoslab.model.app import ModelApp
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams.functions.seam import FunctionSeam
@@ -76,8 +76,12 @@ def run_trial(case: AgentCase, spec: TrialSpec, ready: Ready) -> AgentResult:
     if spec.stopped:
         result.hung = spec.stopped
         result.warnings += (STOPPED,)
+    elif spec.crashed:
+        result.error = ProcessCrashed(spec.crashed)
+        result.warnings += (STOPPED,)
     else:
         _ask(case, ready, place, result, states)
+    unrun = spec.stopped or spec.crashed
     if result.hung:
         result.answer = result.error = None
     result.called = book.called() | services.asked_of
@@ -85,11 +89,11 @@ def run_trial(case: AgentCase, spec: TrialSpec, ready: Ready) -> AgentResult:
     result.spent_usd = services.spent.cost_usd
     result.warnings += tuple(dict.fromkeys(warned))
     result.warnings += tuple(place.warnings)
-    if not spec.stopped:
+    if not unrun:
         result.warnings += (*uncalled(case, result.called, ready.unheld), *unasked(case, result))
     with place.entered():
-        state = None if case.options.state is None or spec.stopped else states.event()
-        close(case, result, now, state, told=not spec.stopped)
+        state = None if case.options.state is None or unrun else states.event()
+        close(case, result, now, state, told=not unrun)
     result.warnings += (result.pending,) if result.pending else ()
     return result
 

@@ -1,12 +1,17 @@
 """The list of a server's tools is not what it was, or says what it should not."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from chaoslab.core.changed_reply import is_answer, pick
 from chaoslab.core.exchange import Call, Flow, Reply, TrialContext
 from chaoslab.core.fault import Fault
+from chaoslab.core.page import Page
 from chaoslab.faults.meaning.prompt_injection import ORDER
+
+CURSOR = "lab-page-2"
+"""The place of the second page of a list that the fault has cut."""
 
 
 @dataclass(frozen=True)
@@ -15,12 +20,13 @@ class ToolList(Fault):
     tools change in the middle of a session.
 
     `how` "empty": there are none. "shorter": one is missing. "renamed": one has another name, by which its server does
-    not know it. "poisoned": the description of one tells the model what to do (`text`). "" draws one of "shorter",
-    "renamed" and "poisoned". `point` (0–1) picks the tool; it is drawn if it is -1. It hits nothing but lists, and no
+    not know it. "poisoned": the description of one tells the model what to do (`text`). "paged": the half of them is on
+    a second page, for which a client has to ask (`nextCursor`). "" draws one of "shorter", "renamed" and "poisoned".
+    `point` (0–1) picks the tool; it is drawn if it is -1. It hits nothing but lists, and no
     other fault hits these. Of a client session (`mcp_tool`) and of `chaoslab mcp` the target is "tools/list".
     """
 
-    how: Literal["", "empty", "shorter", "renamed", "poisoned"] = ""
+    how: Literal["", "empty", "shorter", "renamed", "poisoned", "paged"] = ""
     from_list: int = 1
     text: str = ORDER
     point: float = -1.0
@@ -36,13 +42,22 @@ class ToolList(Fault):
     source = "https://invariantlabs.ai/blog/mcp-security-notification-tool-poisoning-attacks"
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
+        cursor = call.value.get("cursor") if isinstance(call.value, Mapping) else None
+        own = self.how == "paged" and cursor == CURSOR
+        if own:  # which the server does not know
+            call = call.with_value({name: value for name, value in call.value.items() if name != "cursor"})
         reply: Reply = yield call
         tools = reply.value if is_answer(reply) else None
         if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
             return reply
+        if own:
+            return reply.with_value(tools[len(tools) // 2 :])
         context.memory["lists"] = number = context.memory.get("lists", 0) + 1
         if number < self.from_list or not tools:
             return reply
+        if self.how == "paged":
+            half = len(tools) // 2
+            return reply.with_value(Page(tools[:half], CURSOR)) if half and cursor is None else reply
         return reply.with_value(self._changed(tools))
 
     def _changed(self, tools: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -113,14 +113,18 @@ def _listing_led(wrapping: Wrapping, real: Callable[..., Any]) -> Callable[..., 
     """The stand-in of `ClientSession.list_tools` if the list itself is a tool of the trial's."""
 
     async def call(**arguments: Any) -> Any:
-        session, args, kwargs = arguments.pop(HIDDEN)
+        session, args, kwargs, cursor = arguments.pop(HIDDEN)
+        if cursor and not arguments:  # a fault has left it out
+            return await real(session)
         return await real(session, *args, **kwargs)
 
     reading = replace(wrapping, effect=False)
     lead = reading.stand_in(mcp.LIST, call, frozenset({HIDDEN}), errors=McpErrors({}, _refused), returned=ListReturned)
 
     async def list_tools(session: Any, *args: Any, **kwargs: Any) -> Any:
-        return await lead(**{HIDDEN: (session, args, kwargs)})
+        given = kwargs.get("params") or kwargs.get("cursor") or next(iter(args), None)
+        cursor = given if isinstance(given, str) else getattr(given, "cursor", None)
+        return await lead(**({"cursor": cursor} if cursor else {}), **{HIDDEN: (session, args, kwargs, cursor)})
 
     return list_tools
 
@@ -193,7 +197,7 @@ class ListReturned(Returned):
 
     def with_value(self, value: Any) -> ListReturned:
         data = self.native.model_dump(mode="json", by_alias=True, exclude_none=True)
-        return ListReturned(type(self.native).model_validate({**data, "tools": value}))
+        return ListReturned(type(self.native).model_validate(mcp.relisted(data, value)))
 
 
 class McpErrors(NativeErrors):

@@ -61,8 +61,8 @@ class CallRecord:
     """One call of a function. Its parts become events when the trial's log is read."""
 
     __slots__ = (
-        "args", "at", "began_s", "began_t", "broken_within", "content", "error", "keyed", "kwargs", "late", "name",
-        "names", "nth", "ok", "place", "protocol", "reply", "request", "rolled", "status", "tool", "via",
+        "args", "at", "began_s", "began_t", "broken_within", "content", "done", "error", "keyed", "kwargs", "late",
+        "name", "names", "nth", "ok", "place", "protocol", "reply", "request", "rolled", "status", "tool", "via",
     )  # fmt: skip
 
     def __init__(self, tool: WrappedFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
@@ -73,6 +73,7 @@ class CallRecord:
         self.place: tuple[int, int, int] | None = None
         """(request number, attempt, repetition), or None before the call is numbered."""
         self.ok, self.late, self.via, self.broken_within = True, False, "function", False
+        self.done = True
         self.began_s, self.nth = 0.0, 0
         self.error: str | None = None
         self.status: int | None = None
@@ -116,7 +117,7 @@ class CallRecord:
         """Ends the attempt; of a call that is not numbered yet, when it is."""
         if self.request is not None:
             self.request.end()
-            if self.ok:
+            if self.ok and self.done:
                 requests.answered(self.request)
 
     def event(self, part: str, requests: Requests, t: float) -> Event:
@@ -165,7 +166,7 @@ class CallRecord:
             self.reply = kept(result)
             return
         reply = self.tool.returned(result)
-        self.reply, self.ok = kept(reply.value), reply.ok
+        self.reply, self.ok, self.done = kept(reply.value), reply.ok, reply.done
         self.error = None if reply.ok else events.own_words(reply.error_words)
 
     def raised(self, error: BaseException) -> None:
@@ -175,13 +176,13 @@ class CallRecord:
     def __getstate__(self) -> tuple[Any, ...]:
         """The parts that the log needs. The function does not go to another process."""
         return (
-            self.name, self.names, self.keyed, self.protocol, self.arguments(), self.place, self.ok, self.via,
-            self.error, self.status, self.rolled, self.reply, self.broken_within,
+            self.name, self.names, self.keyed, self.protocol, self.arguments(), self.place, self.ok, self.done,
+            self.via, self.error, self.status, self.rolled, self.reply, self.broken_within,
         )  # fmt: skip
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         (
-            self.name, self.names, self.keyed, self.protocol, self.content, self.place, self.ok, self.via, self.error,
-            self.status, self.rolled, self.reply, self.broken_within,
+            self.name, self.names, self.keyed, self.protocol, self.content, self.place, self.ok, self.done, self.via,
+            self.error, self.status, self.rolled, self.reply, self.broken_within,
         ) = state  # fmt: skip
         self.request = None

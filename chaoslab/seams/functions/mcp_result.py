@@ -18,7 +18,10 @@ class ToolResult(Returned):
 
     def __init__(self, data: Mapping[str, Any], schema: Any = None) -> None:
         super().__init__(mcp.meaning(data))
-        self.__dict__.update(data=data, ok=not data.get("isError"), schema=schema)
+        done = mcp.is_result(data)
+        if not done:
+            self.__dict__["value"] = None
+        self.__dict__.update(data=data, ok=not data.get("isError"), done=done, schema=schema)
 
     @classmethod
     def of_data(cls, data: Mapping[str, Any], schema: Any = None) -> ToolResult:

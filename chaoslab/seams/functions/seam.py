@@ -141,7 +141,7 @@ class FunctionSeam:
                     return attempt.result(*at_once(attempt.run()))
                 result = function(*args, **kwargs)
                 made.replied(result)
-                if effect and made.ok:
+                if effect and made.ok and made.done:
                     book.note_part(made, "effect")
                 return result
 
@@ -163,7 +163,7 @@ class FunctionSeam:
                     return attempt.result(*await attempt.run())
                 result = await function(*args, **kwargs)
                 made.replied(result)
-                if effect and made.ok and not (tool.served and tool.name in book.served):
+                if effect and made.ok and made.done and not (tool.served and tool.name in book.served):
                     book.note_part(made, "effect")
                 return result
 
@@ -338,7 +338,8 @@ class _Attempt(Attempt):
             let_through(error)
             raise Failure("raised", native=error) from None
         reply = self.tool.returned(result)
-        if self.tool.effect and reply.ok and not (self.tool.served and self.tool.name in self.book.served):
+        served = self.tool.served and self.tool.name in self.book.served
+        if self.tool.effect and reply.ok and reply.done and not served:
             text = kept(reply.value)
             said = text if isinstance(text, Spelt) else brief(text, REPLY_MAX)
             self.book.note(self.made.effect({"status": 200, "body": said, "headers": {}}))
@@ -354,6 +355,7 @@ class _Attempt(Attempt):
         own = isinstance(reply, Returned)
         right = reply.ok if isinstance(reply, Returned) else reply is not None and reply.status < 400
         made.ok = right and not self.left
+        made.done = getattr(reply, "done", True)
         made.status = None if reply is None or own else reply.status
         made.via = "function" if self.sent else "none"
         if reply is not None:

@@ -19,6 +19,8 @@ class Returned(Reply):
     """A function's result as a reply. Its value is the result itself, of any type. `ok`: the function did its work."""
 
     ok = True
+    done = True
+    """False while the function's work goes on after the call."""
     of_function = True
     protocol: ClassVar[str | None] = None
     """The protocol in which the function is called, if logs tell it."""

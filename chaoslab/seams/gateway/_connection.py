@@ -21,7 +21,7 @@ from chaoslab.seams.gateway.shared import HOP, Gateway
 from chaoslab.seams.services.line import ClientEnd, StreamView
 from chaoslab.seams.services.messages import UPGRADED, Fields, HttpRequest, cutter, is_stream
 from chaoslab.seams.services.seam import ServiceAttempt
-from chaoslab.wire.http1 import BODILESS, HEAD_MAX, HOP_BY_HOP, READ_MAX, chunk, spelt
+from chaoslab.wire.http1 import BODILESS, BODY_MAX, HEAD_MAX, HOP_BY_HOP, READ_MAX, chunk, spelt
 
 AT_ONCE = struct.pack("ii", 1, 0)
 """The value of SO_LINGER with which a connection ends in a reset."""
@@ -198,6 +198,9 @@ class Exchange:
             started, parts = await attempt.played()
             status = int(started[0][0][:3])
         else:
+            if attempt.hit:
+                size = f"{BODY_MAX >> 20} MiB"
+                self._gateway.tell_once(f"{attempt.name} {attempt.shown}: its body is over {size}, so no fault hits it")
             parts = answer = await self.application(attempt.request)
             started, status = [(str(answer.status), answer.fields)], answer.status
             wait = answer.measured or attempt.message is not None

@@ -31,7 +31,7 @@ from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
 from chaoslab.base.phrases import phrase
 from chaoslab.core.exchange import Failure
-from chaoslab.core.stream import Parts
+from chaoslab.core.stream import EVENT_STREAM, Parts
 from chaoslab.seams.gateway.routes import CONNECT_S, PORTS, GatewayRoute, joined
 from chaoslab.seams.services.effects import SAFE
 from chaoslab.seams.services.messages import UPGRADED
@@ -207,6 +207,7 @@ class Upstream:
                 skip_payload=of_head, read_until_eof=True, auto_decompress=False, read_timeout=self._timeout_s,
                 read_bufsize=READ_MAX, max_line_size=HEAD_MAX, max_field_size=HEAD_MAX, max_headers=FIELDS_MAX,
             )  # fmt: skip
+        protocol.read_timeout = self._timeout_s
         protocol.at_head = True
         last = b"0\r\n\r\n" if chunked and rest is None else b""
         sent = chunk(body) if chunked and body else body
@@ -223,6 +224,9 @@ class Upstream:
         while True:
             message, payload = await protocol.read()
             if message.code >= 200 or message.code == UPGRADED:
+                if message.code == UPGRADED or message.headers.get("Content-Type", "").startswith(EVENT_STREAM):
+                    protocol._drop_timeout()  # whose silence is no fault of the service's
+                    protocol.read_timeout = None
                 return ServiceAnswer(self, protocol, message, payload)
 
     async def _pumped(self, protocol: _Protocol, rest: Take, *, chunked: bool) -> None:
@@ -356,8 +360,11 @@ async def head_of(line: socket.socket) -> bytes:
     return head
 
 
-_OWN = HOP_BY_HOP | {"host", "content-length", "expect"}
+_OWN = HOP_BY_HOP | {"host", "content-length", "expect", "upgrade"}
 """Fields that the gateway sets itself."""
+UPGRADE = "websocket"
+"""The only protocol that a connection may go on in. Of others, as of h2c, nothing could be read, and no fault hit it: a
+service answers the request in HTTP/1.1 then."""
 
 
 def head_for(route: GatewayRoute, method: str, target: str, fields: Fields, length: int) -> bytes:
@@ -365,8 +372,9 @@ def head_for(route: GatewayRoute, method: str, target: str, fields: Fields, leng
     named = [value for name, value in fields if name.lower() == "connection"]
     own = _OWN | {each.strip().lower() for value in named for each in value.split(",")} if named else _OWN
     sent = [("Host", route.authority), *[field for field in fields if field[0].lower() not in own]]
-    if any("upgrade" in value.lower() for value in named):
-        sent += [("Connection", "Upgrade"), *[field for field in fields if field[0].lower() == "upgrade"]]
+    upgrades = [field for field in fields if field[0].lower() == "upgrade" and field[1].strip().lower() == UPGRADE]
+    if upgrades and any("upgrade" in value.lower() for value in named):
+        sent += [("Connection", "Upgrade"), *upgrades]
     if length == CHUNKED:
         sent.append(("Transfer-Encoding", "chunked"))
     elif length or method in ("POST", "PUT", "PATCH"):

@@ -96,8 +96,11 @@ class Server(web.Server):
             line.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         if line.left and not request.content.is_eof():
             raise ConnectionResetError
-        body, rest = await _read(request.content)
         length = CHUNKED if "transfer-encoding" in said else int(said.get("content-length", 0))
+        if length and route.name not in self._gateway.routes:  # nobody named it: it is passed on as it comes
+            body, rest = b"", _rest(request.content)
+        else:
+            body, rest = await _read(request.content)
         asked = HttpRequest(request.method, path, list(request.raw_headers), b"" if rest else body)
         exchange = Exchange(self._gateway, line, request, route, rewriting, body, rest, length)
         attempt = self._gateway.attempt_of(route.name, asked, exchange)
@@ -128,12 +131,17 @@ def split(target: str, only: str) -> tuple[str, str]:
 def refusal(origin: str, host: str) -> str | None:
     """The words for a request that a browser makes for a page, or one under a foreign name; None for any other. `host`:
     in lower case."""
-    if origin:
+    name = _name_of(host)
+    if origin and _name_of(origin.lower().partition("://")[2]) not in LOOPBACK | {name}:  # some programs send their own
         return f"the gateway answers programs, not pages of a browser (Origin: {origin[:60]})"
-    name = host.rpartition(":")[0] if ":" in host.rpartition("]")[2] else host
     if name not in LOOPBACK:
         return f"the gateway is asked for as 127.0.0.1 or localhost, not as {host[:60]!r}"
     return None
+
+
+def _name_of(host: str) -> str:
+    """A host without its port, and without the dot that may end a whole name."""
+    return (host.rpartition(":")[0] if ":" in host.rpartition("]")[2] else host).removesuffix(".")
 
 
 async def _read(content: StreamReader) -> tuple[bytes, Take | None]:
@@ -146,10 +154,14 @@ async def _read(content: StreamReader) -> tuple[bytes, Take | None]:
         kept.append(part)
         size += len(part)
 
+    return b"".join(kept), _rest(content)
+
+
+def _rest(content: StreamReader) -> Take:
     async def rest() -> bytes | None:
         return await content.readany() or None
 
-    return b"".join(kept), rest
+    return rest
 
 
 @contextmanager

@@ -220,7 +220,7 @@ def _asked(scheme: str, host: str, port: int | None) -> GatewayRoute:
     """The route of a host and port at its own address. Raises ValueError: there is no such address."""
     if not host or scheme not in PORTS:
         raise ValueError("it names no host")
-    port = port or PORTS[scheme]
+    port, host = port or PORTS[scheme], host.removesuffix(".")  # "api.test." is api.test, whole as it is
     return GatewayRoute(joined(host, port), scheme, host, port)
 
 

@@ -13,6 +13,8 @@ def message_of(value: Mapping[str, Any], headers: Iterable[tuple[bytes, bytes]],
     None for plain HTTP."""
     if "jsonrpc" in value:
         return mcp.message(value) or json_rpc.message(value)
+    if isinstance(value.get("body"), list):
+        return mcp.batch(value["body"])
     if "query" in value:
         return graphql.message(value)
     return None if body else mcp.of_session(headers)

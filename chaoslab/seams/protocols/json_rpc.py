@@ -59,7 +59,7 @@ class JsonRpc(Message):
 
     def effects(self, arguments: Mapping[str, Any], said: Any) -> Effects:
         answer = self.answer(said)
-        return [(self.tool, arguments)] if answer is None or answer.ok else []
+        return [(self.tool, arguments)] if answer is None or (answer.ok and answer.done) else []
 
     def answer(self, said: Any, schema: Any = None) -> ToolAnswer | None:  # noqa: ARG002
         if not isinstance(said, Mapping) or "method" in said or not ("result" in said or "error" in said):

@@ -1,19 +1,27 @@
-"""MCP over HTTP. A call of a tool is an effect, and no other message is. A tool that only reads has none: the server
-says so of it in its list of tools, as `readOnlyHint`. Nor has a call that failed, as a function has none that
-raises."""
+"""The messages of MCP, of the protocols from 2025-03-26 to 2026-07-28. A call of a tool is an effect, and no other
+message is. A tool that only reads has none: the server says so of it in its list of tools, as `readOnlyHint`. Nor has
+a call that failed, as a function has none that raises.
+
+An answer to a call is not always its result. The server may ask its client first, who then calls again
+(`input_required`, 2026-07-28), or accept the call as a task, whose result is asked for later (2025-11-25). Several
+messages may come as one, a batch (2025-03-26).
+"""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from chaoslab.core.json_values import parsed
+from chaoslab.core.page import Page
 from chaoslab.seams.protocols import json_rpc
 from chaoslab.seams.protocols import schema as schemas
 from chaoslab.seams.protocols.json_rpc import JsonRpc
 from chaoslab.seams.protocols.message import Effects, Message, Part, ToolAnswer
 
 NAME = "mcp"
-CALL, LIST = "tools/call", "tools/list"
+CALL, LIST, TASK_RESULT = "tools/call", "tools/list", "tasks/result"
+_FAILED = ("failed", "cancelled")
+"""The states of a task that ended without a result (2025-11-25)."""
 CONTENTS = {"prompts/get": "messages", "resources/read": "contents"}
 """The other methods that ask for content: the field of the result that holds it."""
 _BEGINNINGS = (
@@ -24,11 +32,11 @@ _METHODS = frozenset({"initialize", "ping"})
 _SESSION = frozenset({b"mcp-session-id", b"mcp-protocol-version"})
 """The headers of a request that opens or ends a session's stream."""
 _NONE = object()
-_NEW = "io.modelcontextprotocol/protocolVersion"
+VERSION = "io.modelcontextprotocol/protocolVersion"
 """The field of a request's `_meta` from protocol 2026-07-28 on, whose results have a type."""
 
 
-def message(value: Mapping[str, Any]) -> Message | None:
+def message(value: Mapping[str, Any]) -> "JsonRpc | SessionMessage | None":
     """The message of a request's fields; None if it is none of MCP."""
     method = value.get("method")
     if value.get("jsonrpc") != "2.0":
@@ -43,6 +51,14 @@ def message(value: Mapping[str, Any]) -> Message | None:
     if method == LIST:
         return Listing(value)
     return Content(value) if method in CONTENTS else SessionMessage(method, value)
+
+
+def batch(items: Sequence[Any]) -> "Batch | None":
+    """The message that several are together; None if one of them is none of MCP."""
+    found = [message(item) if isinstance(item, Mapping) else None for item in items]
+    if not found or None in found:
+        return None
+    return Batch(items, {place: each for place, each in enumerate(found) if isinstance(each, JsonRpc)})
 
 
 def of_session(headers: Iterable[tuple[bytes, bytes]]) -> "SessionMessage | None":
@@ -87,6 +103,8 @@ class McpToolCall(JsonRpc):
         if found is None or not isinstance(found.value, Mapping):  # an error has no value
             return found
         data = found.value
+        if not is_result(data):
+            return ToolAnswer(None, lambda _: said, done=False)
         value = meaning(data) if "content" in data or "structuredContent" in data else None
         failed = data.get("isError") is True
         return ToolAnswer(value, lambda now: found.put(changed(data, now)), ok=not failed, words=str(value) * failed)
@@ -103,7 +121,126 @@ class McpToolCall(JsonRpc):
     @property
     def _typed(self) -> dict[str, Any]:
         meta = self._params.get("_meta")
-        return {"resultType": "complete"} if isinstance(meta, Mapping) and _NEW in meta else {}
+        return {"resultType": "complete"} if isinstance(meta, Mapping) and VERSION in meta else {}
+
+
+class TaskResult(McpToolCall):
+    """A request for the result of a call that was accepted as a task. It is of the call's tool, with its arguments."""
+
+    def __init__(self, body: Mapping[str, Any], call: McpToolCall, task: str) -> None:
+        self.body, self.task = body, task
+        self.tool, self.arguments, self._params = call.tool, call.arguments, body["params"]
+
+    def with_arguments(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: ARG002 - the server has them
+        return self.body
+
+
+class Tasks:
+    """The calls that a server has accepted as tasks, by the tasks' ids. A task has one effect, however often its result
+    is asked for."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, McpToolCall] = {}
+        self._open: set[str] = set()
+
+    def resume(self, message: Message | None) -> Message | None:
+        """The call whose result a message asks for; the message itself if it asks for none."""
+        if isinstance(message, SessionMessage) and message.tool == TASK_RESULT:
+            params = message.arguments.get("params")
+            task = params.get("taskId") if isinstance(params, Mapping) else None
+            if isinstance(task, str) and task in self._calls:
+                return TaskResult(message.arguments, self._calls[task], task)
+        return message
+
+    def hear(self, said: Any, message: Message | None = None) -> bool:
+        """Takes what a server says, in answer to this message if it is one. False: it tells the result of a task that
+        had ended before."""
+        if isinstance(message, TaskResult):
+            known = self.has_ended(message)
+            self._open.discard(message.task)
+            return not known
+        data = said.get("result", said.get("params")) if isinstance(said, Mapping) else None
+        if isinstance(data, Mapping):
+            if isinstance(message, McpToolCall) and (task := _accepted(data)) is not None:
+                self._calls[task] = message
+                self._open.add(task)
+            elif data.get("status") in _FAILED or _is_failure(data.get("result")):
+                self._open.discard(str(data.get("taskId")))
+        return True
+
+    def has_ended(self, asked: Message | None) -> bool:
+        """True if a message asks for the result of a task whose end is known."""
+        return isinstance(asked, TaskResult) and asked.task not in self._open
+
+    def unfinished(self) -> list[McpToolCall]:
+        """The calls of tasks whose end nobody has heard of, which therefore may have done their work."""
+        return [self._calls[task] for task in sorted(self._open)]
+
+
+class Batch(Message):
+    """Several messages in one (2025-03-26). Of several calls, all tools are its tool, and the arguments are by id."""
+
+    protocol = NAME
+
+    def __init__(self, items: Sequence[Any], calls: Mapping[int, JsonRpc]) -> None:
+        """`calls`: those of the messages that are no talk of a session, by their places."""
+        self._items, self._calls = items, calls
+        self._ids = {place: str(call.body.get("id")) for place, call in calls.items()}
+        self._alone = next(iter(calls.values())) if len(calls) == 1 else None
+        self.tool = ", ".join(call.tool for call in calls.values())
+        several = {self._ids[place]: call.arguments for place, call in calls.items()}
+        self.arguments = several if self._alone is None else self._alone.arguments
+        if all(call.part == "listing" for call in calls.values()):
+            self.part = "listing" if calls else "session"
+
+    def _own(self, value: Any, place: int) -> Any:
+        """One call's part of what is by id."""
+        return value if self._alone is not None else value.get(self._ids[place]) if isinstance(value, Mapping) else None
+
+    def with_arguments(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        items = list(self._items)
+        for place, call in self._calls.items():
+            items[place] = call.with_arguments(self._own(arguments, place) or {})
+        return {"body": items}
+
+    def effects(self, arguments: Mapping[str, Any], said: Any) -> Effects:
+        answers = self._answers(said)
+        return [
+            effect for place, call in self._calls.items()
+            for effect in call.effects(self._own(arguments, place) or {}, answers.get(place))
+        ]  # fmt: skip
+
+    def answer(self, said: Any, schema: Any = None) -> ToolAnswer | None:
+        answers = self._answers(said)
+        found = {place: call.answer(answers.get(place), schema) for place, call in self._calls.items()}
+        parts = {place: each for place, each in found.items() if each is not None}
+        if not parts:
+            return None
+
+        def put(value: Any) -> Any:
+            told = {id(answers[place]): each.put(self._own(value, place)) for place, each in parts.items()}
+            return [told.get(id(item), item) for item in said]
+
+        values = {self._ids[place]: each.value for place, each in parts.items()}
+        return ToolAnswer(
+            next(iter(values.values())) if self._alone is not None else values, put, any(p.ok for p in parts.values()),
+            next((p.words for p in parts.values() if p.words), ""), any(p.done for p in parts.values()),
+        )  # fmt: skip
+
+    def made(self, value: Any, schema: Any = None) -> Any:
+        return [call.made(value, schema) for call in self._calls.values()]
+
+    def failed(self, words: str) -> Any:
+        return [call.failed(words) for call in self._calls.values()]
+
+    def fitted(self, value: Any, was: Any, schema: Any = None) -> Any:
+        return value if self._alone is None else self._alone.fitted(value, was, schema)
+
+    def _answers(self, said: Any) -> dict[int, Any]:
+        """The answer to each call, by the call's place."""
+        by_id = {str(each["id"]): each for each in said if isinstance(each, Mapping) and "id" in each} if isinstance(
+            said, list) else {}  # fmt: skip
+        return {place: by_id[known] for place, known in self._ids.items() if known in by_id}
 
 
 class Content(JsonRpc):
@@ -137,7 +274,12 @@ class Listing(JsonRpc):
         if found is None or not isinstance(found.value, Mapping) or not isinstance(found.value.get("tools"), list):
             return found
         data = found.value
-        return ToolAnswer(data["tools"], lambda now: found.put({**data, "tools": now}))
+        return ToolAnswer(data["tools"], lambda now: found.put(relisted(data, now)))
+
+
+def relisted(data: Mapping[str, Any], tools: Any) -> dict[str, Any]:
+    """A list of tools with others. A page of them says where the next one is."""
+    return {**data, "tools": tools, **({"nextCursor": tools.cursor} if isinstance(tools, Page) else {})}
 
 
 def tools_in(body: bytes) -> Iterator[Mapping[str, Any]]:
@@ -166,6 +308,26 @@ def _notes(tool: Any) -> Mapping[str, Any]:
 
 
 # A tool's result, which is the same in all transports.
+
+
+def is_result(data: Mapping[str, Any]) -> bool:
+    """True if the result of a call is the tool's own, and no question to the client nor a task that was accepted."""
+    kind = data.get("resultType")
+    if kind is not None:
+        return bool(kind == "complete")
+    return "content" in data or "structuredContent" in data or _accepted(data) is None
+
+
+def _accepted(data: Mapping[str, Any]) -> str | None:
+    """The id of the task that a call was accepted as; None if it was not. An extension of 2026-07-28 has it beside the
+    type."""
+    task = data if data.get("resultType") == "task" else data.get("task")
+    known = task.get("taskId") if isinstance(task, Mapping) else None
+    return known if isinstance(known, str) and "content" not in data else None
+
+
+def _is_failure(data: Any) -> bool:
+    return isinstance(data, Mapping) and data.get("isError") is True
 
 
 def meaning(data: Mapping[str, Any]) -> Any:

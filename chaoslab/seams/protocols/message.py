@@ -13,12 +13,14 @@ Effects = Sequence[tuple[str, Mapping[str, Any]]]
 @dataclass(frozen=True)
 class ToolAnswer:
     """The tool's own part of an answer. `value` is None if it gave none. `ok`: the tool did not fail; `words`: its own
-    about a failure. `put` gives the whole message with another value."""
+    about a failure. `put` gives the whole message with another value. `done`: the tool has ended its work; it has not
+    if it asks its client first, or works on as a task."""
 
     value: Any
     put: Callable[[Any], Any] = field(repr=False)
     ok: bool = True
     words: str = ""
+    done: bool = True
 
 
 class Message:

@@ -8,7 +8,7 @@ from chaoslab.base.json_text import encoded
 from chaoslab.base.jsonable import TEXT_MAX, kept, to_jsonable
 from chaoslab.base.values import once
 from chaoslab.core.exchange import Reply
-from chaoslab.seams.protocols import json_rpc, message_of
+from chaoslab.seams.protocols import json_rpc, mcp, message_of
 from chaoslab.seams.protocols.message import Message, ToolAnswer
 from chaoslab.seams.services.messages import Fields, HttpRequest, Served, is_stream, measured
 from chaoslab.seams.services.model import ModelHost
@@ -24,14 +24,17 @@ class WantedCall:
     """A request's tool and arguments, in the forms in which attempts at it are noted. `intent`: as text, to tell if
     another request wants the same. `message`: what the request is in its protocol; None for plain HTTP."""
 
-    def __init__(self, request: HttpRequest, host: ModelHost | None = None) -> None:
-        """`host`: the model that it is for; such a request is in no protocol that the lab reads here."""
+    def __init__(self, request: HttpRequest, host: ModelHost | None = None, tasks: mcp.Tasks | None = None) -> None:
+        """`host`: the model that it is for; such a request is in no protocol that the lab reads here. `tasks`: those
+        that its service has accepted."""
         self.host = host
         self.tool = f"{request.method} {request.path}"
         empty = not request.body and "?" not in request.target
         self.value: Any = _NOTHING if empty else request.meaning()
         text = not empty and self.value.keys() == _TEXT and isinstance(self.value["body"], str)
         found = None if host is not None else message_of(self.value, request.headers, body=bool(request.body))
+        if tasks is not None:
+            found = tasks.resume(found)
         self.message: Message | None = found
         if found is not None:
             self.tool, self.value = found.tool, found.arguments
@@ -58,15 +61,19 @@ class WantedCall:
 
 
 class Enveloped(Served):
-    """A reply that answers a message. `ok`: the tool did not fail. `said`: the whole message."""
+    """A reply that answers a message. `ok`: the tool did not fail; `done`: it has ended its work. `said`: the whole
+    message."""
 
     enveloped = True
     ok: bool
+    done: bool
     said: Any
 
     def __init__(self, served: Served, message: Message, schema: Any, said: Any, answer: ToolAnswer) -> None:
         self.__dict__.update(served.__dict__)
-        self.__dict__.update(value=answer.value, ok=answer.ok, said=said, _of=(message, schema, answer))
+        self.__dict__.update(
+            value=answer.value, ok=answer.ok, done=answer.done, said=said, _of=(message, schema, answer)
+        )
 
     @property
     def error_words(self) -> str:

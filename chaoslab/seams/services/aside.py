@@ -57,7 +57,7 @@ def attempt_aside(seam: ServiceSeam, name: str, request: HttpRequest, line: Line
     """The attempt that a request to a service is; None outside of a trial."""
     if seam.book is None:
         return None
-    wanted = WantedCall(request, seam.model(name, request))
+    wanted = WantedCall(request, seam.model(name, request), seam.tasks[name])
     seam.book.hide(request.secrets(body=wanted.long))
     if seam.aside(name, wanted):
         return AsideAttempt(seam, seam.book, name, request, wanted)

@@ -6,6 +6,8 @@ from hashlib import blake2b
 from typing import Any
 
 from chaoslab.base.identity import REPEATABLE, idempotency_key_of, is_idempotency_key
+from chaoslab.base.jsonable import to_jsonable
+from chaoslab.core.events import Effect
 from chaoslab.seams.services.messages import HttpRequest
 
 EFFECT = "X-Lab-Effect"
@@ -26,6 +28,13 @@ def stated(said: str) -> list[tuple[str, Mapping[str, Any]]]:
             raise ValueError('it should be none, or JSON as in {"effect": "order_placed", "item": "tea"}')
         found.append((one["effect"], {key: value for key, value in one.items() if key != "effect"}))
     return found
+
+
+def of_task(service: str, tool: str, arguments: Mapping[str, Any]) -> Effect:
+    """The effect of a call that was accepted as a task of whose end nobody has heard: it may have done its work."""
+    return Effect(
+        target=service, tool=tool, request_id="", effect=tool, content=to_jsonable(arguments), reply={}, fingerprint=""
+    )
 
 
 class Repeats:

@@ -7,13 +7,16 @@ of that by the world (`Line`, `ClientEnd`). A request that no fault hits is answ
 
 from __future__ import annotations
 
+import json
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from math import inf, isinf
 from typing import Any, Literal
 
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.identity import Request, digest
+from chaoslab.base.json_text import encoded
 from chaoslab.base.jsonable import line, line_of
 from chaoslab.base.secrets import SEARCHED_MAX, of_body, of_headers
 from chaoslab.core import events
@@ -35,7 +38,7 @@ from chaoslab.seams.protocols import json_rpc, mcp
 from chaoslab.seams.protocols.message import Effects
 from chaoslab.seams.services._enveloped import WantedCall, enveloped, made
 from chaoslab.seams.services._outages import Current, Outages
-from chaoslab.seams.services.effects import EFFECT, SAFE, Repeats, stated
+from chaoslab.seams.services.effects import EFFECT, SAFE, Repeats, of_task, stated
 from chaoslab.seams.services.line import ClientEnd, Iterated, Line, Started
 from chaoslab.seams.services.messages import LENGTHS, UPGRADED, Fields, HttpRequest, Served, cutter, is_stream
 from chaoslab.seams.services.model import ModelHost, ModelRequest, ModelSpending, ReadAnswer, free
@@ -44,6 +47,8 @@ from chaoslab.wire.http1 import BODY_MAX
 
 MODELS_MAX = 100
 """The most requests to models in one trial, by default."""
+STREAMED_MAX = 1000
+"""The most answers in a stream that are kept to read those to a batch."""
 Take = Callable[[bytes | None], object]
 """Takes a part of an answer; None is its end."""
 ERRORS = {429: ErrorReply(429, {"error": "Too Many Requests"}, {"Retry-After": "1"})}
@@ -69,6 +74,8 @@ class ServiceSeam:
         self._mcp_reads, self._mcp_listed = frozenset(mcp_reads), dict[str, set[str]]()
         self._mcp_repeatable = set[tuple[str, str]]()
         self._schemas: dict[tuple[str, str], Any] = {}
+        self.tasks = defaultdict[str, mcp.Tasks](mcp.Tasks)
+        """The tasks that each service has accepted."""
         self.told_model: Callable[[HttpRequest], ModelHost | None] = lambda _: None
         """Tells if a POST to any other service is one to a model, by what it says."""
         self.spent = ModelSpending(price=price)
@@ -117,6 +124,7 @@ class ServiceSeam:
         self._mcp_listed.clear()
         self._mcp_repeatable.clear()
         self._schemas.clear()
+        self.tasks.clear()
         self.outages.clear()
 
     def end(self) -> None:
@@ -124,6 +132,10 @@ class ServiceSeam:
         self.settle()
         for attempt in list(self.open.values()):
             attempt.cut()
+        for name, tasks in self.tasks.items():
+            for call in tasks.unfinished():
+                if self.book is not None and call.tool not in self.only_read(name):
+                    self.book.note(of_task(name, call.tool, call.arguments))
         self.refusals.end()
         self.book = None
 
@@ -213,6 +225,8 @@ class ServiceAttempt(Attempt):
         self.of_model, self.chat = host is not None, ModelRequest.of(host, request)
         self.over = self.acted = False
         self.waited_s: float | None = None
+        self._watch: Take | None = None
+        """Takes the parts of a stream of messages, one of which tells what the tool did."""
         self.reply: Served | None = None
         self._fields: Fields = ()
         """The headers of a streamed answer."""
@@ -299,6 +313,8 @@ class ServiceAttempt(Attempt):
             if first:
                 first = False
                 self._began(started, part or b"")
+            if self._watch is not None:
+                self._watch(part)
 
         return take
 
@@ -309,7 +325,10 @@ class ServiceAttempt(Attempt):
         plainly = not (self.chat or self.message or self.seam.plan.looks_back) and status < "4"
         if plainly and not any(name.lower() == "content-encoding" for name, _ in fields):
             self.reads = SEARCHED_MAX  # nobody wants to know more of it
-        self._note_effects(int(status[:3]), fields, self.request, self.value, part)
+        if self.message is not None and is_stream(fields):
+            self._watch = self._watching(int(status[:3]), fields, self.request, self.value)
+        else:
+            self._note_effects(int(status[:3]), fields, self.request, self.value, part)
         if self.seam.refusals.will_refuse(self.name):
             started[0] = status, [*fields, ("Connection", "close")]
 
@@ -363,11 +382,13 @@ class ServiceAttempt(Attempt):
             first, whole = await _message_in(own)
             if whole:
                 return self._whole(answer.status, answer.fields, first, request, value)
-        elif self.message is not None:
-            first = await own.take() or b""  # which tells if the tool failed
-        self._note_effects(answer.status, answer.fields, request, value, first)
         self._fields = answer.fields
-        parts = _Kept(first, own, self._keeping([(str(answer.status), answer.fields)]))
+        keep = self._keeping([(str(answer.status), answer.fields)])
+        if self.message is not None and is_stream(answer.fields):
+            keep = _both(keep, self._watching(answer.status, answer.fields, request, value))
+        else:
+            self._note_effects(answer.status, answer.fields, request, value, first)
+        parts = _Kept(first, own, keep)
         return Reply(answer.status, dict(answer.fields), stream=parts)
 
     def _whole(
@@ -386,6 +407,10 @@ class ServiceAttempt(Attempt):
     @property
     def _lists(self) -> bool:
         return self.message is not None and self.message.part == "listing"
+
+    @property
+    def _of_task(self) -> bool:
+        return self.message is not None and self.message.part == "session" and self.message.tool.startswith("tasks/")
 
     def _in_protocol(self, served: Served) -> Served:
         """The reply with the tool's own value in the place of the whole message."""
@@ -421,11 +446,14 @@ class ServiceAttempt(Attempt):
                 body.extend(part if len(body) < BODY_MAX else b"")
                 if self._lists:
                     self.seam.lists_tools(self.name, bytes(body))
+                elif self._of_task:
+                    for said in json_rpc.values(bytes(body)):
+                        self.seam.tasks[self.name].hear(said)
             elif started and recorded:
                 status, fields = started[0]
                 self._record(Served(int(status[:3]), fields, bytes(body)))
 
-        return keep if self._lists or recorded else _nothing
+        return keep if self._lists or self._of_task or recorded else _nothing
 
     def _record(self, reply: Reply) -> None:
         """Notes a model's own reply, if it could not be made again."""
@@ -519,14 +547,39 @@ class ServiceAttempt(Attempt):
         reads = self.seam.only_read(self.name)
         return self.message is None or any(name not in reads for name, _ in self.message.effects(self.value, None))
 
+    def _watching(self, status: int, fields: Fields, request: HttpRequest, value: Mapping[str, Any]) -> Take:
+        """A function that takes the parts of a stream of messages, and notes the effects by the one that answers. A
+        stream that ends without one has told nothing, so the work may have been done. (A server begins its stream with
+        an empty event, 2025-11-25, or tells of its progress first.)"""
+        assert self.message is not None
+        message, events, told = self.message, Events(), list[Any]()
+
+        def watch(part: bytes | None) -> None:
+            if self.acted:
+                return
+            for event in events.feed(part) if part is not None else [events.rest]:
+                said = json_of(event)
+                if message.answer(said) is not None:
+                    self._note_effects(status, fields, request, value, event)
+                    return
+                if isinstance(said, dict) and "method" not in said and len(told) < STREAMED_MAX:
+                    told.append(said)
+            if part is None:  # a batch is answered in several events
+                self._note_effects(status, fields, request, value, encoded(json.dumps(told)))
+
+        self._watch = watch
+        return watch
+
     def _done(self, value: Mapping[str, Any], body: bytes) -> Effects:
         """The effects of a message with these arguments. `body`: the reply's, as far as it is known."""
         assert self.message is not None
         reads = self.seam.only_read(self.name)
         wanted = [effect for effect in self.message.effects(value, None) if effect[0] not in reads]
         self.book.served.update(tool for tool, _ in wanted)
-        for said in json_rpc.values(body) if wanted else ():
+        for said in json_rpc.values(body):
             if self.message.answer(said) is not None:
+                if not self.seam.tasks[self.name].hear(said, self.message):
+                    return []
                 return [effect for effect in self.message.effects(value, said) if effect in wanted]
         return wanted
 
@@ -590,6 +643,8 @@ class ServiceAttempt(Attempt):
         duration_s: float | None = None, streamed: Streamed | None = None,
     ) -> None:  # fmt: skip
         self.over = True
+        if self._watch is not None:
+            self._watch(None)
         self._memory.guard.over(self.name, self.call.request, self.call.attempt)
         self.asked.end()
         del self.seam.open[id(self)]
@@ -617,7 +672,7 @@ class ServiceAttempt(Attempt):
             error = f"status {status}, and no JSON"
         error = error or self.left or None
         ok = error is None and status is not None and status < 400 and getattr(reply, "ok", True)
-        if ok:
+        if ok and getattr(reply, "done", True):
             self.book.requests.answered(self.asked)
         by_script = ok and self.chat is not None and self.chat.is_scripted
         self.book.note(
@@ -657,6 +712,16 @@ class ServiceAttempt(Attempt):
 
 def _nothing(_: bytes | None) -> None:
     """Takes a part that nobody needs."""
+
+
+def _both(first: Take, then: Take) -> Take:
+    """A function that has two others take each part."""
+
+    def take(part: bytes | None) -> None:
+        first(part)
+        then(part)
+
+    return take
 
 
 class _Kept(Parts):

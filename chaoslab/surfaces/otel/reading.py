@@ -111,10 +111,10 @@ def _spans(document: Any) -> Iterator[Span]:
             yield from _spans(each)
     elif isinstance(document, dict):
         if isinstance(batches := document.get("resourceSpans") or document.get("resource_spans"), list):
-            for batch in filter(_is_object, batches):
+            for batch in _objects(batches):
                 scopes = batch.get("scopeSpans") or batch.get("scope_spans") or batch.get("instrumentationLibrarySpans")
-                for scope in filter(_is_object, scopes or ()):
-                    yield from (_of_otlp(each) for each in filter(_is_object, scope.get("spans") or ()))
+                for scope in _objects(scopes):
+                    yield from (_of_otlp(each) for each in _objects(scope.get("spans")))
         elif isinstance(inner := document.get("observations") or document.get("data"), list):
             yield from _spans(inner)
         elif isinstance(document.get("context"), dict) or "context.trace_id" in document:
@@ -127,13 +127,25 @@ def _is_object(value: Any) -> bool:
     return isinstance(value, dict)
 
 
+# A file may hold any type at any place; what is of another one than it should be is left out.
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [each for each in _list(value) if isinstance(each, dict)]
+
+
 def _of_otlp(span: dict[str, Any]) -> Span:
     has = _attributes(span.get("attributes"))
     status: dict[str, Any] = given if isinstance(given := span.get("status"), dict) else {}
-    events = [
-        (str(each.get("name", "")), _attributes(each.get("attributes")))
-        for each in filter(_is_object, span.get("events") or ())
-    ]
+    events = [(str(each.get("name", "")), _attributes(each.get("attributes"))) for each in _objects(span.get("events"))]
     failed = str(status.get("code")) in FAILED
     raised = next(
         (its.get("exception.message") or its.get("exception.type") for name, its in events if name == "exception"), ""
@@ -159,8 +171,7 @@ def _of_phoenix(span: dict[str, Any]) -> Span:
     plain = flat(span)
     has = {name.removeprefix("attributes."): each for name, each in plain.items() if name.startswith("attributes.")}
     events = [
-        (str(each.get("name", "")), flat(each.get("attributes") or {}))
-        for each in filter(_is_object, span.get("events") or ())
+        (str(each.get("name", "")), flat(_object(each.get("attributes")))) for each in _objects(span.get("events"))
     ]
     failed = str(plain.get("status_code")).upper() in FAILED
     return Span(
@@ -187,7 +198,7 @@ def _attributes(given: Any) -> dict[str, Any]:
     if isinstance(given, dict):
         return flat(given)
     found = {}
-    for each in filter(_is_object, given or ()):
+    for each in _objects(given):
         found[str(each.get("key"))] = _any_value(each.get("value"))
     return found
 
@@ -200,9 +211,9 @@ def _any_value(value: Any, depth: int = 0) -> Any:
     if kind == "intValue":
         return int(inner) if str(inner).lstrip("-").isdigit() else inner
     if kind == "arrayValue":
-        return [_any_value(each, depth + 1) for each in (inner or {}).get("values") or ()]
+        return [_any_value(each, depth + 1) for each in _list(_object(inner).get("values"))]
     if kind == "kvlistValue":
-        pairs = filter(_is_object, (inner or {}).get("values") or ())
+        pairs = _objects(_object(inner).get("values"))
         return {str(each.get("key")): _any_value(each.get("value"), depth + 1) for each in pairs}
     return inner
 
@@ -225,15 +236,15 @@ def flat(value: dict[str, Any], before: str = "", depth: int = 0) -> dict[str, A
 def _seconds(value: Any) -> float:
     try:
         return float(value or 0)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return 0.0
 
 
 def _moment(value: Any) -> float:
     """An ISO 8601 moment, or milliseconds, in seconds since 1970; 0 if it is neither."""
-    if isinstance(value, int | float):
-        return value / 1e3
     try:
+        if isinstance(value, int | float):
+            return value / 1e3
         return datetime.fromisoformat(str(value)).timestamp()
     except (ValueError, OverflowError):
         return 0.0

@@ -10,6 +10,9 @@ from chaoslab.surfaces.projects import Personal
 
 DEPTH_MAX, VALUES_MAX = 8, 2_000
 """The most levels and parts of a schema whose references are followed. What is beyond may be any value."""
+ITEMS_MAX, SAMPLES_MAX, TEXT_MAX = 20, 20_000, 1000
+"""The most items of a list in an example, of all lists of a document together, and the most characters of a text:
+a document may ask for any number."""
 FORMATS = {
     "date-time": "2026-01-01T09:00:00Z", "date": "2026-01-01", "time": "09:00:00Z", "duration": "PT1H",
     "email": "ann@example.com", "hostname": "host.example", "uri": "https://host.example/1", "url": "https://host.example/1",
@@ -31,6 +34,7 @@ class Schemas:
     personal: Personal
     dice: Dice
     lacking: list[str] = field(default_factory=list)
+    _samples_left: int = SAMPLES_MAX
 
     def at(self, value: Any) -> Any:
         """The value, or what it refers to. Raises ValueError: it refers to another file, to nothing, or round in a
@@ -113,7 +117,8 @@ class Schemas:
                 fields = (schema.get("properties") or {}).items()
                 return {key: self.sample(of, f"{name}.{key}", reply=reply) for key, of in fields if not of.get(hidden)}
             case "array":
-                many = max(1, min(_number(schema.get("minItems"), 1), 20))
+                many = max(1, min(_number(schema.get("minItems"), 1), ITEMS_MAX)) if self._samples_left > 0 else 1
+                self._samples_left -= int(many)
                 return [self.sample(schema.get("items") or {}, name, reply=reply) for _ in range(int(many))]
             case "integer" | "number" as kind:
                 low = _number(schema.get("minimum", schema.get("exclusiveMinimum")), 1) + ("exclusiveMinimum" in schema)
@@ -133,8 +138,11 @@ class Schemas:
         if kind == "uuid":
             return uuid_of(self.dice(name))
         text = FORMATS.get(str(kind), name.rpartition(".")[2])
-        text = text.ljust(int(_number(schema.get("minLength"), 0)), "x")
-        return text[: int(_number(schema.get("maxLength"), len(text)))]
+        least = _number(schema.get("minLength"), 0)
+        if least > TEXT_MAX:
+            self.lacking.append(f"{name}: its example has {TEXT_MAX} characters, and should have {least:.15g}")
+        text = text.ljust(int(min(least, TEXT_MAX)), "x")
+        return text[: int(min(max(_number(schema.get("maxLength"), len(text)), 0), len(text)))]
 
     def masked(self, value: Any, name: str) -> Any:
         """An example without secrets and personal data, which the name of its field may tell."""

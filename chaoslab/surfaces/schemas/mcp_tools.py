@@ -1,30 +1,24 @@
 """Reads the tools of an MCP server: from a file of its list, by its command, or at its address."""
 
-import json
+import asyncio
 import re
-import subprocess
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
-from queue import Empty, SimpleQueue
 from typing import Any
 
 from chaoslab.base.dice import Dice
 from chaoslab.base.files import Unreadable, json_of
+from chaoslab.config.settings import inherited
 from chaoslab.scenarios.agent_tools import READS
 from chaoslab.scenarios.command_agent import check_command
 from chaoslab.seams.gateway.routes import check_reached, route
-from chaoslab.seams.protocols import mcp
-from chaoslab.surfaces.mcp_proxy import McpLine, writer
-from chaoslab.surfaces.mcp_remote import Remote
 from chaoslab.surfaces.projects import Personal
 from chaoslab.surfaces.schemas._operations import ONE, Api, Operation
 from chaoslab.surfaces.schemas._samples import Schemas
 
 ANSWER_S, PAGES_MAX = 20.0, 100
-"""The most seconds that a server has for an answer, and the most pages of its list."""
-_VERSION = "2025-06-18"
+"""The most seconds that a server has for the list of its tools, and the most pages of it."""
 VERBS = {
     **dict.fromkeys(("create", "add", "new", "open", "place", "insert", "book", "send", "post"), "create"),
     **dict.fromkeys(("list", "search", "find", "query"), "list"),
@@ -33,7 +27,6 @@ VERBS = {
     **dict.fromkeys(("delete", "remove", "destroy"), "remove"),
 }
 """The effect of a tool on things of its kind, by the verb of its name."""
-Ask = Callable[[str, dict[str, Any]], Any]
 
 
 def listed_in(path: Path) -> list[Any]:
@@ -51,80 +44,52 @@ def listed_in(path: Path) -> list[Any]:
 
 
 def listed_by(source: Sequence[str], fields: Mapping[str, str]) -> tuple[str, list[Any]]:
-    """The name and the tools of a server. `source`: its address, or its command. `fields`: headers for an address.
-    Raises ValueError, LookupError, OSError: it cannot be asked, or gives no answer."""
-    with _at(source[0], fields) if source[0].startswith(("http://", "https://")) else _run(source) as ask:
-        about = ask("initialize", {"protocolVersion": _VERSION, "capabilities": {},
-                                   "clientInfo": {"name": "chaoslab", "version": "0"}})  # fmt: skip
+    """The name and the tools of a server, by the SDK's client. `source`: its address, or its command. `fields`: headers
+    for an address. Raises ValueError, LookupError, OSError: it cannot be asked, or gives no answer."""
+    from mcp import MCPError
+    from pydantic import ValidationError
+
+    try:
+        return asyncio.run(_asked(source, fields))
+    except* MCPError as errors:
+        said = next(each for each in _leaves(errors) if isinstance(each, MCPError)).error.message
+        raise ValueError(f"it refuses the list of its tools: {' '.join(said.split())[:200]}") from None
+    except* TimeoutError:
+        raise ValueError(f"it gave no list of its tools within {ANSWER_S:g} s") from None
+    except* ValidationError:
+        raise ValueError("its list of tools is none of MCP") from None
+
+
+async def _asked(source: Sequence[str], fields: Mapping[str, str]) -> tuple[str, list[Any]]:
+    from mcp import Client, StdioServerParameters
+
+    async with AsyncExitStack() as stack:
+        if source[0].startswith(("http://", "https://")):
+            from mcp.client.streamable_http import streamable_http_client
+
+            from chaoslab.surfaces.mcp_remote import client_of
+
+            where = route(f"server={source[0]}")
+            check_reached(where)
+            http = await stack.enter_async_context(client_of(fields, near=where.near))
+            server: Any = streamable_http_client(source[0], http_client=http, max_sse_event_size=None)
+        else:
+            check_command(source)
+            server = StdioServerParameters(command=source[0], args=list(source[1:]), env=dict(inherited()))
         tools: list[Any] = []
-        params: dict[str, Any] = {}
-        for _ in range(PAGES_MAX):
-            page = ask(mcp.LIST, params)
-            tools += page["tools"] if isinstance(page.get("tools"), list) else []
-            if not (cursor := page.get("nextCursor")):
-                break
-            params = {"cursor": cursor}
-    info = about.get("serverInfo")
-    return str(info.get("name") if isinstance(info, dict) else ""), tools
+        async with asyncio.timeout(ANSWER_S), Client(server) as client:
+            cursor = None
+            for _ in range(PAGES_MAX):
+                page = await client.list_tools(cursor=cursor)
+                tools += (tool.model_dump(mode="json", by_alias=True, exclude_unset=True) for tool in page.tools)
+                if not (cursor := page.next_cursor):
+                    break
+            return client.server_info.name if client.server_info else "", tools
 
 
-def _asking(send: Callable[[bytes], None], come: SimpleQueue[bytes | None]) -> Ask:
-    """A function that asks, and returns the result. `come`: the server's lines, and None once it has ended."""
-    number = 0
-
-    def ask(method: str, params: dict[str, Any]) -> Any:
-        nonlocal number
-        number += 1
-        send(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode() + b"\n")
-        while True:
-            try:
-                text = come.get(timeout=ANSWER_S)
-            except Empty:
-                raise ValueError(f"it gave no answer to {method} within {ANSWER_S:g} s") from None
-            if text is None:
-                raise ValueError(f"it ended before it answered {method}")
-            said = McpLine.of(text).message
-            if said.get("id") == number and "method" not in said:
-                break
-        if not isinstance(result := said.get("result"), dict):
-            error = said.get("error")
-            words = error.get("message") if isinstance(error, dict) else said
-            raise ValueError(f"it refuses {method}: {' '.join(str(words).split())[:200]}")
-        if method == "initialize":
-            send(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}\n')
-        return result
-
-    return ask
-
-
-@contextmanager
-def _at(url: str, fields: Mapping[str, str]) -> Iterator[Ask]:
-    where = route(f"server={url}")
-    check_reached(where)
-    come: SimpleQueue[bytes | None] = SimpleQueue()
-    remote = Remote(url, fields, come.put, near=where.near)
-    yield _asking(remote.ask, come)
-    remote.end()
-
-
-@contextmanager
-def _run(command: Sequence[str]) -> Iterator[Ask]:
-    check_command(command)
-    come: SimpleQueue[bytes | None] = SimpleQueue()
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
-        assert server.stdin is not None
-        lines = server.stdout
-
-        def read() -> None:
-            for line in lines or ():
-                come.put(line)
-            come.put(None)
-
-        threading.Thread(target=read, daemon=True).start()
-        try:
-            yield _asking(writer(server.stdin), come)
-        finally:
-            server.kill()
+def _leaves(errors: BaseExceptionGroup[Any]) -> Iterator[BaseException]:
+    for each in errors.exceptions:
+        yield from _leaves(each) if isinstance(each, BaseExceptionGroup) else (each,)
 
 
 def api_of(name: str, tools: Sequence[Any], source: str, *, personal: Personal, seed: int) -> Api:

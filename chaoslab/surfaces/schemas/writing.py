@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from chaoslab.scenarios.spec import name_of
 from chaoslab.scenarios.writing import text_of
 from chaoslab.surfaces.projects import MODULE, Personal, Project, function, function_names, module, signature
 from chaoslab.surfaces.schemas._operations import MADE, ONE, Api, Operation, inner_of
@@ -155,7 +156,7 @@ def _scenario(api: Api, name: str, of: Mapping[str, Any], operations: Mapping[st
     read = next((each for each in calls if each not in writes), "")
     hits = [(fault, each) for fault, each in zip(FAULTS, (read, lost, doubtful), strict=True) if each]
     data: dict[str, Any] = {
-        "name": f"{_line(api.name)} over HTTP" if http else name.replace("_", " "),
+        "name": f"{name_of(api.name)} over HTTP" if http else name.replace("_", " "),
         "fresh": f"{MODULE}:{name}",
     }
     if http:

@@ -1,0 +1,94 @@
+"""Objects of a program whose own code raises, or lies, when somebody looks at them: their program alone meets it."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import greenlet
+import pytest
+
+import chaoslab as lab
+
+
+class Boom(Exception):
+    pass
+
+
+def raises(*_: Any, **__: Any) -> Any:
+    raise Boom("looked at")
+
+
+LOOKS: dict[str, dict[str, Any]] = {
+    "class": {"__class__": property(raises)},
+    "dict": {"__dict__": property(raises)},
+    "bool": {"__bool__": raises},
+    "len": {"__len__": raises},
+    "empty": {"__len__": lambda _: 0},
+    "text": {"__str__": raises, "__repr__": raises},
+    "equal": {"__eq__": raises, "__hash__": None},
+    "attribute": {"__getattribute__": raises},
+    "reduce": {"__reduce__": raises},
+    "iter": {"__iter__": raises},
+}
+
+
+def refund(order: int) -> str:
+    return f"refunded {order}"
+
+
+def caught(refused: Callable[[], object]) -> Callable[[str], str]:
+    def agent(_: str) -> str:
+        try:
+            return refund(17)
+        except OSError:
+            refused()
+            return "not refunded"
+
+    return agent
+
+
+@pytest.mark.parametrize("isolate", [None, "fork"])
+@pytest.mark.parametrize("base", [Exception, BaseException, greenlet.GreenletExit, GeneratorExit])
+@pytest.mark.parametrize("look", LOOKS)
+def test_an_error_that_may_not_be_looked_at_is_the_agents_own(look: str, base: Any, isolate: Any) -> None:
+    kind = type("Odd", (base,), dict(LOOKS[look]))
+
+    def fails() -> None:
+        raise kind("no rows")
+
+    refused = [lab.inject("refused", "refund")]
+    trial = lab.run(caught(fails), "Refund 17", tools=[refund], faults=refused, isolate=isolate)
+    assert str(trial.outcome) == "failed"
+    assert "Odd" in trial.why
+    always = lab.run(lambda _: fails(), "go", faults=refused, tools=[refund], twin=False, anyway=True, effects=[])
+    assert "never have ended" not in always.why
+
+
+def test_a_baseline_that_fails_by_an_error_without_entries_says_which() -> None:
+    kind = type("Empty", (Exception,), dict(LOOKS["empty"]))
+
+    def agent(_: str) -> None:
+        refund(17)
+        raise kind("no rows")
+
+    with pytest.raises(lab.NoBaseline, match="it fails \\(Empty: no rows\\)"):
+        lab.run(agent, "go", tools=[refund], faults=[lab.inject("lost_reply", "refund", calls=[1])])
+
+
+@pytest.mark.parametrize("fault", ["wrong_value", "stale", "empty", "silent_no_op", "latency"])
+@pytest.mark.parametrize("look", LOOKS)
+def test_a_result_that_may_not_be_looked_at_passes(look: str, fault: str) -> None:
+    odd = type("Odd", (object,), dict(LOOKS[look]))
+
+    def get(order: int) -> Any:
+        return odd() if order else None
+
+    def agent(_: str) -> Any:
+        first, second = get(1), get(1)
+        return odd() if first is not second else "done"
+
+    faults = [lab.inject(fault, "get")]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lab.NothingHit)  # there may be nothing to change
+        trial = lab.run(agent, "go", tools=[get], faults=faults, anyway=True, twin=False, effects=[])
+    assert trial.error is None
