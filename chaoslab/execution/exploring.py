@@ -7,6 +7,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from chaoslab.analysis.verdict.exposure import first_hold
 from chaoslab.analysis.verdict.table import ENDED_OPEN
 from chaoslab.base import interrupts
 from chaoslab.base.identity import digest
@@ -155,6 +156,7 @@ class SearchSession:
             harm=verdict.harm,
             tokens=shown.tokens,
             seconds=trial.seconds,
+            held=shown.held,
         )  # fmt: skip
 
     def probes(self, faults: Sequence[str] = ()) -> tuple[dict[str, list[Probe]], dict[str, dict[str, str]]]:
@@ -172,6 +174,7 @@ class Shown:
     moments: tuple[tuple[str, ...], ...]
     effects: list[str]
     tokens: int
+    held: str
 
     @classmethod
     def of(cls, history: History) -> Shown:
@@ -181,6 +184,7 @@ class Shown:
             moments=tuple(tuple(event.calls) for _, event in history.of(events.CallsOrdered)),
             effects=[event.effect for _, event in history.of(events.Effect)],
             tokens=sum(event.prompt_tokens + event.completion_tokens for _, event in history.of(events.Usage)),
+            held=first_hold(event.limit for _, event in history.of(events.FaultHeldBack)),
         )
 
 

@@ -26,6 +26,9 @@ AMOUNTS = {"calls": "", "seconds": " s", "tokens": "", "dollars": " USD"}
 PROMPTS_LEAST = 4
 """The fewest prompts, beside one alone, of which it can be said that no difference is shown: the spread of fewer is
 hardly known."""
+LOOKS = 3
+"""The chance of an error by the spread of prompts is divided by this, since it is looked at in every round. It was
+chosen by the false alarms of benchmarks/compare_claims.py: most looks are alike, so they are few in effect."""
 States = tuple[bool | None, bool | None]
 IN_FAVOUR, AGAINST, LEFT_OUT = "in favour of the new side", "against it", "left out"
 """The ways to count an open trial."""
@@ -181,7 +184,7 @@ class ComparedFigure:
             return Interval(-1.0, 1.0)
         means = [mean for mean, _, _ in found]
         within = fmean(square / total for _, square, total in found)
-        half = student_t(self.alpha / 2, len(means) - 1) * sqrt(max(variance(means), within) / len(means))
+        half = student_t(self.alpha / 2 / LOOKS, len(means) - 1) * sqrt(max(variance(means), within) / len(means))
         return Interval(max(-1.0, fmean(means) - half), min(1.0, fmean(means) + half))
 
 

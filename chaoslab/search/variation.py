@@ -156,8 +156,8 @@ class Tried:
     one line; `kind`: the same for trials that failed alike. `met`: the names of the injections that were witnessed.
     `made`: its attempts in the order of beginning. `moments`: the names of the calls of each moment at which several
     were made, in the order in which they then began. `world`: a digest of its effects and its outcome. `harm`: a
-    text for each thing done that should not have been. `tokens`: those that
-    models counted.
+    text for each thing done that should not have been. `tokens`: those that models counted. `held`: the limit by which
+    its faults were held back, such as a lever; empty if they were not.
     """
 
     number: int
@@ -174,6 +174,7 @@ class Tried:
     harm: tuple[str, ...] = ()
     tokens: int = 0
     seconds: float = 0.0
+    held: str = ""
 
     @property
     def void(self) -> bool:

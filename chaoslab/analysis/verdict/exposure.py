@@ -32,6 +32,9 @@ class Exposure:
         if held:
             self.held[held] += 1
 
+    def __add__(self, other: "Exposure") -> "Exposure":
+        return Exposure(self.planned + other.planned, self.met + other.met, self.held + other.held)
+
     @property
     def nothing(self) -> str:
         """The reason why the trials prove nothing: no fault was met in any, or faults were held back in more of them
