@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
     return code
 
 
-def _unproven(done: Sequence[DoneCell]) -> str:
+def _unproven(done: "Sequence[DoneCell]") -> str:
     """The reason why the runs prove nothing: faults were held back in one, or none was met in any; empty if they do."""
     from chaoslab.analysis.verdict.exposure import Exposure, exposure_of_run
     from chaoslab.record.history import History

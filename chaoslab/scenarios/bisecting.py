@@ -47,16 +47,17 @@ class Bisected:
     good: str = ""
 
 
-class _KeptEnd:
-    """One end, whose trials are run once and kept."""
+class _KeptSide:
+    """A side whose trials are run once and kept. `after`: the number of trials that come before its first."""
 
-    def __init__(self, side: Sides) -> None:
-        self._side, self.rows = side, dict[int, Side]()
+    def __init__(self, side: Sides, after: int = 0) -> None:
+        self._side, self._after, self.rows = side, after, dict[int, Side]()
 
     def upto(self, number: int) -> KeptTrials:
         missing = range(len(self.rows) + 1, number + 1)
         if missing:
-            self.rows.update(zip(missing, self._side.take(missing), strict=True))
+            made = self._side.take([each + self._after for each in missing])
+            self.rows.update(zip(missing, made, strict=True))
         return KeptTrials(self.rows, self._side.period)
 
 
@@ -87,7 +88,7 @@ def bisect(
         return steps[-1]
 
     with opened(what, first) as well_side, opened(what, last) as bad_side:
-        well_end, bad_end = _KeptEnd(well_side), _KeptEnd(bad_side)
+        well_end, bad_end = _KeptSide(well_side), _KeptSide(bad_side)
         ends = Comparison(own, open_max=open_max)
         while len(ends.pairs) < trials and not ends.decided:
             most = min(trials, len(ends.pairs) + BATCH)
@@ -97,6 +98,9 @@ def bisect(
         worst = told(last, WORSE if ends.verdict == WORSE else UNDECIDED, len(ends.pairs), ends.in_words()[0])
         if worst.verdict != WORSE:
             return Bisected((), tuple(steps))
+        # Fresh trials of both ends: those until they were shown to differ were chosen for that, so they differ too much.
+        after = len(ends.pairs) + -len(ends.pairs) % ends.period
+        well_end, bad_end = _KeptSide(well_side, after), _KeptSide(bad_side, after)
         well, skipped = [first], dict[str, TriedCommit]()
         while len(left := _between(root, well, worst.commit)) > 1:
             candidates = [each for each in left if each != worst.commit and each not in skipped]
@@ -105,7 +109,8 @@ def bisect(
             commit = candidates[0]
             try:
                 with opened(what, commit) as new:
-                    verdict, pairs, why = _placed(well_end, bad_end, new, trials, own, open_max)
+                    kept = _KeptSide(new, after)
+                    verdict, pairs, why = _placed(well_end, bad_end, kept, trials, own, open_max)
             except ScenarioError as error:
                 verdict, pairs, why = SKIP, 0, str(error).partition(": ")[2]
             step = told(commit, verdict, pairs, why)
@@ -119,16 +124,15 @@ def bisect(
 
 
 def _placed(
-    well: _KeptEnd, bad: _KeptEnd, new: Sides, trials: int, alpha: float, open_max: float
+    well: _KeptSide, bad: _KeptSide, new: _KeptSide, trials: int, alpha: float, open_max: float
 ) -> tuple[str, int, str]:
     """The verdict on a commit beside both ends, the pairs that it took, and the evidence."""
-    kept = _KeptEnd(new)
     of_well, of_bad = Comparison(alpha, open_max=open_max), Comparison(alpha, open_max=open_max)
     while len(of_well.pairs) < trials:
         most = min(trials, len(of_well.pairs) + BATCH)
         for found, end in ((of_well, well), (of_bad, bad)):
             while len(found.pairs) < most and not found.decided:
-                advance(found, end.upto(most), kept.upto(most), most=most)
+                advance(found, end.upto(most), new.upto(most), most=most)
         if of_well.verdict == WORSE:
             return WORSE, len(of_well.pairs), of_well.in_words()[0]
         if of_bad.verdict == BETTER:
