@@ -131,8 +131,9 @@ def _write(wanted: list[Scenario], options: argparse.Namespace) -> int:
             unfit.append(f"{scenario.name}: no baseline: {why}")
         if not options.json:
             ended, done = suites[-1].count("well"), suites[-1].count("done")
-            beside = f", {done} done as asked" if done.judged else ""
-            print(f"{scenario.name}: {ended} ended well{beside}, {suites[-1].harm} with harm")
+            told = [(ended, "ended well"), *([(done, "done as asked")] if done.judged else [])]
+            parts = [f"{each.well} of {each.judged} {words}, {each.open} open" for each, words in told]
+            print(f"{scenario.name}: {'; '.join(parts)}; {suites[-1].harm} with harm")
     if unfit:
         print("\n".join([*unfit, f"nothing is written to {options.baseline}"]), file=sys.stderr)
         return PROVES_NOTHING
