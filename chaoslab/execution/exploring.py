@@ -174,7 +174,7 @@ class Shown:
     moments: tuple[tuple[str, ...], ...]
     effects: list[str]
     tokens: int
-    held: str
+    held: str = ""
 
     @classmethod
     def of(cls, history: History) -> Shown:

@@ -24,7 +24,7 @@ from chaoslab.scenarios.builder import arguments_of
 from chaoslab.scenarios.lab_agent import LAB, lab_agent
 from chaoslab.scenarios.load import changed_by
 from chaoslab.scenarios.located import ProvesNothing, ScenarioError, read
-from chaoslab.scenarios.running import TrialRules, exposure_of_rulings, imported, in_one_line, ruled, run
+from chaoslab.scenarios.running import TrialRules, imported, in_one_line, ruled, run
 from chaoslab.scenarios.scenario import BUDGET, Scenario
 from chaoslab.scenarios.writing import write
 from chaoslab.search import causes
@@ -318,8 +318,8 @@ def shrink(scenario: Scenario, number: int, *, seed: int | None = None) -> Found
     """The smallest cause of a trial of the scenario that fails. `number`: from 1. Raises ScenarioError: it does not
     fail, or does not happen again with its faults stated one by one."""
     (ruling,) = run(scenario, seed=seed, only=number, apart=True)
-    if why := exposure_of_rulings([ruling]).nothing:
-        raise ProvesNothing(f"{scenario.name}: trial {number} proves nothing: {why}")
+    if ruling.held and ruling.state is not RulingState.FAILED:
+        raise ProvesNothing(f"{scenario.name}: trial {number} proves nothing: its faults were held back: {ruling.held}")
     if ruling.state is not RulingState.FAILED:
         why = f", {ruling.reasons[0]}" if ruling.reasons else ""
         raise ScenarioError(f"{scenario.name}: trial {number} is no failure to shrink: it is {ruling.state}{why}")

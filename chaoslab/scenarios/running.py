@@ -311,14 +311,6 @@ def count_rulings(rulings: Sequence[Ruling]) -> Count:
     return Count.of(_STANDINGS[ruling.state] for ruling in rulings)
 
 
-def exposure_of_rulings(rulings: Iterable[Ruling]) -> Exposure:
-    """The faults that these trials met."""
-    found = Exposure()
-    for ruling in rulings:
-        found.add(met=ruling.met, held=ruling.held)
-    return found
-
-
 def unproven(rulings: Sequence[Ruling], least: float, open_max: float) -> str:
     """The reason why these trials together prove nothing; empty if they do. `least`: the share that should pass.
     `open_max`: the share that may be open."""

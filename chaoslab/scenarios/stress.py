@@ -1,6 +1,6 @@
 """A scenario at rising levels of chaos: the share of trials that pass, and the level at which it breaks."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
@@ -105,15 +105,19 @@ def levels_text(steps: Sequence[StressLevel]) -> str:
 
 
 def unproven_text(steps: Sequence[StressLevel]) -> str:
-    """The reason why the levels of a scenario do not show if it breaks: no fault was met at any, or one that is below
-    the breaking point is open; empty if they do."""
+    """The reason why the levels of a scenario do not show if it breaks: no fault was met at any, or one is open and
+    none breaks it; empty if they do."""
     exposure = Exposure()
     for step in steps:
         exposure += step.exposure
     if exposure.nothing:
         return exposure.nothing
-    below = takewhile(lambda step: not step.breaks, steps)
-    first = next((step for step in below if step.standing is Standing.OPEN), None)
+    return "" if any(step.breaks for step in steps) else _open_text(steps)
+
+
+def _open_text(steps: Iterable[StressLevel]) -> str:
+    """The first level of which it is not known if it breaks the scenario; empty if there is none."""
+    first = next((step for step in steps if step.standing is Standing.OPEN), None)
     return "" if first is None else f"{first.count.open} of {first.count.total} trials are open at level {first.level:g}"
 
 
@@ -130,7 +134,9 @@ def _ruling(own: Sequence[StressLevel]) -> str:
     broken = next((step for step in own if step.breaks), None)
     if broken is None:
         return f"it does not break up to level {own[-1].level:g}"
-    return f"it breaks at level {broken.level:g}: less than {broken.least:.0%} of its trials pass"
+    open_ = _open_text(takewhile(lambda step: not step.breaks, own))
+    earlier = f", or before, since {open_}" if open_ else ""
+    return f"it breaks at level {broken.level:g}{earlier}: less than {broken.least:.0%} of its trials pass"
 
 
 def plain(steps: Sequence[StressLevel]) -> dict[str, Any]:
