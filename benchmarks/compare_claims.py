@@ -1,24 +1,35 @@
 """Measures the claims of comparisons, each figure beside its goal: how often equal sides are called worse, whenever one
-looks, and how often a fall is shown: `python benchmarks/compare_claims.py [PART …]`. Parts: null, open, power, interval.
+looks, and how often a fall is shown: `python benchmarks/compare_claims.py [PART …]`. Parts: null, open, power,
+interval, bisect, gate.
 
 The trials are simulated, their comparison is that of `chaoslab compare`. It is looked at after every round of prompts
 and stops when it is decided. In each trial the agent draws its own chance. Prompts are of different difficulty, the
 same on both sides: the shares that end well are spread by 0.2 around their mean. Where "prompts spread", the new side
-is better or worse by 0.3 at each, with equal chances, so that it is no worse over all prompts. Exits 1 if a goal is
-missed.
+is better or worse by 0.3 at each, with equal chances, so that it is no worse over all prompts. A bisection is that of
+`chaoslab bisect` over 12 commits of a repository, of which the seventh is worse. The gate's trials are real; its
+seconds are of the CPU, children included. Exits 1 if a goal is missed.
 """
 
+import os
 import random
+import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from statistics import median
+from time import process_time
 from typing import NamedTuple
 
+from chaoslab.scenarios.bisecting import bisect
+from chaoslab.scenarios.revisions import SideWork
 from chaoslab.search.compared import Comparison
 from chaoslab.search.pairs import WORSE, Pair, Side
 
-RUNS = 1000
+RUNS, BISECTIONS = 500, 200
+COMMITS, WORSE_FROM = 12, 7
 ALPHA = 0.05
 WELL = Side(True, "correct", "", 1, 1.0, done=True)
 BAD = Side(False, "wrong", "", 1, 1.0, done=False)
@@ -129,10 +140,101 @@ def of_interval() -> Iterator[Row]:
         yield text, "≤ 5 %", f"{missed / RUNS:.1%}", missed / RUNS <= ALPHA
 
 
+class Commit:
+    """The simulated side of a commit."""
+
+    period = 1
+
+    def __init__(self, dice: random.Random, share: float) -> None:
+        self._dice, self._share = dice, share
+
+    def take(self, numbers: Sequence[int]) -> list[Side]:
+        return [clear(self._dice, self._share) for _ in numbers]
+
+    def cause(self, _: int) -> str:
+        return ""
+
+
+def of_bisect() -> Iterator[Row]:
+    with tempfile.TemporaryDirectory() as folder:
+        name = ["-c", "user.name=n", "-c", "user.email=n@x.test"]
+        git(folder, "init", "--quiet")
+        for number in range(1, COMMITS + 1):
+            git(folder, *name, "commit", "--quiet", "--allow-empty", "--message", str(number))
+            git(folder, "tag", f"v{number}")
+        place = Path(folder, "a.chaos.yml")
+        place.touch()
+        numbers = {git(folder, "rev-parse", f"v{number}"): number for number in range(1, COMMITS + 1)}
+        for base, new, trials in ((0.95, 0.85, 2000), (0.95, 0.85, 200), (0.95, 0.75, 2000)):
+            dice = random.Random(5)
+
+            @contextmanager
+            def opened(_: SideWork, commit: str) -> Iterator[Commit]:
+                yield Commit(dice, base if numbers[commit] < WORSE_FROM else new)  # noqa: B023
+
+            named, right, several = 0, 0, 0
+            for _ in range(BISECTIONS):
+                made = bisect(SideWork(place), "v1", f"v{COMMITS}", trials=trials, alpha=ALPHA, opened=opened)
+                several += len(made.first) != 1
+                if len(made.first) == 1:
+                    named += 1
+                    right += numbers[made.first[0].commit] == WORSE_FROM
+            wrong = (named - right) / BISECTIONS
+            text = f"wrong commit named, {base:g} → {new:g}, at most {trials} pairs a commit"
+            measured = f"{wrong:.1%}; the right one {right / BISECTIONS:.1%}, between two {several / BISECTIONS:.1%}"
+            yield text, "≤ 5 %", measured, wrong <= ALPHA
+
+
+def git(folder: str, *words: str) -> str:
+    return subprocess.run(["git", "-C", folder, *words], check=True, capture_output=True, text=True).stdout.strip()
+
+
+AGENT = """
+def charge(order: int) -> str:
+    return "charged"
+
+
+def answer(prompt):
+    for _ in range(3):
+        try:
+            return f"Order 17: {charge(17)}."
+        except OSError:
+            continue
+    return "I could not charge order 17."
+"""
+SCENARIO = """
+name: charge
+agent: plain_agent:answer
+tools: [plain_agent:charge]
+prompt: Charge order 17.
+accept: [correct, degraded, harm]
+faults:
+  - {fault: timeout_before_effect, target: charge, chance: 0.3}
+"""
+
+
+def of_gate() -> Iterator[Row]:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "plain_agent.py").write_text(AGENT)
+        Path(folder, "charge.chaos.yml").write_text(SCENARIO)
+        words = [sys.executable, "-m", "chaoslab", "gate", "charge.chaos.yml", "--baseline", "baseline.json", "-q"]
+        subprocess.run([*words, "--write"], cwd=folder, check=True, capture_output=True)
+        began_s = cpu_s()
+        done = subprocess.run(words, cwd=folder, check=True, capture_output=True, text=True)
+        took_s = cpu_s() - began_s
+    assert "gate passed: no scenario became worse, in 200 trials" in done.stdout
+    yield "a gate of a plain Python agent, 200 pairs", "< 5 s", f"{took_s:.1f} s", took_s < 5
+
+
+def cpu_s() -> float:
+    times = os.times()
+    return process_time() + times.children_user + times.children_system
+
+
 def main(parts: list[str]) -> int:
     rows: list[Row] = []
     print("| | goal | measured |\n|---|---|---|")
-    for name in parts or ["null", "open", "power", "interval"]:
+    for name in parts or ["null", "open", "power", "interval", "bisect", "gate"]:
         for row in globals()[f"of_{name}"]():
             rows.append(row)
             print("| {} | {} | {} |{}".format(*row[:3], "" if row[3] else " MISSED"), flush=True)

@@ -24,7 +24,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("good", metavar="GOOD", type=filled, help="a revision that is well")
     parser.add_argument("bad", metavar="BAD", type=filled, help="a later one that is worse")
     parser.add_argument("file", metavar="SCENARIO", type=path, help="a scenario's file, as it is now")
-    parser.add_argument("-n", "--trials", type=whole(1, 100_000), default=TRIALS, help="most pairs a commit (%(default)s)")
+    parser.add_argument(
+        "-n", "--trials", type=whole(1, 100_000), default=TRIALS, help="most pairs a commit (%(default)s)"
+    )
     parser.add_argument("--alpha", type=alpha, default=0.05, help="the chance of a wrong commit (%(default)s)")
     add_open_max(parser)
     parser.add_argument("--seed", type=seed, help="seed of the faults' dice, in place of the scenario's own")
@@ -44,7 +46,15 @@ def run(options: argparse.Namespace) -> int:
 
     what = SideWork(options.file, options.set, options.only, options.seed, options.jobs)
     with telling(lambda: "the first worse commit is not found yet, and nothing is kept"):
-        found = bisect(what, options.good, options.bad, tell=tell, trials=options.trials, alpha=options.alpha, open_max=options.open_max)
+        found = bisect(
+            what,
+            options.good,
+            options.bad,
+            tell=tell,
+            trials=options.trials,
+            alpha=options.alpha,
+            open_max=options.open_max,
+        )
     first = [each.commit for each in found.first]
     if options.json:
         print_json(first=first, good=found.good, steps=[vars(each) for each in found.steps])

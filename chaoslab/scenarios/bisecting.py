@@ -98,7 +98,7 @@ def bisect(
         worst = told(last, WORSE if ends.verdict == WORSE else UNDECIDED, len(ends.pairs), ends.in_words()[0])
         if worst.verdict != WORSE:
             return Bisected((), tuple(steps))
-        # Fresh trials of both ends: those until they were shown to differ were chosen for that, so they differ too much.
+        # Fresh trials of both ends: those up to here were stopped where they differed most, so they say too much.
         after = len(ends.pairs) + -len(ends.pairs) % ends.period
         well_end, bad_end = _KeptSide(well_side, after), _KeptSide(bad_side, after)
         well, skipped = [first], dict[str, TriedCommit]()

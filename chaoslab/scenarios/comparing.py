@@ -100,7 +100,13 @@ def paired(
 
 
 def against_itself(
-    scenarios: Sequence[Scenario], times: int, *, trials: int, seed: int, jobs: int = 1, alpha: float,
+    scenarios: Sequence[Scenario],
+    times: int,
+    *,
+    trials: int,
+    seed: int,
+    jobs: int = 1,
+    alpha: float,
     open_max: float = OPEN_MAX,
 ) -> tuple[int, list[int]]:
     """The times that a side is called worse than itself with other seeds, and the trials that differ with the same
@@ -143,9 +149,10 @@ def compare(asked: AskedCompare) -> Comparison:
 
     The options are those of `run`, for agents. `prompts`: what both are asked, one or a list. `changed`: the options,
     or the keys of the scenario, that the new side has in place of these. `trials`: the most pairs. `alpha`: the chance
-    of a false verdict. `open_max`: the share of pairs that may be open beside those that decide. `revisions`: for a scenario's file, one or two Git revisions whose code is tried, the second of
-    which is the work tree if it is left out. `accept`: the outcomes that are well, of agents. `shrink`: the smallest
-    cause of pairs that changed is looked for. `tell` is called with the `Comparison` as it grows.
+    of a false verdict. `open_max`: the share of pairs that may be open beside those that decide. `revisions`: for a
+    scenario's file, one or two Git revisions whose code is tried, the second of which is the work tree if it is left
+    out. `accept`: the outcomes that are well, of agents. `shrink`: the smallest cause of pairs that changed is looked
+    for. `tell` is called with the `Comparison` as it grows.
 
     Raises:
         ValueError, LookupError, TypeError: an argument is invalid; the message is one line.

@@ -118,7 +118,9 @@ def unproven_text(steps: Sequence[StressLevel]) -> str:
 def _open_text(steps: Iterable[StressLevel]) -> str:
     """The first level of which it is not known if it breaks the scenario; empty if there is none."""
     first = next((step for step in steps if step.standing is Standing.OPEN), None)
-    return "" if first is None else f"{first.count.open} of {first.count.total} trials are open at level {first.level:g}"
+    return (
+        "" if first is None else f"{first.count.open} of {first.count.total} trials are open at level {first.level:g}"
+    )
 
 
 def by_scenario(steps: Sequence[StressLevel]) -> dict[str, list[StressLevel]]:

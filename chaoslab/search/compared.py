@@ -99,9 +99,11 @@ def _power(found: Comparison) -> Iterator[str]:
     for figure in found.stated:
         judged = figure.shares.judged
         if figure.needed:
-            yield f"{figure.words}: a fall as large as this is shown within {figure.needed} pairs with a chance of 0.9"
+            seen = f"a fall as large as this is shown within {figure.needed} pairs"
+            yield f"{figure.words}: {seen} with a chance of {POWER}"
         if (share := figure.detectable) is not None:
-            yield f"{figure.words}: {judged} pairs show {share:.1%} of them worse, none better, with a chance of {POWER}"
+            seen = f"{judged} pairs show {share:.1%} of them worse, none better"
+            yield f"{figure.words}: {seen}, with a chance of {POWER}"
 
 
 def _prompts(found: Comparison) -> Iterator[str]:

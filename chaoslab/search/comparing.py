@@ -161,7 +161,7 @@ class ComparedFigure:
             sums = found.setdefault(least / states.total(), [0, 0, 0])
             for value, number in _changes(states, way):
                 sums[value + 1] += number
-        return [PairCounts(*sums, weight) for weight, sums in found.items()]
+        return [PairCounts(worse, same, better, weight) for weight, (worse, same, better) in found.items()]
 
     def _means(self, way: str) -> list[tuple[float, float, int]]:
         """By prompt: mean and variance of the change of its pairs, and their number."""

@@ -282,7 +282,7 @@ def test_a_commit_of_which_too_little_is_shown_is_not_taken_for_good() -> None:
     what = SideWork(Path("pay.chaos.yml"))
     made = bisect(what, "v0", "v4", trials=80, alpha=0.05, opened=slightly_worse)
     assert [each.verdict for each in made.steps] == ["worse", *["undecided"] * 3]
-    assert [each.subject for each in made.first][0] == "number 4"
+    assert made.first[0].subject == "number 4"
     assert {each.subject for each in made.first} == {f"number {n}" for n in range(1, 5)}
     assert made.good == git("rev-parse", "v0").strip()
     assert all("beside the good end" in each.why and "beside the bad end" in each.why for each in made.steps[1:])

@@ -94,7 +94,9 @@ def test_what_is_written_for_a_pull_request_and_for_ci() -> None:
     assert [each.get("message") for each in document.iter("failure")] == [made.scenarios[0].found.in_words()[0]]
     first, second = workflow_commands(made)
     assert first == "::warning title=chaoslab gate::the baseline is 40 days old"
-    assert second.startswith(f"::error file={SCENARIO},title=chaoslab gate%2C paid twice%2C one::worse: ended well 9 → 0 of 9 pairs")
+    assert second.startswith(
+        f"::error file={SCENARIO},title=chaoslab gate%2C paid twice%2C one::worse: ended well 9 → 0 of 9 pairs"
+    )
 
 
 def _junit(made: ScenarioGate) -> str:

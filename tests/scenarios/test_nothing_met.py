@@ -147,9 +147,9 @@ def test_the_exposure_of_trials(trials: Sequence[tuple[bool | None, str]], said:
 
 def test_agents_without_faults_may_be_compared() -> None:
     def answer(prompt: str) -> str:
-        return "42"
+        return f"{prompt} 42"
 
     def other(prompt: str) -> str:
-        return "42"
+        return f"{prompt} is 42"
 
     assert lab.compare(answer, other, "6 * 7?", facts=["42"], trials=40).verdict == "no difference shown"

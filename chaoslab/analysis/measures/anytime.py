@@ -1,5 +1,5 @@
-"""Pairs of trials, one of each of two sides: did the share of bad ones change? The evidence may be looked at after every
-pair, or after every round of prompts, and so may the interval of the mean change. The power is that of the evidence.
+"""Pairs of trials, one of each of two sides: did the share of bad ones change? The evidence may be looked at after
+every pair, or after every round of prompts, and so may the interval of the mean change. The power is the evidence's.
 
 McNemar 1947, in its exact form: under no change each discordant pair (bad in one run alone) is worse or better
 with probability 1/2, so the two-sided p is twice the smaller binomial tail, at most 1. Concordant pairs say nothing.
@@ -7,8 +7,8 @@ with probability 1/2, so the two-sided p is twice the smaller binomial tail, at 
 *Power* is that of the e-process of `e_value`, exact: the chance that it has reached 1 / alpha by so many pairs,
 a share of which are worse and a share better, independent of each other.
 
-*The confidence sequence* is that of betting: I. Waudby-Smith and A. Ramdas, Estimating means of bounded random variables
-by betting, Journal of the Royal Statistical Society B 86(1), 2024.
+*The confidence sequence* is that of betting: I. Waudby-Smith and A. Ramdas, Estimating means of bounded random
+variables by betting, Journal of the Royal Statistical Society B 86(1), 2024.
 """
 
 import math
@@ -38,6 +38,7 @@ def mcnemar(worse: int, better: int) -> float | None:
     return min(1.0, float(Fraction(2 * tail, 2**n)))
 
 
+@lru_cache(65536)  # looked at after each pair, most of which change nothing
 def e_value(worse: int, better: int) -> float:
     """The evidence of these discordant pairs, in any order, that the new side is worse: an e-value, which may be looked
     at after every pair. Where the new side is not worse, it ever reaches 1 / alpha with a chance of alpha at most.
@@ -69,6 +70,8 @@ def change_evidence(counts: Sequence[PairCounts], mean: float = 0.0) -> float:
     stake is the same for the whole round, so the gain of a round is at most 1 on the average wherever the mean change
     of its prompts is not below `mean`, however they differ: a product is at most the power of the mean of its factors.
     """
+    if not mean and len(counts) == 1 and counts[0].weight == 1:
+        return e_value(counts[0].worse, counts[0].better)
     logs = []
     for share in SHARES:
         stake, total = (2 * share - 1) / (1 - mean), 0.0
