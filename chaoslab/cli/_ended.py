@@ -10,19 +10,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaoslab.base.commandline import LAB_DOWN, refuse
+from chaoslab.base.commandline import LAB_DOWN, PROVES_NOTHING, refuse
 
 if TYPE_CHECKING:
     from chaoslab.scenarios.scenario import Scenario
 
 
 def code_of(work: Callable[[], int], *refused: type[Exception]) -> int:
-    """The exit code of `work`: 2 if something of the user's is wrong, 3 if the lab failed; both are told. Ctrl-C ends
+    """The exit code of `work`: 2 if something of the user's is wrong, 3 if the lab failed, 4 if what was tried proves
+    nothing; all are told. Ctrl-C ends
     it between two trials. `refused`: further errors by which something of the user's is wrong."""
     from chaoslab.base.interrupts import heard_at_checks
     from chaoslab.execution.workers import WorkerLost
     from chaoslab.record.log import LogLost
-    from chaoslab.scenarios.located import ScenarioError
+    from chaoslab.scenarios.located import ProvesNothing, ScenarioError
 
     try:
         with heard_at_checks():
@@ -30,6 +31,8 @@ def code_of(work: Callable[[], int], *refused: type[Exception]) -> int:
     except ScenarioError as error:  # several lines if several things are wrong
         print(error, file=sys.stderr)
         return 2
+    except ProvesNothing as error:
+        return refuse(error, code=PROVES_NOTHING)
     except (WorkerLost, LogLost) as error:
         print(f"the lab is down: {error}", file=sys.stderr)
         return LAB_DOWN

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import PROVES_NOTHING, as_json, filled, path, print_json, seed, whole
 from chaoslab.cli._ended import telling, with_code
-from chaoslab.cli.compare import alpha
+from chaoslab.cli.compare import add_open_max, alpha
 
 if TYPE_CHECKING:
     from chaoslab.scenarios.bisecting import TriedCommit
@@ -16,14 +16,19 @@ if TYPE_CHECKING:
 HELP = "find the commit at which a scenario became worse, each tried in a work tree of its own"
 EXAMPLE = "chaoslab bisect v1.2 HEAD refund.chaos.yml"
 NEEDS, IS_APART = ("scenarios", "virtual"), True
+TRIALS = 2000
+"""A commit that is neither shown to be good nor bad takes so many, and most take far fewer."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("good", metavar="GOOD", type=filled, help="a revision that is well")
     parser.add_argument("bad", metavar="BAD", type=filled, help="a later one that is worse")
     parser.add_argument("file", metavar="SCENARIO", type=path, help="a scenario's file, as it is now")
-    parser.add_argument("-n", "--trials", type=whole(1, 100_000), default=200, help="the most pairs (%(default)s)")
-    parser.add_argument("--alpha", type=alpha, default=0.05, help="the chance of a false verdict (%(default)s)")
+    parser.add_argument(
+        "-n", "--trials", type=whole(1, 100_000), default=TRIALS, help="most pairs a commit (%(default)s)"
+    )
+    parser.add_argument("--alpha", type=alpha, default=0.05, help="the chance of a wrong commit (%(default)s)")
+    add_open_max(parser)
     parser.add_argument("--seed", type=seed, help="seed of the faults' dice, in place of the scenario's own")
     parser.add_argument("--jobs", type=whole(1, 1024), default=1, help="processes (%(default)s)")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a value in place of its own")
@@ -41,14 +46,23 @@ def run(options: argparse.Namespace) -> int:
 
     what = SideWork(options.file, options.set, options.only, options.seed, options.jobs)
     with telling(lambda: "the first worse commit is not found yet, and nothing is kept"):
-        found = bisect(what, options.good, options.bad, trials=options.trials, alpha=options.alpha, tell=tell)
+        found = bisect(
+            what,
+            options.good,
+            options.bad,
+            tell=tell,
+            trials=options.trials,
+            alpha=options.alpha,
+            open_max=options.open_max,
+        )
     first = [each.commit for each in found.first]
     if options.json:
-        print_json(first=first, steps=[vars(each) for each in found.steps])
+        print_json(first=first, good=found.good, steps=[vars(each) for each in found.steps])
     elif not first:
         print(f"{options.bad} is not shown to be worse than {options.good}: there is nothing to find")
     elif len(first) > 1:
-        print(f"the first worse commit is one of {', '.join(each[:10] for each in first)}: some could not be tried")
+        named = ", ".join(each[:10] for each in first)
+        print(f"the first worse commit is between {found.good[:10]} and {first[0][:10]}: one of {named}")
     else:
         print(f"the first worse commit is {found.first[0].commit[:10]}: {found.first[0].subject}")
     return 0 if len(first) == 1 else PROVES_NOTHING

@@ -8,9 +8,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.base.commandline import as_json, filled, print_json, refuse, seed, typed, whole
+from chaoslab.analysis.verdict.standing import OPEN_MAX
+from chaoslab.base.commandline import PROVES_NOTHING, as_json, filled, print_json, refuse, seed, typed, whole
 from chaoslab.base.parsers import bounded
 from chaoslab.cli._ended import matching, telling, with_code
+from chaoslab.cli._requirements import SHARE
 
 if TYPE_CHECKING:
     from chaoslab.scenarios.scenario import Scenario
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 HELP = "run two sides through the same trials and tell which is worse, as soon as that is shown"
 EXAMPLE = "chaoslab compare refund.chaos.yml --agent shop.agent:new"
 NEEDS, IS_APART = ("scenarios", "virtual"), True
-WORSE, FEW = 1, 4
+FAILED = 1
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,6 +37,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a value of the new side")
     parser.add_argument("-n", "--trials", type=whole(1, 100_000), default=200, help="the most pairs (%(default)s)")
     parser.add_argument("--alpha", type=alpha, default=0.05, help="the chance of a false verdict (%(default)s)")
+    add_open_max(parser)
     parser.add_argument("--a-a", type=whole(1, 1000), metavar="N", help="compare the base with itself, so many times")
     parser.add_argument("--shrink", action="store_true", help="look for the smallest cause of pairs that changed")
     parser.add_argument("--seed", type=seed, help="seed of the faults' dice, in place of the scenario's own")
@@ -51,6 +54,14 @@ def alpha(text: str) -> float:
     if value in (0.0, 1.0):
         raise ValueError(what)
     return value
+
+
+def add_open_max(parser: argparse.ArgumentParser) -> None:
+    """Adds the option --open-max."""
+    parser.add_argument(
+        "--open-max", type=SHARE, default=OPEN_MAX, metavar="SHARE",
+        help="the share of trials that may be open beside those that decide (%(default)s)",
+    )  # fmt: skip
 
 
 @with_code
@@ -71,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
         from chaoslab.scenarios.comparing import of_runs
 
         try:
-            return _said(of_runs(options.base, options.new, alpha=options.alpha), options)
+            return _said(of_runs(options.base, options.new, alpha=options.alpha, open_max=options.open_max), options)
         except LookupError as error:
             return refuse(error)
     if not ways and not any(others):
@@ -112,7 +123,9 @@ def _compared(options: argparse.Namespace, base: Any, new: Any, name: str) -> Co
         if not options.quiet:
             print(f"{len(found.pairs)} of {options.trials} pairs: {found.verdict}", file=sys.stderr, flush=True)
 
-    how = {"trials": options.trials, "alpha": options.alpha, "shrink": options.shrink}
+    how = {
+        "trials": options.trials, "alpha": options.alpha, "shrink": options.shrink, "open_max": options.open_max,
+    }  # fmt: skip
     with telling(lambda: so_far[0].in_words()[0] if so_far else "no pair was tried"):
         found = paired(base, new, tell=tell, name=name, **how)
     if options.model and not any(options.model in each.new.models for each in found.pairs):
@@ -133,8 +146,9 @@ def _against_itself(options: argparse.Namespace) -> int:
     own = bases[0].spec.seed if options.seed is None else options.seed
     with telling(lambda: f"not all {options.a_a} comparisons with itself are done, and none is kept"):
         said, differ = against_itself(
-            bases, options.a_a, seed=own, trials=options.trials, jobs=options.jobs, alpha=options.alpha
-        )
+            bases, options.a_a, seed=own, trials=options.trials, jobs=options.jobs, alpha=options.alpha,
+            open_max=options.open_max,
+        )  # fmt: skip
     if options.json:
         print_json(times=options.a_a, worse=said, differ=differ)
     else:
@@ -147,14 +161,13 @@ def _against_itself(options: argparse.Namespace) -> int:
 
 def _said(found: Comparison, options: argparse.Namespace) -> int:
     """Prints the comparison and returns the exit code."""
-    from chaoslab.search.pairs import FEW as TOO_FEW
-    from chaoslab.search.pairs import WORSE as IS_WORSE
+    from chaoslab.search.pairs import FEW, OPEN, WORSE
 
     if options.json:
         print_json(name=found.name, **found.data())
     else:
         print("\n".join(filter(None, [found.name, *found.in_words()])))
-    return {IS_WORSE: WORSE, TOO_FEW: FEW}.get(found.verdict, 0)
+    return {WORSE: FAILED, FEW: PROVES_NOTHING, OPEN: PROVES_NOTHING}.get(found.verdict, 0)
 
 
 def _quoted(text: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaoslab.base.commandline import Steering, as_json, filled, path, print_json, refuse, seed, whole
+from chaoslab.base.commandline import PROVES_NOTHING, Steering, as_json, filled, path, print_json, refuse, seed, whole
 from chaoslab.cli._ended import check_place, given_in, matching, telling, with_code
 from chaoslab.cli._runs_written import add_cluster, add_logs, clustered, start_logs
 
@@ -89,9 +89,9 @@ def _explored(wanted: Sequence[Scenario], options: argparse.Namespace) -> int:
     from chaoslab.config.settings import inherited
     from chaoslab.record.runs import note_command
     from chaoslab.reports.explored import painted, text
-    from chaoslab.scenarios.exploring import explore, plain, saved
+    from chaoslab.scenarios.exploring import explain_unproven, explore, plain, saved
 
-    data, failed = [], False
+    data, failed, unproven = [], False, False
     colour = sys.stdout.isatty() and not inherited().get("NO_COLOR")
     out = Steering(sys.stdout) if colour else sys.stdout
     for scenario in wanted:
@@ -103,13 +103,17 @@ def _explored(wanted: Sequence[Scenario], options: argparse.Namespace) -> int:
                 tell=teller,
             )  # fmt: skip
         failed = failed or bool(found.failures or found.by_itself)
+        why = "" if found.failures or found.by_itself else explain_unproven(found.trials)
+        unproven = unproven or bool(why)
         if found.folder is not None and scenario.file:
             note_command(found.folder, _again(options, scenario.name))
         if options.json:
-            data.append({"name": scenario.name, **plain(found)})
+            data.append({"name": scenario.name, "unproven": why, **plain(found)})
         else:
             shown = f"{scenario.name}\n{text(found)}"
             print(painted(clean(shown)) if colour else shown, file=out, flush=True)
+            if why:
+                print(f"this proves nothing: {why}")
             for each in found.left_out:
                 print(f"not asked for: {each}, which the trial without faults does not meet either")
         if options.save is not None:
@@ -120,7 +124,7 @@ def _explored(wanted: Sequence[Scenario], options: argparse.Namespace) -> int:
             print(f"map {options.map}", file=sys.stderr)
     if options.json:
         print_json(explored=data)
-    return FAILED if failed else 0
+    return FAILED if failed else PROVES_NOTHING if unproven else 0
 
 
 def _again(options: argparse.Namespace, name: str) -> list[str]:

@@ -6,9 +6,9 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from chaoslab.base.commandline import as_json, path, print_json, refuse, seed, whole
+from chaoslab.base.commandline import PROVES_NOTHING, as_json, path, print_json, refuse, seed, whole
 from chaoslab.cli._ended import check_place, given_in, matching, telling, with_code
-from chaoslab.cli.compare import alpha
+from chaoslab.cli.compare import add_open_max, alpha
 
 if TYPE_CHECKING:
     from chaoslab.scenarios.baseline import Suite
@@ -28,6 +28,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--baseline", type=path, required=True, metavar="FILE", help="the trials as they were, as JSON")
     add("--write", action="store_true", help="write the baseline from the code as it is now")
     add("--alpha", type=alpha, default=0.05, help="the chance of a false alarm (%(default)s)")
+    add_open_max(parser)
     add("--harm-budget", type=whole(0, 10**6), default=0, metavar="N", help="new trials with harm to let pass (0)")
     add("--budget", type=_budget, metavar="AMOUNT", help="most trials of all scenarios, or a time as 3m (200 each)")
     add("--seed", type=seed, help="seed of the faults' dice, in place of the scenarios' own")
@@ -75,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
 
     budget = TRIALS * len(wanted) if options.budget is None else options.budget
     of_time = isinstance(budget, float)
-    scenarios = under(suites, options.alpha, jobs=options.jobs, given=given_in(options))
+    scenarios = under(suites, options.alpha, jobs=options.jobs, given=given_in(options), open_max=options.open_max)
     made = ScenarioGate(options.harm_budget, scenarios, [*baseline.notes, *_short(suites, baseline.in_words)])
     trials = TRIALS_MAX * len(wanted) if of_time else int(budget)
     with telling(lambda: made.line):
@@ -120,15 +121,22 @@ def _write(wanted: list[Scenario], options: argparse.Namespace) -> int:
     each_has = TRIALS if options.budget is None else options.budget // len(wanted)
     if not each_has:
         return refuse(ValueError(f"{options.budget} trials are too few for {len(wanted)} scenarios"))
-    suites: list[Suite] = []
+    suites, unfit = list[Suite](), list[str]()
     for scenario in wanted:
         own = _seed(scenario, options)
         with telling(lambda: f"{len(suites)} of {len(wanted)} scenarios are done, and no baseline was written"):
             rows = OfScenario(scenario, own, options.jobs).take(range(1, each_has + 1))
             suites.append(Suite.of(scenario, own, rows))
-        well, open_ = (sum(row.well is state for row in suites[-1].rows.values()) for state in (True, None))
+        if why := suites[-1].unfit(options.open_max):
+            unfit.append(f"{scenario.name}: no baseline: {why}")
         if not options.json:
-            print(f"{scenario.name}: {well} of {each_has} trials well, {suites[-1].harm} with harm, {open_} open")
+            ended, done = suites[-1].count("well"), suites[-1].count("done")
+            told = [(ended, "ended well"), *([(done, "done as asked")] if done.judged else [])]
+            parts = [f"{each.well} of {each.judged} {words}, {each.open} open" for each, words in told]
+            print(f"{scenario.name}: {'; '.join(parts)}; {suites[-1].harm} with harm")
+    if unfit:
+        print("\n".join([*unfit, f"nothing is written to {options.baseline}"]), file=sys.stderr)
+        return PROVES_NOTHING
     made = Baseline.now(suites)
     made.save(options.baseline)
     if options.json:

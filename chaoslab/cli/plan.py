@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaoslab.base.commandline import as_json, filled, path, print_json, seed, whole
+from chaoslab.base.commandline import PROVES_NOTHING, as_json, filled, path, print_json, seed, whole
 from chaoslab.cli._ended import code_of, the_one
 
 if TYPE_CHECKING:
@@ -71,9 +71,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from chaoslab.base import levers
     from chaoslab.memory.planning import plan
     from chaoslab.memory.store import FILE, Memory, memory
-    from chaoslab.scenarios.exploring import of_agent
+    from chaoslab.scenarios.exploring import explain_unproven, of_agent
     from chaoslab.scenarios.load import load
     from chaoslab.scenarios.located import SUFFIXES
 
@@ -104,4 +105,9 @@ def _run(options: argparse.Namespace) -> int:
         )  # fmt: skip
     else:
         print(made)
-    return FAILED if any(each.tried.failed for each in made.done) else 0
+    if any(each.tried.failed for each in made.done):
+        return FAILED
+    if options.run and (why := levers.of_machine() or explain_unproven([each.tried for each in made.done])):
+        print(f"this proves nothing: {why}", file=sys.stderr)
+        return PROVES_NOTHING
+    return 0

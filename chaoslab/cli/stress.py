@@ -4,7 +4,7 @@ import argparse
 import json
 import sys
 
-from chaoslab.base.commandline import as_json, path, refuse, seed, whole
+from chaoslab.base.commandline import PROVES_NOTHING, as_json, path, refuse, seed, whole
 from chaoslab.base.parsers import chaos_level
 from chaoslab.cli import otlp
 from chaoslab.cli._ended import check_place, code_of, telling
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     from chaoslab.scenarios.load import load
-    from chaoslab.scenarios.stress import StressLevel, chart, levels_text, plain, stress
+    from chaoslab.scenarios.stress import StressLevel, by_scenario, chart, levels_text, plain, stress, unproven_text
 
     check_place("--chart", options.chart)
     load(options.file)
@@ -93,4 +93,4 @@ def _run(options: argparse.Namespace) -> int:
         except OSError as error:
             return refuse(OSError(f"{options.chart} cannot be written: {error.strerror}"))
         print(f"chart {options.chart}", file=sys.stderr)
-    return 0
+    return PROVES_NOTHING if any(map(unproven_text, by_scenario(found).values())) else 0

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaoslab.base.commandline import as_json, filled, path, print_json, refuse
+from chaoslab.base.commandline import PROVES_NOTHING, as_json, filled, path, print_json, refuse
 from chaoslab.cli import _output
 
 if TYPE_CHECKING:
@@ -72,7 +72,24 @@ def run(options: argparse.Namespace) -> int:
     else:
         print(*sweeps.table_of(done), sep="\n")
         print(f"\ncharts  {options.out}/\nreport  {page}")
+    if not code and (why := _unproven(done)):
+        print(f"this proves nothing: {why}", file=sys.stderr)
+        return PROVES_NOTHING
     return code
+
+
+def _unproven(done: "Sequence[DoneCell]") -> str:
+    """The reason why the runs prove nothing: faults were held back in one, or none was met in any; empty if they do."""
+    from chaoslab.analysis.verdict.exposure import Exposure, exposure_of_run
+    from chaoslab.record.history import History
+
+    whole = Exposure()
+    for one in done:
+        exposure = exposure_of_run(History.read(one.folder))
+        if exposure.held and exposure.nothing:
+            return f"{one.cell}: {exposure.nothing}"
+        whole += exposure
+    return whole.nothing
 
 
 def _start(given: Sequence[str]) -> int:

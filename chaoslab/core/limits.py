@@ -99,6 +99,12 @@ class Limits:
         return ""
 
 
+def ends_all(limit: str) -> bool:
+    """True for a limit, as a `Guard` words it, beyond which no fault at all is made: a trial under it met other faults
+    than its plan has."""
+    return limit == SHADOW or limit.partition(" ")[0] in ("lever", "opens", "until", "lease")
+
+
 def _passes(k: int, share: float, start: float = 0.0) -> bool:
     """True if step k, from 1, of so many by `share` passes a whole number."""
     return floor(k * share + start) != floor((k - 1) * share + start)

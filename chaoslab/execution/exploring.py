@@ -8,6 +8,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from chaoslab.analysis.verdict.exposure import first_hold
 from chaoslab.analysis.verdict.table import ENDED_OPEN
 from chaoslab.base import interrupts
 from chaoslab.base.identity import digest
@@ -162,6 +163,7 @@ class SearchSession:
             seconds=trial.seconds,
             drew=shown.drew,
             chance=trial.number - 1,
+            held=shown.held,
         )  # fmt: skip
 
     def probes(self, faults: Sequence[str] = ()) -> tuple[dict[str, list[Probe]], dict[str, dict[str, str]]]:
@@ -180,6 +182,7 @@ class Shown:
     effects: list[str]
     tokens: int
     drew: bool
+    held: str = ""
 
     @classmethod
     def of(cls, history: History) -> Shown:
@@ -190,6 +193,7 @@ class Shown:
             effects=[event.effect for _, event in history.of(events.Effect)],
             tokens=sum(event.prompt_tokens + event.completion_tokens for _, event in history.of(events.Usage)),
             drew=any(event.drew for _, event in history.of(events.PromptFinished)),
+            held=first_hold(event.limit for _, event in history.of(events.FaultHeldBack)),
         )
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from chaoslab.analysis.measures.run_report import RunReport
     from chaoslab.config.settings import Settings
     from chaoslab.lab._virtual_lab import LabSpec
+    from chaoslab.record.history import History
     from chaoslab.reports.gate import Gate
     from chaoslab.reports.loaded import Loaded
 
@@ -147,6 +148,17 @@ def _compose(
     if not gate:
         return code
     return _ruled(gate, None if _latest() == before else _report(_latest()), 0 if code == PROVES_NOTHING else code)
+
+
+def _unmet(gate: Gate, history: History) -> list[str]:
+    """A line on each fault that had to be met and was not. Where nobody asked for a gate, a run whose dice have spared
+    all its few trials is let pass."""
+    from chaoslab.analysis.measures.idle import not_met
+    from chaoslab.analysis.verdict.exposure import exposure_of_run
+
+    exposure = exposure_of_run(history)
+    why = exposure.nothing if gate.given or exposure.held else ""
+    return list(not_met(history)) or [why] * bool(why)
 
 
 def _latest() -> Path:
@@ -388,7 +400,6 @@ def _leave(
         return refuse(error, code=code or 2)
     if run is None:
         return _ruled(gate, None, code)
-    from chaoslab.analysis.measures.idle import not_met
     from chaoslab.reports.contents import Contents
     from chaoslab.reports.formats import terminal
 
@@ -396,7 +407,7 @@ def _leave(
     contents = Contents(folder, report, str(folder), program or _called())
     if summarized:
         print("\n" + terminal.screen(contents), flush=True)
-    code = _ruled(gate, report, code, () if gate is None else not_met(run.history))
+    code = _ruled(gate, report, code, () if gate is None else _unmet(gate, run.history))
     if summarized and (code or (gate and gate.given)):
         print()  # after the ruling
     latest = folder.resolve() == _latest()

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from chaoslab.analysis.verdict.exposure import Exposure
+from chaoslab.analysis.verdict.standing import Count, stand_by_fact
 from chaoslab.base.clock import iso, system
 from chaoslab.base.commandline import FORMAT
 from chaoslab.base.files import Unreadable, json_of
@@ -18,7 +20,7 @@ from chaoslab.reports.formats import put
 from chaoslab.scenarios.comparing import PLACES
 from chaoslab.scenarios.located import ScenarioError
 from chaoslab.scenarios.scenario import Scenario
-from chaoslab.search.pairs import Side
+from chaoslab.search.pairs import FIGURES, Side
 
 OLD_D = 30
 """The age in days from which on a baseline is called old."""
@@ -42,6 +44,25 @@ class Suite:
     @property
     def harm(self) -> int:
         return sum(side.harm for side in self.rows.values())
+
+    def count(self, figure: str) -> Count:
+        """The trials by one of FIGURES."""
+        return Count.of(stand_by_fact(getattr(side, figure)) for side in self.rows.values())
+
+    def unfit(self, open_max: float) -> str:
+        """The reason why these trials are no baseline: no fault was met, or too many are open; empty if they are."""
+        exposure = Exposure()
+        for side in self.rows.values():
+            exposure.add(met=side.met, held=side.held)
+        if exposure.nothing:
+            return exposure.nothing
+        for figure, words in FIGURES.items():
+            counted = self.count(figure)
+            stated = figure == "well" or counted.judged
+            if stated and counted.open > open_max * counted.total:
+                why = next(side.why for side in self.rows.values() if getattr(side, figure) is None)
+                return f"{counted.open} of {counted.total} trials are open ({words}), and {open_max:.0%} may be: {why}"
+        return ""
 
 
 @dataclass(frozen=True)
@@ -93,7 +114,7 @@ class Baseline:
     def save(self, path: Path) -> None:
         """Writes the file. Raises OSError: it cannot be written, or something else is there."""
         own = {key: value for key, value in vars(self).items() if key != "suites"}
-        head = {"chaoslab": FORMAT, "baseline": 1, **own}
+        head = {"chaoslab": FORMAT, "baseline": VERSION, **own}
         suites = ",\n".join(_text(each) for each in self.suites.values())
         put(f'{json.dumps(head)[:-1]}, "suites": [\n{suites}\n]}}\n', path)
 
@@ -102,6 +123,8 @@ class Baseline:
         """The baseline of a file. Raises ScenarioError: there is none, or it is no baseline."""
         try:
             found = json_of(path)
+            if found["baseline"] != VERSION:
+                raise ScenarioError(f"{path} is a baseline of another form: {AGAIN}")
             suites = [_suite(each) for each in found["suites"]]
             made = cls(**{key: str(found[key]) for key in HEAD}, suites={each.name: each for each in suites})
             datetime.fromisoformat(made.date)
@@ -113,6 +136,8 @@ class Baseline:
         return made
 
 
+VERSION = 2
+"""The form of the file. 2: a trial says if all was done as asked, and if it met a fault."""
 HEAD = ("lab", "python", "revision", "date")
 AGAIN = "--write makes a new one"
 
@@ -136,7 +161,7 @@ def _text(suite: Suite) -> str:
 
 def _short(side: Side) -> dict[str, Any]:
     """The side without what is as it is by default."""
-    always = ("well", "outcome", "why", "calls", "seconds", "harm")
+    always = ("well", "outcome", "why", "calls", "seconds", "harm", "done", "met")
     usual = Side(None, "", "", 0, 0.0)
     return {key: value for key, value in side.plain().items() if key in always or value != getattr(usual, key)}
 

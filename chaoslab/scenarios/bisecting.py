@@ -1,25 +1,28 @@
-"""`chaoslab bisect`: the commit at which a scenario became worse, by work trees and comparisons with the good one."""
+"""`chaoslab bisect`: the commit at which a scenario became worse, by work trees and comparisons with both ends."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from math import ceil, log2
 from pathlib import Path
 
+from chaoslab.analysis.verdict.standing import OPEN_MAX
 from chaoslab.scenarios.comparing import advance
-from chaoslab.scenarios.located import ScenarioError
+from chaoslab.scenarios.located import ProvesNothing, ScenarioError
 from chaoslab.scenarios.revisions import SideWork, git, resolved, revision, root_of
 from chaoslab.scenarios.sides import KeptTrials, Sides
 from chaoslab.search.compared import Comparison
-from chaoslab.search.pairs import FEW, WORSE, Side
+from chaoslab.search.pairs import BETTER, WORSE, Side
 
 Opened = Callable[[SideWork, str], AbstractContextManager[Sides]]
 BATCH = 20
-SKIP = "skip"
+SKIP, UNDECIDED = "skip", "undecided"
 
 
 @dataclass(frozen=True)
 class TriedCommit:
-    """One commit that was tried. `verdict`: of the comparison, or "skip". `why`: of what was skipped."""
+    """One commit that was tried. `verdict`: "worse" than the good end, "better" than the bad one, "undecided" if
+    neither is shown, or "skip". `why`: the evidence, or the reason of what was skipped."""
 
     commit: str
     subject: str
@@ -28,89 +31,116 @@ class TriedCommit:
     why: str = ""
 
     def __str__(self) -> str:
-        after = self.why or f"{self.pairs} pairs"
-        return f"{self.commit[:10]} {self.verdict} ({after}): {self.subject}"
+        than = {WORSE: " than the good end", BETTER: " than the bad end"}.get(self.verdict, "")
+        after = f"{self.pairs} pairs; {self.why}" if self.pairs else self.why
+        return f"{self.commit[:10]} {self.verdict}{than} ({after}): {self.subject}"
 
 
 @dataclass(frozen=True)
 class Bisected:
-    """`first`: the first worse commits: one, or several if commits between them were skipped; none if the bad one is
-    not shown to be worse."""
+    """`first`: the first worse commits: one, or several if some between were skipped or are undecided, the last first;
+    none if the bad end is not shown to be worse. `good`: the last commit that is shown to be well, as far as it is
+    known."""
 
     first: tuple[TriedCommit, ...]
     steps: tuple[TriedCommit, ...]
+    good: str = ""
 
 
-class _Base:
-    """The good side, whose trials are run once and kept."""
+class _KeptSide:
+    """A side whose trials are run once and kept. `after`: the number of trials that come before its first."""
 
-    def __init__(self, side: Sides) -> None:
-        self._side, self.rows = side, dict[int, Side]()
+    def __init__(self, side: Sides, after: int = 0) -> None:
+        self._side, self._after, self.rows = side, after, dict[int, Side]()
 
     def upto(self, number: int) -> KeptTrials:
         missing = range(len(self.rows) + 1, number + 1)
         if missing:
-            self.rows.update(zip(missing, self._side.take(missing), strict=True))
-        return KeptTrials(self.rows)
+            made = self._side.take([each + self._after for each in missing])
+            self.rows.update(zip(missing, made, strict=True))
+        return KeptTrials(self.rows, self._side.period)
 
 
 def bisect(
-    what: SideWork, good: str, bad: str, *, trials: int, alpha: float,
+    what: SideWork, good: str, bad: str, *, trials: int, alpha: float, open_max: float = OPEN_MAX,
     tell: Callable[[TriedCommit], object] = lambda _: None,
     opened: Opened = revision,
 ) -> Bisected:  # fmt: skip
-    """The first commit after `good`, up to `bad`, that is worse than `good`. A commit that does not import, or of which
-    too little is known, is skipped. `opened`: the sides of a commit. Raises ScenarioError: one of the two is no
-    revision, `good` is no ancestor of `bad`, or one of them cannot be tried."""
+    """The first commit after `good`, up to `bad`, that is worse than `good`. A commit is bad if it is shown to be worse
+    than the good end, and good if it is shown to be better than the bad one: that no difference is shown says nothing.
+    One of which neither is shown within so many `trials`, or that does not import, is skipped. `alpha`: the chance that
+    the commit that is named is a wrong one, shared by all steps. `opened`: the sides of a commit.
+
+    Raises:
+        ScenarioError: one of the two is no revision, `good` is no ancestor of `bad`, or one of them cannot be tried.
+        ProvesNothing: no fault was met at the ends."""
     root = root_of(what.file)
     first, last = resolved(root, good), resolved(root, bad)
     between = _between(root, [first], last)
     if not between or git(root, "merge-base", first, last) != first:
         raise ScenarioError(f"{good} is no ancestor of {bad}: give a good revision that {bad} comes after")
+    own = alpha / (1 + ceil(log2(len(between))))
     steps: list[TriedCommit] = []
-    with opened(what, first) as side:
-        base = _Base(side)
 
-        def tried(commit: str, *, needed: bool = False) -> TriedCommit:
-            try:
-                with opened(what, commit) as new:
-                    found = _compared(base, new, trials, alpha)
-                why = "too few judged pairs" if found.verdict == FEW else ""
-                step = TriedCommit(
-                    commit, _subject(root, commit), SKIP if why else found.verdict, len(found.pairs), why
-                )
-            except ScenarioError as error:
-                if needed:
-                    raise
-                step = TriedCommit(commit, _subject(root, commit), SKIP, 0, str(error).partition(": ")[2])
-            steps.append(step)
-            tell(step)
-            return step
+    def told(commit: str, verdict: str, pairs: int, why: str) -> TriedCommit:
+        steps.append(TriedCommit(commit, _subject(root, commit), verdict, pairs, why))
+        tell(steps[-1])
+        return steps[-1]
 
-        worst = tried(last, needed=True)
+    with opened(what, first) as well_side, opened(what, last) as bad_side:
+        well_end, bad_end = _KeptSide(well_side), _KeptSide(bad_side)
+        ends = Comparison(own, open_max=open_max)
+        while len(ends.pairs) < trials and not ends.decided:
+            most = min(trials, len(ends.pairs) + BATCH)
+            advance(ends, well_end.upto(most), bad_end.upto(most), most=most)
+        if ends.nothing:
+            raise ProvesNothing(f"{good} and {bad} prove nothing: {ends.nothing}")
+        worst = told(last, WORSE if ends.verdict == WORSE else UNDECIDED, len(ends.pairs), ends.in_words()[0])
         if worst.verdict != WORSE:
             return Bisected((), tuple(steps))
+        # Fresh trials of both ends: those up to here were stopped where they differed most, so they say too much.
+        after = len(ends.pairs) + -len(ends.pairs) % ends.period
+        well_end, bad_end = _KeptSide(well_side, after), _KeptSide(bad_side, after)
         well, skipped = [first], dict[str, TriedCommit]()
         while len(left := _between(root, well, worst.commit)) > 1:
             candidates = [each for each in left if each != worst.commit and each not in skipped]
             if not candidates:
                 break
-            step = tried(candidates[0])
-            if step.verdict == SKIP:
-                skipped[step.commit] = step
-            elif step.verdict == WORSE:
+            commit = candidates[0]
+            try:
+                with opened(what, commit) as new:
+                    kept = _KeptSide(new, after)
+                    verdict, pairs, why = _placed(well_end, bad_end, kept, trials, own, open_max)
+            except ScenarioError as error:
+                verdict, pairs, why = SKIP, 0, str(error).partition(": ")[2]
+            step = told(commit, verdict, pairs, why)
+            if verdict == WORSE:
                 worst = step
+            elif verdict == BETTER:
+                well.append(commit)
             else:
-                well.append(step.commit)
-    return Bisected((worst, *(each for each in skipped.values() if each.commit in left)), tuple(steps))
+                skipped[commit] = step
+    return Bisected((worst, *(each for each in skipped.values() if each.commit in left)), tuple(steps), well[-1])
 
 
-def _compared(base: _Base, new: Sides, trials: int, alpha: float) -> Comparison:
-    found = Comparison(alpha)
-    while len(found.pairs) < trials and not found.decided and not found.hopeless(trials - len(found.pairs)):
-        most = min(trials, len(found.pairs) + BATCH)
-        advance(found, base.upto(most), new, most=most)
-    return found
+def _placed(
+    well: _KeptSide, bad: _KeptSide, new: _KeptSide, trials: int, alpha: float, open_max: float
+) -> tuple[str, int, str]:
+    """The verdict on a commit beside both ends, the pairs that it took, and the evidence."""
+    of_well, of_bad = Comparison(alpha, open_max=open_max), Comparison(alpha, open_max=open_max)
+    while len(of_well.pairs) < trials:
+        most = min(trials, len(of_well.pairs) + BATCH)
+        for found, end in ((of_well, well), (of_bad, bad)):
+            while len(found.pairs) < most and not found.decided:
+                advance(found, end.upto(most), new.upto(most), most=most)
+        if of_well.verdict == WORSE:
+            return WORSE, len(of_well.pairs), of_well.in_words()[0]
+        if of_bad.verdict == BETTER:
+            return BETTER, len(of_bad.pairs), of_bad.in_words()[0]
+        if of_bad.decided:  # it is worse than the bad end, and not shown to be worse than the good one
+            break
+    told = f"beside the good end {of_well.in_words()[0]}; beside the bad end {of_bad.in_words()[0]}"
+    return UNDECIDED, len(of_well.pairs), told
 
 
 def _between(root: Path, well: list[str], bad: str) -> list[str]:

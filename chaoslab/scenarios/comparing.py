@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from chaoslab.analysis.measures.trace_diff import Story, tell
-from chaoslab.analysis.verdict.standing import Standing
+from chaoslab.analysis.verdict.exposure import plans_faults
+from chaoslab.analysis.verdict.standing import OPEN_MAX, Standing
 from chaoslab.execution.options import RunArguments, RunOptions, check_number, taking
 from chaoslab.record.trial_stream import stories
 from chaoslab.reports.changes import differences, keyed
@@ -72,6 +73,8 @@ def of_scenarios(
 def advance(found: Comparison, base: Sides, new: Sides, *, most: int) -> None:
     """Tries one batch of pairs more. `most`: the pairs that there may be in all."""
     done = len(found.pairs)
+    if not done:
+        found.period = new.period
     size = min(max(BATCH, done), BATCH_MAX, most - done)
     numbers = range(done + 1, done + size + 1)
     for number, one, other in zip(numbers, base.take(numbers), new.take(numbers), strict=True):
@@ -82,11 +85,12 @@ def advance(found: Comparison, base: Sides, new: Sides, *, most: int) -> None:
 
 def paired(
     base: Sides, new: Sides, *, trials: int, alpha: float, tell: Tell = lambda _: None, shrink: bool = False,
-    name: str = "",
+    name: str = "", open_max: float = OPEN_MAX,
 ) -> Comparison:  # fmt: skip
-    """The comparison of two sides, which ends as soon as it is decided. `trials`: the most pairs. `shrink`: the
-    smallest cause of the first pairs that changed is looked for."""
-    found = Comparison(alpha, name=name)
+    """The comparison of two sides, which ends as soon as it is decided. `trials`: the most pairs, less those of a round
+    that would not be whole. `shrink`: the smallest cause of the first pairs that changed is looked for."""
+    found = Comparison(alpha, name=name, open_max=open_max)
+    trials = max(trials - trials % new.period, new.period)
     while len(found.pairs) < trials and not found.decided:
         advance(found, base, new, most=trials)
         tell(found)
@@ -97,14 +101,21 @@ def paired(
 
 
 def against_itself(
-    scenarios: Sequence[Scenario], times: int, *, trials: int, seed: int, jobs: int = 1, alpha: float
+    scenarios: Sequence[Scenario],
+    times: int,
+    *,
+    trials: int,
+    seed: int,
+    jobs: int = 1,
+    alpha: float,
+    open_max: float = OPEN_MAX,
 ) -> tuple[int, list[int]]:
     """The times that a side is called worse than itself with other seeds, and the trials that differ with the same
     seed, which a deterministic one has none of."""
 
     def once(one: int, other: int, most: int) -> Comparison:
         sides = of_scenarios(scenarios, scenarios, seed=one, new_seed=other, jobs=jobs)
-        return paired(*sides, trials=most, alpha=alpha)
+        return paired(*sides, trials=most, alpha=alpha, open_max=open_max)
 
     found = [once(seed + 2 * n, seed + 2 * n + 1, trials) for n in range(1, times + 1)]
     same = once(seed, seed, min(trials, BATCH))
@@ -123,6 +134,7 @@ class AskedCompare(RunOptions):
     _: KW_ONLY
     trials: int = PAIRS
     alpha: float = ALPHA
+    open_max: float = OPEN_MAX
     jobs: int = 1
     changed: Mapping[str, Any] | None = None
     revisions: Sequence[str] = ()
@@ -138,9 +150,10 @@ def compare(asked: AskedCompare) -> Comparison:
 
     The options are those of `run`, for agents. `prompts`: what both are asked, one or a list. `changed`: the options,
     or the keys of the scenario, that the new side has in place of these. `trials`: the most pairs. `alpha`: the chance
-    of a false verdict. `revisions`: for a scenario's file, one or two Git revisions whose code is tried, the second of
-    which is the work tree if it is left out. `accept`: the outcomes that are well, of agents. `shrink`: the smallest
-    cause of pairs that changed is looked for. `tell` is called with the `Comparison` as it grows.
+    of a false verdict. `open_max`: the share of pairs that may be open beside those that decide. `revisions`: for a
+    scenario's file, one or two Git revisions whose code is tried, the second of which is the work tree if it is left
+    out. `accept`: the outcomes that are well, of agents. `shrink`: the smallest cause of pairs that changed is looked
+    for. `tell` is called with the `Comparison` as it grows.
 
     Raises:
         ValueError, LookupError, TypeError: an argument is invalid; the message is one line.
@@ -150,23 +163,27 @@ def compare(asked: AskedCompare) -> Comparison:
     check_number("jobs", asked.jobs, whole=True)
     if not isinstance(asked.alpha, float) or not 0 < asked.alpha < 1:
         raise ValueError(f"alpha is {asked.alpha!r:.40}: it should be a number between 0 and 1, as in 0.05")
+    if isinstance(asked.open_max, bool) or not isinstance(asked.open_max, int | float) or not 0 <= asked.open_max <= 1:
+        raise ValueError(f"open_max is {asked.open_max!r:.40}: it should be a share from 0 to 1, as in 0.05")
     if asked.logs is not None:
         raise ValueError("compare writes no logs: give lab.run_many logs=, and compare the two runs")
     kinds = [_kind(asked.base), _kind(asked.base if asked.new is None else asked.new)]
     if kinds[0] != kinds[1]:
         raise TypeError(f"one side is {kinds[0]} and the other {kinds[1]}: give two of one kind")
-    settings: dict[str, Any] = {"trials": asked.trials, "alpha": asked.alpha, "shrink": asked.shrink}
+    settings: dict[str, Any] = {
+        "trials": asked.trials, "alpha": asked.alpha, "shrink": asked.shrink, "open_max": asked.open_max,
+    }  # fmt: skip
     settings["tell"] = asked.tell or (lambda _: None)
     if kinds[0] == AGENT:
         return paired(*_agents(asked), **settings)
-    own = ("seed", "base", "new", "trials", "alpha", "jobs", "changed", "revisions", "shrink", "tell")
+    own = ("seed", "base", "new", "trials", "alpha", "open_max", "jobs", "changed", "revisions", "shrink", "tell")
     given = [each.name for each in fields(asked) if each.name not in own and _stated(each, getattr(asked, each.name))]
     if given:
         raise ValueError(f"{given[0]} goes with agents, and {kinds[0]} has its own: leave it out")
     if kinds[0] == RUN:
         if asked.new is None:
             raise ValueError("there is one run: give the new one too")
-        return of_runs(str(asked.base), str(asked.new), alpha=asked.alpha)
+        return of_runs(str(asked.base), str(asked.new), alpha=asked.alpha, open_max=asked.open_max)
     seed = None if asked.seed == RunOptions().seed else asked.seed
     if asked.revisions:
         from chaoslab.scenarios.revisions import SideWork, revisions
@@ -228,7 +245,7 @@ def _scenarios(asked: AskedCompare, seed: int | None) -> tuple[Sides, Sides]:
 WELL = {Standing.WELL: True, Standing.BAD: False, Standing.OPEN: None}
 
 
-def of_runs(base: str, new: str, *, alpha: float) -> Comparison:
+def of_runs(base: str, new: str, *, alpha: float, open_max: float = OPEN_MAX) -> Comparison:
     """The comparison of two runs, named as for `chaoslab show`. All their pairs are looked at. Raises LookupError:
     there is no such run; ScenarioError: they have other seeds, plans or prompts, so their trials are not the same."""
     one, other = (Contents.read(name, where=name) for name in (base, new))
@@ -241,7 +258,8 @@ def of_runs(base: str, new: str, *, alpha: float) -> Comparison:
     both = [key for key in before if key in after]
     if not both:
         raise ScenarioError(f"{base} and {new} differ in prompts: no trial of one has its pair in the other")
-    found = Comparison(alpha, notes=[text.rstrip(".") for text in differences(*begun)])
+    notes = [text.rstrip(".") for text in differences(*begun)]
+    found = Comparison(alpha, notes=notes, open_max=open_max, period=len(both))  # looked at once
     if alone := len(before) + len(after) - 2 * len(both):
         found.notes.append(f"{count(alone, 'trial')} of one run alone, which count for nothing")
     sides = [dict(_sides(each, name)) for each, name in ((one, base), (other, new))]
@@ -253,14 +271,13 @@ def of_runs(base: str, new: str, *, alpha: float) -> Comparison:
 def _sides(run: Contents, name: str) -> Iterator[tuple[str, Side]]:
     """The side of each trial, by its key."""
     report = run.report
-    figures, quality = report.figures.value.by_key, report.recovery_quality.value
+    figures, planned = report.figures.value.by_key, plans_faults(report.started)
     for row in run.all_rows:
         of = figures[row.trial]
         yield row.trial, Side(
             WELL[row.standing], str(row.outcome), row.in_words, row.calls, row.seconds or 0.0, of.tokens,
-            bool(row.harm), None if of.unpriced else float(of.usd),
-            quality.each.get(row.trial) if quality and row.standing is not Standing.OPEN else None,
-            row.prompt, story=partial(_story, name, row.trial),
+            bool(row.harm), None if of.unpriced else float(of.usd), report.verdicts[row.trial].done,
+            bool(row.met) if planned else None, prompt=row.prompt, story=partial(_story, name, row.trial),
         )  # fmt: skip
 
 

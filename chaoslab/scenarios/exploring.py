@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from chaoslab.analysis.verdict.exposure import Exposure
+from chaoslab.analysis.verdict.standing import OPEN_MAX
 from chaoslab.base.identity import digest
 from chaoslab.execution.explore import TRIALS, AskedExplore, Exploration, FoundFailure, asking_less, searched, shrunk_in
 from chaoslab.execution.exploring import SearchSession
@@ -21,13 +23,13 @@ from chaoslab.scenarios._modules import modules_of
 from chaoslab.scenarios.builder import arguments_of
 from chaoslab.scenarios.lab_agent import LAB, lab_agent
 from chaoslab.scenarios.load import changed_by
-from chaoslab.scenarios.located import ScenarioError, read
+from chaoslab.scenarios.located import ProvesNothing, ScenarioError, read
 from chaoslab.scenarios.running import TrialRules, imported, in_one_line, ruled, run
 from chaoslab.scenarios.scenario import BUDGET, Scenario
 from chaoslab.scenarios.writing import write
 from chaoslab.search import causes
 from chaoslab.search.proof import Proof
-from chaoslab.search.variation import GOOD, Variation
+from chaoslab.search.variation import GOOD, Tried, Variation
 
 SHOWN = 5
 """The most trials that an error names."""
@@ -110,6 +112,22 @@ def explore(
         found = searched(made.session, asked, lambda failure: command(scenario, failure, changed=changed))
         found.left_out = made.left_out
         return found
+
+
+def explain_unproven(trials: Sequence[Tried]) -> str:
+    """The reason why trials of a search, none of which failed, prove nothing: no fault was met, or too many are open;
+    empty if they do."""
+    exposure, faulted = Exposure(), [each for each in trials if each.variation.injections]
+    for each in faulted:
+        exposure.add(met=bool(each.met), held=each.held)
+    if not faulted:
+        return "no call was made that a fault could hit"
+    if exposure.nothing:
+        return exposure.nothing
+    open_ = [each for each in faulted if each.void]
+    if len(open_) <= OPEN_MAX * len(faulted):
+        return ""
+    return f"{len(open_)} of {count(len(faulted), 'trial')} with faults are open: {open_[0].why}"
 
 
 def prove(
@@ -306,6 +324,8 @@ def shrink(scenario: Scenario, number: int, *, seed: int | None = None) -> Found
     """The smallest cause of a trial of the scenario that fails. `number`: from 1. Raises ScenarioError: it does not
     fail, or does not happen again with its faults stated one by one."""
     (ruling,) = run(scenario, seed=seed, only=number, apart=True)
+    if ruling.held and ruling.state is not RulingState.FAILED:
+        raise ProvesNothing(f"{scenario.name}: trial {number} proves nothing: its faults were held back: {ruling.held}")
     if ruling.state is not RulingState.FAILED:
         why = f", {ruling.reasons[0]}" if ruling.reasons else ""
         raise ScenarioError(f"{scenario.name}: trial {number} is no failure to shrink: it is {ruling.state}{why}")

@@ -5,6 +5,7 @@ It holds a change to a baseline of the same trials. The requirements on one run 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from chaoslab.analysis.verdict.standing import OPEN_MAX
 from chaoslab.base.clock import system
 from chaoslab.base.commandline import GATE_FAILED, PROVES_NOTHING
 from chaoslab.record.rulings import RulingState
@@ -15,8 +16,8 @@ from chaoslab.scenarios.junit import Case
 from chaoslab.scenarios.scenario import Scenario
 from chaoslab.scenarios.sides import KeptTrials, OfScenario, Sides
 from chaoslab.scenarios.tell import of_trial
-from chaoslab.search.compared import Comparison
-from chaoslab.search.pairs import FEW, LEAST, WORSE
+from chaoslab.search.compared import Comparison, figure_text
+from chaoslab.search.pairs import FEW, FIGURES, LEAST, OPEN, WORSE, Pair
 
 SHOWN, COMMANDS = 8, 3
 """The most trials that a line names, and the most for which a command is told."""
@@ -43,14 +44,26 @@ class Gated:
     def rank(self, left: int) -> tuple[bool, bool, float]:
         """The place among scenarios that wait for trials, of which there may be so many: first those without any, last
         those that they could not decide, and else by the evidence for worse."""
-        enough = len(self.found.judged) >= LEAST
+        enough = len(self.found.pairs) >= LEAST
         hopeless = enough and self.found.hopeless(min(left, self.left))
-        return not self.found.pairs, not hopeless, self.found.evidence[0]
+        return not self.found.pairs, not hopeless, self.found.evidence(WORSE)
 
     @property
     def harmed(self) -> list[int]:
         """The trials with harm that the baseline does not have."""
         return [each.number for each in self.found.pairs if each.harm == WORSE]
+
+    @property
+    def open(self) -> list[Pair]:
+        """The pairs of which it is not known on a side if they are well."""
+        return [each for each in self.found.pairs if None in each.states("well")]
+
+    @property
+    def why_few(self) -> str:
+        """The reason why too little is known; empty if it is enough."""
+        if self.found.verdict == FEW:
+            return f"{len(self.found.pairs)} pairs are too few"
+        return self.found.why_open
 
     @property
     def again(self) -> list[str]:
@@ -78,7 +91,7 @@ class ScenarioGate:
 
     @property
     def few(self) -> list[Gated]:
-        return [each for each in self.scenarios if each.found.verdict == FEW]
+        return [each for each in self.scenarios if each.found.verdict in (FEW, OPEN)]
 
     @property
     def failed(self) -> bool:
@@ -94,14 +107,16 @@ class ScenarioGate:
         """The ruling in one line."""
         pairs = sum(len(each.found.pairs) for each in self.scenarios)
         if not self.code:
-            return f"gate passed: no scenario became worse, in {pairs} trials"
+            open_ = sum(len(each.open) for each in self.scenarios)
+            beside = f", of which {open_} are open" if open_ else ""
+            return f"gate passed: no scenario became worse, in {pairs} trials{beside}"
         said = [f"{each.scenario.name} became worse" for each in self.worse]
         if self.harmed > self.harm_budget:
             named = [f"{each.scenario.name} {', '.join(map(str, each.harmed[:SHOWN]))}"
                      for each in self.scenarios if each.harmed]  # fmt: skip
             said.append(f"{self.harmed} trials did harm that did none ({self.harm_budget} allowed): {'; '.join(named)}")
         if not said:
-            said = [f"{each.scenario.name}: {len(each.found.judged)} judged pairs are too few" for each in self.few]
+            said = [f"{each.scenario.name}: {each.why_few}" for each in self.few]
         return f"gate {'FAILED' if self.failed else 'proves nothing'}: {'; '.join(said)}"
 
     def in_words(self) -> list[str]:
@@ -113,11 +128,16 @@ class ScenarioGate:
 
 
 def under(
-    scenarios: Sequence[tuple[Scenario, Suite]], alpha: float, *, jobs: int = 1, given: Sequence[str] = ()
-) -> list[Gated]:
-    """The scenarios, each with its part of alpha. `given`: the options on which their trials depend."""
+    scenarios: Sequence[tuple[Scenario, Suite]], alpha: float, *, jobs: int = 1, given: Sequence[str] = (),
+    open_max: float = OPEN_MAX,
+) -> list[Gated]:  # fmt: skip
+    """The scenarios, each with its part of alpha. `given`: the options on which their trials depend. `open_max`: the
+    share of pairs of each that may be open."""
     own = alpha / len(scenarios)
-    return [Gated(each, suite, OfScenario(each, suite.seed, jobs), Comparison(own), given) for each, suite in scenarios]
+    return [
+        Gated(each, suite, OfScenario(each, suite.seed, jobs), Comparison(own, open_max=open_max), given)
+        for each, suite in scenarios
+    ]
 
 
 def gate(
@@ -154,7 +174,10 @@ def cases(made: ScenarioGate) -> list[Case]:
             if each in made.few and made.code
             else RulingState.PASSED
         )
-        properties = {"pairs": len(each.found.pairs), "worse": each.found.count(WORSE), "new_harm": len(each.harmed)}
+        properties = {
+            "pairs": len(each.found.pairs), "worse": each.found.count(WORSE), "open": len(each.open),
+            "new_harm": len(each.harmed),
+        }  # fmt: skip
         text = "\n".join(each.found.in_words())
         told = f"new harm in trials {each.harmed[:SHOWN]}\n{text}" if harmed else text
         place = (each.scenario.file, each.scenario.name)
@@ -165,22 +188,33 @@ def cases(made: ScenarioGate) -> list[Case]:
 def markdown(made: ScenarioGate) -> str:
     """The gate for a pull request."""
     mark = {0: "✅", GATE_FAILED: "❌", PROVES_NOTHING: "❔"}[made.code]
-    head = ["scenario", "verdict", "pairs", "well: baseline → now", "change (95 %)", "evidence for worse", "new harm"]
+    head = ["scenario", "verdict", "pairs", *FIGURES.values(), "open", "new harm"]
     lines = [f"## {mark} {made.line}", "", f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     for each in made.scenarios:
-        found, interval = each.found, each.found.interval
-        change = "" if interval is None else f"{interval[0]:+.1%} to {interval[1]:+.1%}"
-        cells = [code(each.scenario.name), found.verdict, str(len(found.pairs)), "{} → {}".format(*found.well), change,
-                 f"{found.evidence[0]:.3g} of {1 / found.alpha:g}", str(len(each.harmed))]  # fmt: skip
+        found = each.found
+        told = [figure_text(found.figures[name]).partition(" pairs")[0].removeprefix(words).strip()
+                if found.figures[name].stated else "not stated" for name, words in FIGURES.items()]  # fmt: skip
+        cells = [code(each.scenario.name), found.verdict, str(len(found.pairs)), *told, str(len(each.open)),
+                 str(len(each.harmed))]  # fmt: skip
         lines.append(f"| {' | '.join(cells)} |")
-    lines += ["", *(f"- {note}" for note in made.notes)]
+    lines += ["", *(f"- {code(each.scenario.name)}: {figure_text(figure)}"
+                    for each in made.scenarios for figure in each.found.stated)]  # fmt: skip
+    lines += [f"- {note}" for note in made.notes]
     for each in made.scenarios:
-        if worse := [one for one in each.found.pairs if WORSE in (one.change, one.harm)]:
-            lines += [f"### {code(each.scenario.name)}", ""]
-            lines += [f"- trial {one.number}: {one.base.outcome} → {one.new.outcome}: {code(one.new.why)}"
-                      for one in worse[:SHOWN]]  # fmt: skip
+        worse = [one for one in each.found.pairs if WORSE in (one.change, one.harm)]
+        if worse or each.open:
+            lines += ["", f"### {code(each.scenario.name)}", ""]
+            lines += map(_pair, worse[:SHOWN])
             lines += [f"- {code(command)}" for command in each.again[:1]]
+        if each.open:
+            beside = ", those above included" if any(one in worse for one in each.open) else ""
+            lines += ["", f"{len(each.open)} of {len(each.found.pairs)} pairs are open{beside}:", ""]
+            lines += map(_pair, [one for one in each.open if one not in worse][:SHOWN])
     return "\n".join(lines) + "\n"
+
+
+def _pair(pair: Pair) -> str:
+    return f"- trial {pair.number}: {pair.base.outcome} → {pair.new.outcome}: {code(pair.new.why)}"
 
 
 def workflow_commands(made: ScenarioGate) -> list[str]:

@@ -33,6 +33,11 @@ Path_ = tuple[str | int, ...]
 """The way to a value: keys and indices."""
 
 
+class ProvesNothing(ValueError):
+    """A command cannot give its verdict, since what it tried proves nothing: no fault was met, or too much is open. The
+    message says why, in one line."""
+
+
 class ScenarioError(ValueError):
     """Something in a scenario's file is wrong. The message is one line: file, line, column, and what would be right."""
 

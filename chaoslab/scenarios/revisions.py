@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
@@ -44,12 +45,18 @@ class InChild:
     _errors: IO[str]
     _unread: int = field(default=0, init=False)
 
+    @cached_property
+    def period(self) -> int:
+        return int(self._read())  # the first line that the child prints
+
     def take(self, numbers: Sequence[int]) -> Iterable[Side]:
+        assert self.period
         self._send([*numbers])
         self._unread = len(numbers)
         return self._sides()  # read as it is asked for, so that the other side's process works meanwhile
 
     def cause(self, number: int) -> str:
+        assert self.period
         for _ in self._sides():
             pass
         self._send(number)

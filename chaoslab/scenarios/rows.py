@@ -1,6 +1,6 @@
 """One side of a comparison in a process of its own, with another revision's code or another environment. `python -P -m
 chaoslab.scenarios.rows` reads lines of JSON: first what to run, then the numbers of trials, or of one whose cause is
-asked. It prints a line for each trial, and ends with its input."""
+asked. It prints the trials of a round, then a line for each trial, and ends with its input."""
 
 import json
 import os
@@ -54,6 +54,7 @@ def _rows(asking: IO[str], telling: IO[str]) -> int:
             for each in found
         ]
         side = sides[0] if len(sides) == 1 else SeveralSides(sides)
+        say(side.period)
         while text := asking.readline():
             wanted = json.loads(text)
             if isinstance(wanted, int):

@@ -4,7 +4,7 @@ import importlib
 import json
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +14,7 @@ from chaoslab.analysis.assertions import Assertion, FinishedTrial, Miss
 from chaoslab.analysis.assertions.calls import Slo
 from chaoslab.analysis.measures.idle import Idle
 from chaoslab.analysis.opinion import Opinion, Unjudged
+from chaoslab.analysis.verdict.exposure import Exposure, first_hold
 from chaoslab.analysis.verdict.ledger import events_of
 from chaoslab.analysis.verdict.standing import Count, Standing, decide_share, stand_by_outcome
 from chaoslab.analysis.verdict.table import Outcome
@@ -23,7 +24,7 @@ from chaoslab.base.clock import system
 from chaoslab.base.jsonable import describe_error, line
 from chaoslab.base.parsers import closest
 from chaoslab.base.registry import BrokenPlugin
-from chaoslab.core.events import FaultsOff
+from chaoslab.core.events import FaultHeldBack, FaultsOff
 from chaoslab.core.fault import BrokenFault
 from chaoslab.execution.asking import ask
 from chaoslab.execution.judging import Judge, judged
@@ -90,11 +91,27 @@ class Ruling:
     missed: tuple[Missed, ...] = ()
     opinions: tuple[Opinion, ...] = ()
     """The opinions of a model as the judge, if one was asked."""
+    held: str = ""
+    """The limit by which its faults were held back; empty if they were not."""
 
     @property
     def reasons(self) -> list[str]:
         """The reasons why it has not passed, one line each."""
         return [*([self.why] if self.why else []), *map(str, self.missed)]
+
+    @property
+    def met(self) -> bool | None:
+        """A fault was witnessed; None if the trial has none, but for its budget."""
+        if all(each.name == BUDGET for each in self.trial.plan.injections):
+            return None
+        return bool({*self.trial.met} - {BUDGET})
+
+
+def held_in(trial: Trial) -> str:
+    """The limit by which the trial's faults were held back, such as a lever; empty if they were not."""
+    if not trial.calls_known or (trial.met and not trial.plan.limits):
+        return ""  # A lever is looked at once a trial, so it holds all faults back, or none.
+    return first_hold([event.limit for _, event in trial.history.of(FaultHeldBack)])
 
 
 @dataclass
@@ -105,6 +122,7 @@ class Result:
     rulings: list[Ruling] = field(default_factory=list)
     met: int = 0
     """The trials in which a fault was witnessed."""
+    exposure: Exposure = field(default_factory=Exposure)
     idle: Idle = field(default_factory=Idle)
     """The faults that have hit nothing so far."""
     calls: dict[Slo, tuple[int, int]] = field(default_factory=dict)
@@ -116,6 +134,7 @@ class Result:
     def add(self, ruling: Ruling) -> None:
         self.rulings.append(ruling)
         self.took_s = system.monotonic() - self._began_s
+        self.exposure.add(met=ruling.met, held=ruling.held)
         names = {*ruling.trial.met}
         self.met += bool(names - {BUDGET} if self.scenario.faults else names)
         own = [each for each in ruling.trial.plan.injections if each.name != BUDGET]
@@ -175,9 +194,9 @@ class Result:
         """The reason why the scenario proves nothing; empty if it does."""
         if not self.rulings:
             return "no trial was run"
-        if self.scenario.faults and not self.met:
+        if why := self.exposure.nothing:
             names = ", ".join(each.name for each in self.scenario.faults)
-            return f"no trial met a fault ({line(names, 100)})"
+            return why if self.exposure.held else f"{why} ({line(names, 100)})"
         if why := unproven(self.rulings, self.scenario.spec.pass_rate, self.scenario.spec.invalid_rate):
             return why
         empty = next((each for each in self.scenario.slo if not self.calls.get(each, (0, 0))[1]), None)
@@ -249,7 +268,16 @@ def in_one_line(scenario: Scenario) -> Iterator[None]:
 
 
 def ruled(rules: TrialRules, number: int, trial: Trial) -> Ruling:
-    """The ruling on a finished trial."""
+    """The ruling on a finished trial. One whose faults were held back has passed nothing."""
+    held, found = held_in(trial), _ruled(rules, number, trial)
+    if not held:
+        return found
+    if found.state is not RulingState.PASSED:
+        return replace(found, held=held)
+    return replace(found, held=held, state=RulingState.INVALID, why=line(f"faults were held back: {held}", WHY))
+
+
+def _ruled(rules: TrialRules, number: int, trial: Trial) -> Ruling:
     verdict = trial.verdict
     if verdict.outcome is Outcome.INVALID and "invalid" not in rules.accept:
         return Ruling(number, trial, RulingState.INVALID, line(verdict.why, WHY))

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from chaoslab.analysis.measures.recovery_quality import recovery_quality
 from chaoslab.analysis.measures.trace_diff import tell
 from chaoslab.base.jsonable import line
 from chaoslab.core.conversation import Conversation
@@ -24,7 +23,10 @@ PROMPT = 300
 
 
 class Sides(Protocol):
-    """One side of a comparison."""
+    """One side of a comparison. `period`: the trials of a round, in which each of its prompts is asked."""
+
+    @property
+    def period(self) -> int: ...
 
     def take(self, numbers: Sequence[int]) -> Iterable[Side]:
         """The trials with these numbers, from 1, in order."""
@@ -40,6 +42,7 @@ class OfScenario:
     scenario: Scenario
     seed: int | None = None
     jobs: int = 1
+    period = 1
 
     def take(self, numbers: Sequence[int]) -> list[Side]:
         made = run(self.scenario, only=numbers, seed=self.seed, jobs=self.jobs, apart=True)
@@ -59,6 +62,7 @@ class OfAgent:
     asked: RunArguments
     rules: TrialRules
     jobs: int = 1
+    period = 1
 
     def take(self, numbers: Sequence[int]) -> Iterable[Side]:
         made = zip(numbers, self._trials(numbers), strict=True)
@@ -81,6 +85,10 @@ class SeveralSides:
 
     parts: Sequence[Sides]
 
+    @property
+    def period(self) -> int:
+        return len(self.parts)
+
     def take(self, numbers: Sequence[int]) -> Iterable[Side]:
         found: dict[int, Side] = {}
         for part in dict.fromkeys(map(self._of, numbers)):
@@ -100,6 +108,7 @@ class KeptTrials:
     """Trials that were kept, by number."""
 
     rows: Mapping[int, Side]
+    period: int = 1
 
     def take(self, numbers: Sequence[int]) -> Iterable[Side]:
         return [self.rows[number] for number in numbers]
@@ -114,14 +123,15 @@ def side_of(ruling: Ruling, prompt: str = "") -> Side:
     history, key = trial.history, ruling.trial.key
     used = [event for _, event in history.of(Usage)]
     prices = [event.cost_usd for event in used]
-    quality = recovery_quality(history, {key: verdict})
+    known = not ruling.held or ruling.state is RulingState.FAILED
     return Side(
-        None if ruling.state is RulingState.INVALID else ruling.state is RulingState.PASSED, str(verdict.outcome),
-        "; ".join(ruling.reasons) or verdict.why, sum(1 for _ in history.of(CallStarted)), trial.seconds,
-        sum(event.prompt_tokens + event.completion_tokens for event in used), bool(verdict.harm),
-        None if None in prices else sum(filter(None, prices)), None if quality is None else quality.quality,
-        prompt,
-        tuple(dict.fromkeys(event.model for event in used)), partial(tell, history.records, key),
+        well=None if ruling.state is RulingState.INVALID else ruling.state is RulingState.PASSED,
+        outcome=str(verdict.outcome), why="; ".join(ruling.reasons) or verdict.why,
+        calls=sum(1 for _ in history.of(CallStarted)), seconds=trial.seconds,
+        tokens=sum(event.prompt_tokens + event.completion_tokens for event in used), harm=bool(verdict.harm),
+        dollars=None if None in prices else sum(filter(None, prices)), done=verdict.done if known else None,
+        met=ruling.met, held=ruling.held, prompt=prompt,
+        models=tuple(dict.fromkeys(event.model for event in used)), story=partial(tell, history.records, key),
     )  # fmt: skip
 
 

@@ -1,14 +1,16 @@
 """A scenario at rising levels of chaos: the share of trials that pass, and the level at which it breaks."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from chaoslab.analysis.measures.intervals import Rate, rate
+from chaoslab.analysis.verdict.exposure import Exposure
+from chaoslab.analysis.verdict.standing import OPEN_MAX, Count, Standing, decide_share
 from chaoslab.core.levels import chance_of
-from chaoslab.record.rulings import RulingState
 from chaoslab.scenarios.load import load
 from chaoslab.scenarios.running import Result, run
 from chaoslab.scenarios.tell import again, failed_alike
@@ -21,35 +23,39 @@ WAYS = 2
 
 @dataclass(frozen=True)
 class StressLevel:
-    """One level of one scenario. `met`: trials in which a fault was witnessed. `invalid`: trials that prove nothing.
-    `least`: the share that the scenario asks for. `faults`: the number of faults of its own. `folder`: the logs of its
-    run, if they are written. `failed`: lines on the trials that did not pass, at a level that breaks it."""
+    """One level of one scenario. `count`: its trials that passed, failed and are open. `exposure`: the faults that they
+    met. `least`: the share that the scenario asks for. `open_max`: the share that may be open. `faults`: the number of
+    faults of its own. `folder`: the logs of its run, if they are written. `failed`: lines on the trials that did not
+    pass, at a level that breaks it."""
 
     scenario: str
     level: float
-    passed: int
-    judged: int
-    met: int
-    invalid: int
+    count: Count
+    exposure: Exposure
     least: float
+    open_max: float = OPEN_MAX
     faults: int = 0
     folder: Path | None = None
     failed: Sequence[str] = ()
 
     def __str__(self) -> str:
-        invalid = f", {self.invalid} prove nothing" if self.invalid else ""
-        passed = f"{self.passed} of {self.judged} trials passed{invalid}"
-        return f"{self.scenario} at level {self.level:g}: {passed}; {self.met} met a fault"
+        passed = f"{self.count} trials passed"
+        return f"{self.scenario} at level {self.level:g}: {passed}; {self.exposure.met} met a fault"
 
     @property
     def share(self) -> Rate | None:
         """The share of judged trials that passed; None if none was judged."""
-        return rate(self.passed, self.judged)
+        return rate(self.count.well, self.count.judged)
+
+    @property
+    def standing(self) -> Standing:
+        """Bad if less than asked for passed; open if that is not known."""
+        return decide_share(self.count, self.least, open_max=self.open_max)
 
     @property
     def breaks(self) -> bool:
         """True if less than asked for passed."""
-        return self.share is not None and self.share.value < self.least
+        return self.standing is Standing.BAD
 
 
 def stress(
@@ -69,11 +75,10 @@ def stress(
                 scenario, trials=trials, seed=seed, jobs=jobs, logs=logs, again=command, apart=True, keep=keep,
             ):  # fmt: skip
                 result.add(ruling)
-            passed, failed = result.count(RulingState.PASSED), result.count(RulingState.FAILED)
             folder = result.rulings[0].trial.folder if result.rulings else None
             step = StressLevel(
-                scenario.name, level, passed, passed + failed, result.met, result.count(RulingState.INVALID),
-                scenario.spec.pass_rate, len(scenario.spec.faults), folder,
+                scenario.name, level, result.standings, result.exposure, scenario.spec.pass_rate,
+                scenario.spec.invalid_rate, len(scenario.spec.faults), folder,
             )  # fmt: skip
             yield replace(step, failed=failed_alike(result, given, most=WAYS)) if step.breaks else step
 
@@ -81,17 +86,16 @@ def stress(
 def levels_text(steps: Sequence[StressLevel]) -> str:
     """The steps as a table with bars, and the breaking point of each scenario."""
     lines = []
-    for name in dict.fromkeys(step.scenario for step in steps):
-        own = [step for step in steps if step.scenario == name]
+    for name, own in by_scenario(steps).items():
         faults = own[0].faults
         beside = f", beside its own {'fault' if faults == 1 else f'{faults} faults'}" if faults else ""
-        lines.append(f"{name}: {own[0].judged + own[0].invalid} trials at each level{beside}")
-        lines.append("level  a call is hit  passed  95 % interval  met a fault  not judged")
+        lines.append(f"{name}: {own[0].count.total} trials at each level{beside}")
+        lines.append("level  a call is hit  passed  95 % interval  met a fault        open")
         for step in own:
             share, chance = step.share, chance_of(step.level)
             figures = "no trial could be judged" if share is None else (
                 f"{share.value:6.0%}  {f'{share.interval.low:.0%}–{share.interval.high:.0%}':>13}"
-                f"  {step.met:>11}  {step.invalid:>10}  {'█' * round(BAR * share.value)}"
+                f"  {step.exposure.met:>11}  {step.count.open:>10}  {'█' * round(BAR * share.value)}"
             )  # fmt: skip
             lines.append(f"{step.level:<5g}  {f'{chance * 100:g} %':>13}  {figures}")
         lines.append(_ruling(own))
@@ -99,12 +103,41 @@ def levels_text(steps: Sequence[StressLevel]) -> str:
     return "\n".join(lines)
 
 
+def unproven_text(steps: Sequence[StressLevel]) -> str:
+    """The reason why the levels of a scenario do not show if it breaks: no fault was met at any, or one is open and
+    none breaks it; empty if they do."""
+    exposure = Exposure()
+    for step in steps:
+        exposure += step.exposure
+    if exposure.nothing:
+        return exposure.nothing
+    return "" if any(step.breaks for step in steps) else _open_text(steps)
+
+
+def _open_text(steps: Iterable[StressLevel]) -> str:
+    """The first level of which it is not known if it breaks the scenario; empty if there is none."""
+    first = next((step for step in steps if step.standing is Standing.OPEN), None)
+    return (
+        "" if first is None else f"{first.count.open} of {first.count.total} trials are open at level {first.level:g}"
+    )
+
+
+def by_scenario(steps: Sequence[StressLevel]) -> dict[str, list[StressLevel]]:
+    """The steps of each scenario."""
+    names = dict.fromkeys(step.scenario for step in steps)
+    return {name: [step for step in steps if step.scenario == name] for name in names}
+
+
 def _ruling(own: Sequence[StressLevel]) -> str:
     """The breaking point of a scenario."""
+    if why := unproven_text(own):
+        return f"it proves nothing: {why}"
     broken = next((step for step in own if step.breaks), None)
     if broken is None:
         return f"it does not break up to level {own[-1].level:g}"
-    return f"it breaks at level {broken.level:g}: less than {broken.least:.0%} of its trials pass"
+    open_ = _open_text(takewhile(lambda step: not step.breaks, own))
+    earlier = f", or before, since {open_}" if open_ else ""
+    return f"it breaks at level {broken.level:g}{earlier}: less than {broken.least:.0%} of its trials pass"
 
 
 def plain(steps: Sequence[StressLevel]) -> dict[str, Any]:
@@ -113,8 +146,9 @@ def plain(steps: Sequence[StressLevel]) -> dict[str, Any]:
         "chaoslab": 1,
         "steps": [
             {
-                "scenario": step.scenario, "level": step.level, "passed": step.passed, "judged": step.judged,
-                "met_a_fault": step.met, "invalid": step.invalid, "breaks": step.breaks,
+                "scenario": step.scenario, "level": step.level, "passed": step.count.well,
+                "judged": step.count.judged, "open": step.count.open, "met_a_fault": step.exposure.met,
+                "held_back": dict(step.exposure.held), "breaks": step.breaks, "standing": str(step.standing),
                 "failed": list(step.failed),
                 "interval": None if step.share is None else [step.share.interval.low, step.share.interval.high],
             }
@@ -128,12 +162,10 @@ def chart(steps: Sequence[StressLevel], path: Path) -> None:
     OSError: the file cannot be written."""
     from chaoslab.reports.levels import PassRate
 
-    by_scenario = {
-        name: [step for step in steps if step.scenario == name] for name in dict.fromkeys(s.scenario for s in steps)
-    }
+    levels = by_scenario(steps)
     lines = [
         PassRate(name, [(step.level, share) for step in own if (share := step.share) is not None])
-        for name, own in by_scenario.items()
+        for name, own in levels.items()
     ]
     if path.suffix != ".html":
         from chaoslab.reports.charts import save_one
@@ -152,7 +184,7 @@ def chart(steps: Sequence[StressLevel], path: Path) -> None:
             "picture": over_level.draw(line, number, least=own[0].least),
             "rows": [_row(step) for step in own],
         }
-        for number, (line, own) in enumerate(zip(lines, by_scenario.values(), strict=True), 1)
+        for number, (line, own) in enumerate(zip(lines, levels.values(), strict=True), 1)
     ]
     put(page("levels.html", scenarios=scenarios), path)
 
@@ -160,5 +192,6 @@ def chart(steps: Sequence[StressLevel], path: Path) -> None:
 def _row(step: StressLevel) -> list[str]:
     share = step.share
     interval = "–" if share is None else f"{share.interval.low:.0%}–{share.interval.high:.0%}"
-    passed = f"{step.passed} of {step.judged}"
-    return [f"{step.level:g}", f"{chance_of(step.level) * 100:g} %", passed, interval, str(step.met), str(step.invalid)]
+    passed = f"{step.count.well} of {step.count.judged}"
+    met, open_ = str(step.exposure.met), str(step.count.open)
+    return [f"{step.level:g}", f"{chance_of(step.level) * 100:g} %", passed, interval, met, open_]

@@ -58,7 +58,8 @@ def result_text(result: Result, *, trial: int | None = None, given: Sequence[str
 def count_open(result: Result) -> dict[str, int]:
     """The open trials by outcome, the most frequent first."""
     rulings = [ruling for ruling in result.rulings if ruling.state is RulingState.INVALID]
-    return dict(Counter(str(ruling.trial.verdict.outcome) for ruling in rulings).most_common())
+    kinds = ("held back" if each.held else str(each.trial.verdict.outcome) for each in rulings)
+    return dict(Counter(kinds).most_common())
 
 
 def failed_alike(result: Result, given: Sequence[str] = (), *, most: int = EXAMPLES) -> list[str]:

@@ -1,85 +1,228 @@
 """Two sides tried on the same trials, pair by pair, until it is shown which is worse."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from math import comb, fsum
-from statistics import fmean
+from math import sqrt
+from statistics import fmean, median, variance
+from typing import NamedTuple
 
 from chaoslab.analysis.measures.anytime import (
+    PairCounts,
+    change_evidence,
+    change_interval,
     detectable,
-    difference,
-    e_value,
-    fewest,
-    mcnemar,
-    mean_sequence,
     pairs_needed,
-    power,
+    student_t,
 )
-from chaoslab.analysis.measures.intervals import CONFIDENCE, Interval
-from chaoslab.base.dice import Dice
-from chaoslab.search.pairs import BETTER, FEW, LEAST, POWER, SAME, WORSE, Pair
+from chaoslab.analysis.measures.intervals import Interval
+from chaoslab.analysis.verdict.exposure import Exposure
+from chaoslab.analysis.verdict.standing import OPEN_MAX
+from chaoslab.search.pairs import BETTER, FEW, FIGURES, LEAST, OPEN, POWER, SAME, WORSE, Pair
 
 ALPHA = 0.05
-RESAMPLES = 500
-K_MAX, AS_MANY = 8, 4
-"""The largest k of pass^k, and the trials of a prompt for each of the k: with fewer the figure would jump."""
-AMOUNTS = {"calls": "", "seconds": " s", "tokens": "", "dollars": " USD", "quality": ""}
+AMOUNTS = {"calls": "", "seconds": " s", "tokens": "", "dollars": " USD"}
 """Amount of a trial → its unit."""
+PROMPTS_LEAST = 4
+"""The fewest prompts, beside one alone, of which it can be said that no difference is shown: the spread of fewer is
+hardly known."""
+LOOKS = 3
+"""The chance of an error by the spread of prompts is divided by this, since it is looked at in every round. It was
+chosen by the false alarms of benchmarks/compare_claims.py: most looks are alike, so they are few in effect."""
+States = tuple[bool | None, bool | None]
+IN_FAVOUR, AGAINST, LEFT_OUT = "in favour of the new side", "against it", "left out"
+"""The ways to count an open trial."""
 
 
-@dataclass(frozen=True)
-class MovedCost:
-    """A cost of a trial: its means on both sides, and the confidence sequence of the mean difference; None below 60
-    pairs, or if too many differ alike."""
+class MovedCost(NamedTuple):
+    """A cost of a trial: its median on both sides."""
 
     amount: str
     base: float
     new: float
-    interval: Interval | None
 
     @property
     def unit(self) -> str:
         return AMOUNTS[self.amount]
 
 
-@dataclass(frozen=True)
-class PassAll:
-    """pass^k of both sides, with the 95 % interval of the change."""
+class Shares(NamedTuple):
+    """Pairs that are judged on both sides, those that are not, and the judged ones that hold on each side."""
 
-    k: int
-    base: float
-    new: float
-    interval: Interval
+    judged: int
+    open: int
+    base: int
+    new: int
 
 
-class _Count:
-    """Discordant pairs by change: all, and the first of each cluster."""
+@dataclass
+class ComparedFigure:
+    """One figure of a comparison: one of FIGURES over all pairs so far. `alpha`: the chance of a false verdict by it.
+    `open_max`: the share of open pairs up to which the others decide.
 
-    def __init__(self) -> None:
-        self.all, self.first, self._seen = Counter[str](), Counter[str](), set[str]()
+    The change is the mean over the prompts of the mean change of their pairs. It is shown if the interval excludes 0.
+    That is the wider of two: of the pairs, which are independent of each other within a prompt, and of the prompts,
+    whose changes spread (Student's t). Open pairs widen it: each counts for one bound as if it were well on the new
+    side alone, and for the other as if it were on the base alone."""
 
-    def add(self, change: str, cluster: str) -> None:
-        self.all[change] += 1
-        if cluster not in self._seen:
-            self._seen.add(cluster)
-            self.first[change] += 1
+    name: str
+    alpha: float
+    open_max: float = OPEN_MAX
+    _prompts: dict[str, Counter[States]] = field(default_factory=dict, init=False, repr=False)
+    _all: Counter[States] = field(default_factory=Counter, init=False, repr=False)
+
+    def add(self, states: States, cluster: str) -> None:
+        self._all[states] += 1
+        self._prompts.setdefault(cluster, Counter())[states] += 1
+
+    @property
+    def words(self) -> str:
+        return FIGURES[self.name]
+
+    @property
+    def stated(self) -> bool:
+        """Something is known of it in a trial. If not, nothing was stated about it, and it is not compared."""
+        return any(each is not None for states in self._all for each in states)
+
+    @property
+    def shares(self) -> Shares:
+        return _shares(self._all)
+
+    @property
+    def by_prompt(self) -> dict[str, Shares]:
+        return {cluster: _shares(states) for cluster, states in self._prompts.items()}
+
+    @property
+    def open(self) -> bool:
+        """More pairs are open than may be beside those that decide."""
+        return self.shares.open > self.open_max * self._all.total()
+
+    def count(self, change: str) -> int:
+        """The judged pairs that became worse or better."""
+        return self._all[(True, False) if change == WORSE else (False, True)]
+
+    def shown(self, change: str) -> bool:
+        """The change is shown to be worse, or better, whatever the open pairs are."""
+        if not self.stated or self.evidence(change) < 2 / self.alpha:
+            return False
+        spread = self._spread(self._way(change))
+        return spread is None or (spread.high < 0 if change == WORSE else spread.low > 0)
+
+    def evidence(self, change: str) -> float:
+        """The e-value for worse or better, with the open pairs as they are counted."""
+        counts = self._counts(self._way(change))
+        if change == BETTER:
+            counts = [PairCounts(each.better, each.same, each.worse, each.weight) for each in counts]
+        return change_evidence(counts)
+
+    @property
+    def change(self) -> float | None:
+        """The mean over the prompts of the change of their judged pairs; None if none is judged."""
+        means = self._means(LEFT_OUT)
+        return fmean(mean for mean, _, _ in means) if means else None
+
+    @property
+    def interval(self) -> Interval:
+        """The interval of the change, which may be looked at after each round of prompts."""
+        ends = []
+        for change in (BETTER, WORSE):
+            way = self._way(change)
+            bets, spread = change_interval(self._counts(way), self.alpha), self._spread(way)
+            ends.append(bets if spread is None else Interval(min(bets.low, spread.low), max(bets.high, spread.high)))
+        return Interval(ends[0].low, ends[1].high)
+
+    @property
+    def needed(self) -> int | None:
+        """The pairs in which a fall as large as the one seen would be shown with a chance of 0.9, if all prompts
+        changed alike; None if none is seen, or a million would not do."""
+        judged = self.shares.judged or 1
+        worse, better = self.count(WORSE) / judged, self.count(BETTER) / judged
+        return pairs_needed(worse, better, alpha=self.alpha / 2, least=POWER) if worse > better else None
+
+    @property
+    def detectable(self) -> float | None:
+        """The share of the judged pairs that become worse, with none better, that would have been shown with a chance
+        of 0.9, if all prompts changed alike."""
+        return detectable(self.shares.judged, alpha=self.alpha / 2, least=POWER)
+
+    def hopeless(self, left: int) -> bool:
+        """So many more pairs could not show it to be worse, even if all of them became so."""
+        return change_evidence([*self._counts(self._way(WORSE)), PairCounts(left, 0, 0)]) < 2 / self.alpha
+
+    def _way(self, change: str) -> str:
+        """The way to count open pairs where it is asked if this is shown."""
+        return LEFT_OUT if not self.open else IN_FAVOUR if change == WORSE else AGAINST
+
+    def _counts(self, way: str) -> list[PairCounts]:
+        """The pairs of all prompts, those of one weight together, so that each prompt counts as much as any other."""
+        least = min((states.total() for states in self._prompts.values()), default=0)
+        found: dict[float, list[int]] = {}
+        for states in self._prompts.values():
+            sums = found.setdefault(least / states.total(), [0, 0, 0])
+            for value, number in _changes(states, way):
+                sums[value + 1] += number
+        return [PairCounts(worse, same, better, weight) for weight, (worse, same, better) in found.items()]
+
+    def _means(self, way: str) -> list[tuple[float, float, int]]:
+        """By prompt: mean and variance of the change of its pairs, and their number."""
+        found = []
+        for states in self._prompts.values():
+            values = [*_changes(states, way)]
+            if total := sum(number for _, number in values):
+                mean = sum(value * number for value, number in values) / total
+                square = sum(value * value * number for value, number in values) / total
+                found.append((mean, square - mean * mean, total))
+        return found
+
+    def _spread(self, way: str) -> Interval | None:
+        """The interval of the mean by the spread of the prompts' changes; None for one prompt. The spread of few
+        prompts may be small by chance, so it is taken to be at least that which the pairs within them make."""
+        if len(self._prompts) < 2:
+            return None
+        found = self._means(way)
+        if len(found) < 2:
+            return Interval(-1.0, 1.0)
+        means = [mean for mean, _, _ in found]
+        within = fmean(square / total for _, square, total in found)
+        half = student_t(self.alpha / 2 / LOOKS, len(means) - 1) * sqrt(max(variance(means), within) / len(means))
+        return Interval(max(-1.0, fmean(means) - half), min(1.0, fmean(means) + half))
+
+
+def _shares(states: Counter[States]) -> Shares:
+    judged = {each: number for each, number in states.items() if None not in each}
+    base, new = (sum(number for each, number in judged.items() if each[side]) for side in (0, 1))
+    return Shares(sum(judged.values()), states.total() - sum(judged.values()), base, new)
+
+
+def _changes(states: Counter[States], way: str) -> Iterator[tuple[int, int]]:
+    """Each change (−1, 0 or 1) with the number of its pairs."""
+    for (base, new), number in states.items():
+        if base is not None and new is not None:
+            yield new - base, number
+        elif way == IN_FAVOUR:
+            yield (True if new is None else new) - (False if base is None else base), number
+        elif way == AGAINST:
+            yield (False if new is None else new) - (True if base is None else base), number
 
 
 @dataclass
 class Figures:
-    """All pairs so far. Where several prompts are asked, the evidence is that of each prompt's first
-    discordant pair alone, since what differs at a prompt may differ at each repetition of it. `notes`: what else is to
-    be known of it, one line each."""
+    """All pairs so far. `alpha`: the chance of a false "worse", and of a false "better", of both figures together.
+    `open_max`: the share of open pairs up to which the others decide. `period`: the pairs of a round, in which each
+    prompt is asked; only whole rounds count. `notes`: what else is to be known of it, one line each."""
 
     alpha: float = ALPHA
     notes: list[str] = field(default_factory=list)
     name: str = ""
+    open_max: float = OPEN_MAX
+    period: int = 1
     pairs: list[Pair] = field(default_factory=list, init=False)
-    judged: list[Pair] = field(default_factory=list, init=False)
-    clusters: dict[str, None] = field(default_factory=dict, init=False)
-    _well: _Count = field(default_factory=_Count, init=False, repr=False)
-    _harm: _Count = field(default_factory=_Count, init=False, repr=False)
+    figures: dict[str, ComparedFigure] = field(init=False)
+    exposure: Exposure = field(default_factory=Exposure, init=False)
+
+    def __post_init__(self) -> None:
+        # Each figure has its half of alpha. Of that its two directions have a half each in the interval.
+        self.figures = {name: ComparedFigure(name, self.alpha, self.open_max) for name in FIGURES}
 
     def add(self, pair: Pair) -> None:
         if pair.base.story is not None or pair.new.story is not None:  # which are not kept
@@ -87,112 +230,72 @@ class Figures:
                 pair, differs=pair.difference, base=replace(pair.base, story=None), new=replace(pair.new, story=None)
             )
         self.pairs.append(pair)
-        self.clusters[pair.cluster] = None
-        if pair.judged:
-            self.judged.append(pair)
-        for count, change in ((self._well, pair.change), (self._harm, pair.harm)):
-            if change:
-                count.add(change, pair.cluster)
-
-    def count(self, change: str, *, counted: bool = False) -> int:
-        """The pairs that changed so. `counted`: those that are evidence."""
-        return (self._well.first if counted and self.several else self._well.all)[change]
+        for side in (pair.base, pair.new):
+            self.exposure.add(met=side.met, held=side.held)
+        if len(self.pairs) % self.period == 0:
+            for each in self.pairs[-self.period :]:
+                for figure in self.figures.values():
+                    figure.add(each.states(figure.name), each.cluster)
 
     @property
-    def several(self) -> bool:
-        """Several prompts are asked."""
-        return len(self.clusters) > 1
+    def stated(self) -> list[ComparedFigure]:
+        """The figures of which something is known."""
+        return [each for each in self.figures.values() if each.stated]
 
     @property
-    def units(self) -> int:
-        """The independent units that are judged: pairs, or prompts if there are several."""
-        return len({each.cluster for each in self.judged}) if self.several else len(self.judged)
+    def prompts(self) -> int:
+        return len({each.cluster for each in self.pairs})
+
+    def count(self, change: str) -> int:
+        """The pairs that changed so."""
+        return sum(each.change == change for each in self.pairs)
+
+    def evidence(self, change: str) -> float:
+        """The most evidence of a figure that it is worse, or better."""
+        return max((each.evidence(change) for each in self.stated), default=1.0)
 
     @property
-    def evidence(self) -> tuple[float, float]:
-        """The e-values for worse and for better."""
-        worse, better = self.count(WORSE, counted=True), self.count(BETTER, counted=True)
-        return e_value(worse, better), e_value(better, worse)
+    def open(self) -> list[ComparedFigure]:
+        """The figures of which more pairs are open than may be."""
+        return [each for each in self.stated if each.open]
 
     @property
-    def harm_evidence(self) -> tuple[float, float]:
-        """The same for more harm and for less."""
-        found = self._harm.first if self.several else self._harm.all
-        return e_value(found[WORSE], found[BETTER]), e_value(found[BETTER], found[WORSE])
+    def nothing(self) -> str:
+        """The reason why all pairs together prove nothing, whatever they are; empty if they may."""
+        return self.exposure.nothing
 
     @property
     def verdict(self) -> str:
-        """worse, better, no difference shown, or too few."""
-        worse, better = self.evidence
-        if max(worse, better) >= 1 / self.alpha:
-            return WORSE if worse > better else BETTER
-        enough = len(self.judged) >= LEAST and (not self.several or self.units >= fewest(self.alpha))
-        return SAME if enough else FEW
+        """worse: a figure is shown to be so. better: one is, and the other is neither worse nor open. Else open, no
+        difference shown, or too few."""
+        if self.nothing:
+            return OPEN
+        if any(each.shown(WORSE) for each in self.stated):
+            return WORSE
+        if any(each.shown(BETTER) and all(other is each or not other.open for other in self.stated)
+               for each in self.stated):  # fmt: skip
+            return BETTER
+        if len(self.pairs) < LEAST or (self.pairs and 1 < self.prompts < PROMPTS_LEAST):
+            return FEW
+        return OPEN if self.open or not self.stated else SAME
 
     @property
     def decided(self) -> bool:
-        """More pairs would not be looked at."""
-        return self.verdict in (WORSE, BETTER)
+        """More pairs would not be looked at: one figure is worse, or all are better."""
+        if len(self.pairs) % self.period:
+            return False
+        return any(each.shown(WORSE) for each in self.stated) or (
+            bool(self.stated) and all(each.shown(BETTER) for each in self.stated)
+        )
 
     def hopeless(self, left: int) -> bool:
         """So many more pairs could not decide for worse, even if all of them became worse."""
-        worse, better = self.count(WORSE, counted=True), self.count(BETTER, counted=True)
-        return e_value(worse + left, better) < 1 / self.alpha
-
-    @property
-    def p(self) -> float | None:
-        """McNemar's exact p over all discordant pairs, for a number of pairs that was fixed beforehand. It takes the
-        pairs of one prompt as independent."""
-        return mcnemar(self.count(WORSE), self.count(BETTER))
-
-    @property
-    def interval(self) -> tuple[float, float] | None:
-        """The 95 % interval of the change in the share that is well."""
-        base, new = self.well
-        judged = len(self.judged)
-        return difference(base, new, self.count(WORSE), self.count(BETTER), judged) if judged else None
-
-    @property
-    def well(self) -> tuple[int, int]:
-        """The judged pairs that are well on the base, and on the new side."""
-        return _well(self.judged)
+        return all(each.hopeless(left) for each in self.stated)
 
     @property
     def harmed(self) -> tuple[int, int]:
         """The pairs with harm on the base, and on the new side."""
         return sum(each.base.harm for each in self.pairs), sum(each.new.harm for each in self.pairs)
-
-    @property
-    def shares(self) -> tuple[float, float]:
-        """The shares of the units that are evidence for worse and for better."""
-        units = self.units or 1
-        return self.count(WORSE, counted=True) / units, self.count(BETTER, counted=True) / units
-
-    @property
-    def power(self) -> float | None:
-        """The chance that a change as large as the one seen is shown within so many pairs; None if none is seen."""
-        worse, better = sorted(self.shares, reverse=True)
-        return power(worse, better, self.units, alpha=self.alpha) if worse > better else None
-
-    @property
-    def needed(self) -> int | None:
-        """The pairs (or prompts, if there are several) in which a change as large as the one seen would be shown with
-        a chance of 0.9; None if none is seen, or a million would not do."""
-        worse, better = sorted(self.shares, reverse=True)
-        return pairs_needed(worse, better, alpha=self.alpha, least=POWER)
-
-    @property
-    def detectable(self) -> float | None:
-        """The share of pairs that become worse, with none better, that would have been shown with a chance of 0.9."""
-        return detectable(self.units, alpha=self.alpha, least=POWER)
-
-    @property
-    def by_prompt(self) -> dict[str, tuple[int, int, int]]:
-        """By prompt: its judged pairs, and those well on the base and on the new side."""
-        found: dict[str, list[Pair]] = {cluster: [] for cluster in self.clusters}
-        for each in self.judged:
-            found[each.cluster].append(each)
-        return {cluster: (len(pairs), *_well(pairs)) for cluster, pairs in found.items()}
 
     @property
     def outcomes(self) -> dict[str, tuple[int, int]]:
@@ -203,46 +306,16 @@ class Figures:
 
     @property
     def costs(self) -> Iterator[MovedCost]:
-        """The costs of a trial, over the judged pairs; an amount that is 0 in all of them is left out. Where several
-        prompts are asked, the interval is over the means of the prompts."""
+        """The costs of a trial, over all pairs; an amount that is 0 in all of them is left out. They are medians, since
+        a few trials may cost more than all others, and have no interval that could be looked at at any time."""
         for amount in AMOUNTS:
-            both = [(each.cluster, getattr(each.base, amount), getattr(each.new, amount)) for each in self.judged]
-            known = [(cluster, one, other) for cluster, one, other in both if one is not None and other is not None]
-            if not any(one or other for _, one, other in known):
-                continue
-            by_cluster: dict[str, list[float]] = defaultdict(list)
-            for cluster, one, other in known:
-                by_cluster[cluster].append(other - one)
-            values = [fmean(each) for each in by_cluster.values()] if self.several else by_cluster[known[0][0]]
-            yield MovedCost(
-                amount, fmean(one for _, one, _ in known), fmean(other for _, _, other in known),
-                mean_sequence(values, alpha=self.alpha),
-            )  # fmt: skip
-
-    @property
-    def pass_all(self) -> PassAll | None:
-        """pass^k for the largest k up to 8 that each prompt has four times as many trials of; None below 2. Its
-        interval is a bootstrap over the prompts, or over the pairs if there is one prompt."""
-        rows = [each for each in self.by_prompt.values() if each[0]]
-        k = min([K_MAX, *(each[0] // AS_MANY for each in rows)])
-        if not rows or k < 2:
-            return None
-        one, other = (fmean(comb(row[side], k) / comb(row[0], k) for row in rows) for side in (1, 2))
-        draw = Dice(0, "pass^k", len(self.judged)).stream().random
-        if len(rows) > 1:
-            parts = [(comb(new, k) - comb(base, k)) / comb(n, k) for n, base, new in rows]
-            means = [fsum(parts[int(draw() * len(parts))] for _ in parts) / len(parts) for _ in range(RESAMPLES)]
-        else:
-            pairs, n = [(bool(each.base.well), bool(each.new.well)) for each in self.judged], rows[0][0]
-            means = []
-            for _ in range(RESAMPLES):
-                drawn = [pairs[int(draw() * n)] for _ in range(n)]
-                base, new = (sum(each[side] for each in drawn) for side in (0, 1))
-                means.append((comb(new, k) - comb(base, k)) / comb(n, k))
-        cut = round(RESAMPLES * (1 - CONFIDENCE) / 2)
-        ranked = sorted(means)
-        return PassAll(k, one, other, Interval(ranked[cut], ranked[-cut - 1]))
+            both = [(getattr(each.base, amount), getattr(each.new, amount)) for each in self.pairs]
+            known = [(one, other) for one, other in both if one is not None and other is not None]
+            if any(one or other for one, other in known):
+                yield MovedCost(amount, *(median(each) for each in zip(*known, strict=True)))
 
 
-def _well(pairs: Sequence[Pair]) -> tuple[int, int]:
-    return sum(bool(each.base.well) for each in pairs), sum(bool(each.new.well) for each in pairs)
+def count_trials(pairs: Sequence[Pair], change: str, most: int) -> tuple[list[Pair], int]:
+    """The first pairs that changed so, and the number of the others."""
+    changed = [each for each in pairs if each.change == change]
+    return changed[:most], len(changed[most:])

@@ -8,20 +8,24 @@ from chaoslab.analysis.measures import trace_diff
 from chaoslab.analysis.measures.trace_diff import Story
 from chaoslab.base.jsonable import line, shown
 
-WORSE, BETTER, SAME, FEW = "worse", "better", "no difference shown", "too few"
+WORSE, BETTER, SAME, FEW, OPEN = "worse", "better", "no difference shown", "too few", "open"
 LEAST = 40
-"""The judged pairs with which a change of 0.2 in the share would mostly have been shown."""
+"""The pairs with which a change of 0.2 in the share would mostly have been shown."""
 POWER = 0.9
 """The chance with which a change is shown by the pairs that it is said to need."""
 SHOWN = 200
 """The most characters of a difference."""
+FIGURES = {"done": "done as asked", "well": "ended well"}
+"""The figures of a trial that are compared, and their words."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """One trial of a pair. `well`: it passed; None if nothing can be concluded. `dollars`: None if a model's price is
-    not known. `quality`: that of its recovery, 0 to 1; None if it met no fault or was not judged. `prompt`: what it
-    asks. `models`: those that answered. `story`: makes its story; None if that is not known."""
+    """One trial of a pair. `well`: it passed; None if that is not known. `done`: all was done as asked, by ledger and
+    state, whatever was said; None if that is not known or nothing was stated. `met`: a fault was witnessed; None if
+    none was planned. `held`: what held faults back in this trial; empty if nothing did. `dollars`: None if a model's
+    price is not known. `prompt`: what it asks. `models`: those that answered. `story`: makes its story; None if that is
+    not known."""
 
     well: bool | None
     outcome: str
@@ -31,7 +35,9 @@ class Side:
     tokens: int = 0
     harm: bool = False
     dollars: float | None = 0.0
-    quality: float | None = None
+    done: bool | None = None
+    met: bool | None = None
+    held: str = ""
     prompt: str = ""
     models: tuple[str, ...] = ()
     story: Callable[[], Story] | None = field(default=None, repr=False, compare=False)
@@ -45,9 +51,11 @@ class Side:
         """The side of such values. Raises ValueError, TypeError: they are none of a side."""
         made = cls(**{**plain, "models": tuple(map(str, plain.get("models", ())))})
         numbers = (made.calls, made.seconds, made.tokens)
-        texts = (made.outcome, made.why, made.prompt)
-        fits = made.well in (True, False, None) and all(isinstance(each, int | float) for each in numbers)
-        if not fits or not all(isinstance(each, str) for each in texts):
+        texts = (made.outcome, made.why, made.prompt, made.held)
+        flags = all(each in (True, False, None) for each in (made.well, made.done, made.met))
+        if not flags or not all(isinstance(each, int | float) for each in numbers):
+            raise TypeError("a value has another type")
+        if not all(isinstance(each, str) for each in texts):
             raise TypeError("a value has another type")
         return made
 
@@ -65,16 +73,20 @@ class Pair:
     differs: str = ""
     cause: str = ""
 
-    @property
-    def judged(self) -> bool:
-        return self.base.well is not None and self.new.well is not None
+    def states(self, figure: str) -> tuple[bool | None, bool | None]:
+        """One of FIGURES on the base and on the new side."""
+        return getattr(self.base, figure), getattr(self.new, figure)
 
     @property
     def change(self) -> str:
-        """worse, better, or empty: alike, or one of the two allows no conclusion."""
-        if not self.judged or self.base.well == self.new.well:
-            return ""
-        return BETTER if self.new.well else WORSE
+        """worse if a figure is lost, else better if one is won, else open if one is known on one side alone; empty if
+        both sides are alike."""
+        states = [self.states(figure) for figure in FIGURES]
+        if (True, False) in states:
+            return WORSE
+        if (False, True) in states:
+            return BETTER
+        return OPEN if any((base is None) != (new is None) for base, new in states) else ""
 
     @property
     def harm(self) -> str:

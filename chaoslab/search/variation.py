@@ -157,7 +157,8 @@ class Tried:
     `made`: its attempts in the order of beginning. `moments`: the names of the calls of each moment at which several
     were made, in the order in which they then began. `world`: a digest of its effects and its outcome. `harm`: a
     text for each thing done that should not have been. `tokens`: those that models counted. `drew`: the agent drew
-    chance of its own. `chance`: the number of the trial that it varies, from 0, whose chance and dice it has.
+    chance of its own. `chance`: the number of the trial that it varies, from 0, whose chance and dice it has. `held`:
+    the limit by which its faults were held back, such as a lever; empty if they were not.
     """
 
     number: int
@@ -176,6 +177,7 @@ class Tried:
     seconds: float = 0.0
     drew: bool = False
     chance: int = 0
+    held: str = ""
 
     @property
     def void(self) -> bool:

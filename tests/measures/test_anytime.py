@@ -1,8 +1,18 @@
-"""The power of a test that may be looked at after every pair, and confidence sequences."""
+"""The power of a test that may be looked at after every pair, and the interval of a change."""
 
 import pytest
 
-from chaoslab.analysis.measures.anytime import decides, detectable, e_value, mean_sequence, pairs_needed, power
+from chaoslab.analysis.measures.anytime import (
+    PairCounts,
+    change_evidence,
+    change_interval,
+    decides,
+    detectable,
+    e_value,
+    pairs_needed,
+    power,
+    student_t,
+)
 from chaoslab.base.dice import Dice
 from tests.sure import sure
 
@@ -60,26 +70,40 @@ def test_what_would_have_been_shown_shrinks_with_the_pairs() -> None:
     assert known[-1] < 0.02
 
 
-def test_a_confidence_sequence_holds_the_mean_at_every_look_but_for_few() -> None:
-    missed, runs = 0, 40
+def test_the_interval_of_a_change_excludes_0_where_the_evidence_decides() -> None:
+    for worse, same, better in ((8, 10, 0), (9, 10, 0), (30, 100, 10), (0, 50, 9), (5, 400, 5)):
+        interval = change_interval([PairCounts(worse, same, better)], 0.05)
+        assert (interval.high < 0) == (e_value(worse, better) >= 40)
+        assert (interval.low > 0) == (e_value(better, worse) >= 40)
+        assert (better - worse) / (worse + same + better) in interval
+        turned = change_interval([PairCounts(better, same, worse)], 0.05)
+        assert (turned.low, turned.high) == pytest.approx((-interval.high, -interval.low), abs=1e-5)
+
+
+def test_the_interval_holds_the_change_at_every_look_but_for_few() -> None:
+    missed, runs = 0, 100
     for run in range(runs):
-        draw = Dice(run, "sequence", 1).stream().random
-        values: list[float] = []
-        for n in range(200):
-            values.append(draw() ** 2)
-            if n >= 59 and n % 10 == 9:
-                interval = sure(mean_sequence(values, alpha=0.05))
-                if 1 / 3 not in interval:
-                    missed += 1
-                    break
-    assert missed <= 0.1 * runs
-    values = [n % 7 + n % 3 / 2 for n in range(60)]
-    for some, alpha, low, high in (  # by the formula of theorem 2.2
-        (values, 0.05, 2.600853334, 4.199146666), (values * 2, 0.1, 2.889511425, 3.910488575),
-        ([0.0] * 41 + [1.0] * 20, 0.05, 0.143996157, 0.511741547),
-    ):  # fmt: skip
-        sequence = sure(mean_sequence(some, alpha=alpha))
-        assert (sequence.low, sequence.high) == pytest.approx((low, high))
-    assert mean_sequence(values[:59], alpha=0.05) is None
-    assert mean_sequence([0.0, 1.0] * 29, alpha=0.05) is None
-    assert mean_sequence([1.0] * 100 + [0.0] * 19, alpha=0.05) is None
+        draw, counts = Dice(run, "interval").stream().random, [0, 0, 0]
+        for n in range(1, 201):
+            drawn = draw()
+            counts[0 if drawn < 0.2 else 2 if drawn < 0.3 else 1] += 1
+            if n % 10 == 0 and -0.1 not in change_interval([PairCounts(*counts)], 0.05):
+                missed += 1
+                break
+    assert missed <= 0.05 * runs
+
+
+def test_prompts_with_more_trials_count_no_more_than_others() -> None:
+    # One prompt is worse in all of its 30 pairs, the other better in all of its 10: on the average nothing changed.
+    even = [PairCounts(30, 0, 0, 1 / 3), PairCounts(0, 0, 10)]
+    assert change_evidence(even) < 1 < change_evidence([PairCounts(30, 0, 10)])
+    assert change_evidence([PairCounts(7, 3, 1)]) == pytest.approx(e_value(7, 1))
+
+
+@pytest.mark.parametrize(
+    ("chance", "freedom", "value"),
+    [(0.025, 1, 12.7062), (0.025, 2, 4.30265), (0.05, 3, 2.35336), (0.025, 7, 2.36462), (0.0125, 25, 2.38461),
+     (0.005, 10, 3.16927)],
+)  # fmt: skip
+def test_students_t_by_its_table(chance: float, freedom: int, value: float) -> None:
+    assert student_t(chance, freedom) == pytest.approx(value, rel=1e-5)

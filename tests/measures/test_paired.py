@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaoslab.analysis.measures.anytime import SHARES, difference, e_value, mcnemar
-from chaoslab.analysis.measures.intervals import wilson
+from chaoslab.analysis.measures.anytime import SHARES, e_value, mcnemar
 from chaoslab.base.dice import Dice
 
 
@@ -69,26 +68,3 @@ def test_a_side_that_is_no_worse_is_seldom_called_so_however_often_it_is_looked_
                 called += 1
                 break
     assert called <= 0.05 * runs + 3 * (0.05 * 0.95 * runs) ** 0.5
-
-
-@given(st.integers(0, 20), st.integers(0, 20), st.integers(0, 20), st.integers(0, 20))
-def test_intervals_of_a_difference(kept: int, lost: int, worse: int, better: int) -> None:
-    pairs = kept + lost + worse + better
-    if not pairs:
-        return
-    low, high = difference(kept + worse, kept + better, worse, better, pairs)
-    assert -1 <= low <= (better - worse) / pairs <= high <= 1
-    turned = difference(kept + better, kept + worse, better, worse, pairs)
-    assert turned[0] == pytest.approx(-high, abs=1e-9)
-    assert turned[1] == pytest.approx(-low, abs=1e-9)
-
-
-def test_an_interval_worked_out_by_hand() -> None:
-    # 40 pairs, 8 worse and none better, 30 well in both: phi = (30 · 2 − 20) / √(38 · 2 · 30 · 10)
-    low, high = difference(38, 30, 8, 0, 40)
-    (one, other), phi = (wilson(38, 40), wilson(30, 40)), 40 / (38 * 2 * 30 * 10) ** 0.5
-    assert one is not None
-    assert other is not None
-    down, up = 0.75 - other.low, one.high - 0.95
-    assert low == pytest.approx(-0.2 - (down**2 - 2 * phi * down * up + up**2) ** 0.5)
-    assert high < -0.03

@@ -54,7 +54,7 @@ def test_two_agents_in_python() -> None:
     looks: list[int] = []
     found = compared(shrink=True, tell=lambda found: looks.append(len(found.pairs)))
     assert found.verdict == "worse"
-    assert looks == [len(found.pairs)]
+    assert looks == [10, len(found.pairs)]
     first = next(each for each in found.pairs if each.change)
     assert first.differs == "prompt, attempt 1, status: 'error' → 'ok'"
     assert first.cause.startswith("timeout_before_effect at charge 1: missing: charge")
@@ -64,8 +64,7 @@ def test_two_agents_in_python() -> None:
 def test_several_prompts_are_asked_in_turns_with_dice_of_their_own() -> None:
     found = compared(prompts=[f"Order {n}" for n in range(10)], trials=40)
     assert [each.cluster for each in found.pairs[:3]] == ["Order 0", "Order 1", "Order 2"]
-    assert found.several
-    assert found.count("worse") > found.count("worse", counted=True) or found.decided
+    assert (found.prompts, found.period) == (10, 10)
     assert len({each.base.outcome for each in found.pairs}) > 1
 
 
@@ -178,7 +177,8 @@ def test_a_side_in_a_child_prints_a_line_a_trial(monkeypatch: pytest.MonkeyPatch
     }
     told = io.StringIO()
     assert _rows(io.StringIO(f"{json.dumps(asked)}\n[2, 3]\n2\n"), told) == 0
-    *rows, cause = map(json.loads, told.getvalue().splitlines())
+    period, *rows, cause = map(json.loads, told.getvalue().splitlines())
+    assert period == 1
     assert [each["side"]["well"] for each in rows] == [True, True]
     assert "refund 1.1" in rows[0]["story"]
     assert cause.startswith("not found: paid twice: trial 2 is no failure to shrink")
@@ -257,10 +257,10 @@ def worse_from(first: int, broken: int, _: SideWork, commit: str) -> Iterator[Si
 @pytest.mark.parametrize(
     ("first", "broken", "found", "verdicts"),
     [
-        (3, -1, ["number 3"], ["worse", "no difference shown", "worse"]),
+        (3, -1, ["number 3"], ["worse", "better", "worse"]),
         (1, -1, ["number 1"], ["worse", "worse", "worse"]),
-        (2, 2, ["number 3", "number 2"], ["worse", "skip", "no difference shown", "worse"]),
-        (9, -1, [], ["no difference shown"]),
+        (2, 2, ["number 3", "number 2"], ["worse", "skip", "better", "worse"]),
+        (9, -1, [], ["undecided"]),
     ],
 )
 def test_a_bisection(first: int, broken: int, found: list[str], verdicts: list[str]) -> None:
@@ -268,6 +268,34 @@ def test_a_bisection(first: int, broken: int, found: list[str], verdicts: list[s
     made = bisect(SideWork(Path("pay.chaos.yml")), "v0", "v4", trials=60, alpha=0.05, opened=opened)
     assert sorted(each.verdict for each in made.steps) == sorted(verdicts)  # Git may try equal halves in any order
     assert {each.subject for each in made.first} == {*found}
+
+
+@contextmanager
+def slightly_worse(_: SideWork, commit: str) -> Iterator[Sides]:
+    """The side of a commit, of which the last is worse in a sixth of its trials, and those before it in a twelfth."""
+    often = {"0": 0, "4": 6}.get(git("show", f"{commit}:./number").strip(), 12)
+    yield KeptTrials({n: BAD if often and n % often == 0 else WELL for n in range(1, 401)})
+
+
+@pytest.mark.usefixtures("repository")
+def test_a_commit_of_which_too_little_is_shown_is_not_taken_for_good() -> None:
+    what = SideWork(Path("pay.chaos.yml"))
+    made = bisect(what, "v0", "v4", trials=80, alpha=0.05, opened=slightly_worse)
+    assert [each.verdict for each in made.steps] == ["worse", *["undecided"] * 3]
+    assert made.first[0].subject == "number 4"
+    assert {each.subject for each in made.first} == {f"number {n}" for n in range(1, 5)}
+    assert made.good == git("rev-parse", "v0").strip()
+    assert all("beside the good end" in each.why and "beside the bad end" in each.why for each in made.steps[1:])
+    more = bisect(what, "v0", "v4", trials=300, alpha=0.05, opened=slightly_worse)
+    assert [each.subject for each in more.first] == ["number 1"]
+
+
+@pytest.mark.usefixtures("repository")
+def test_ends_that_do_not_differ_are_told_with_their_evidence(typed: Typed) -> None:
+    ended = typed("bisect", "v0", "v4", "pay.chaos.yml", "-n", "40")
+    assert ended.code == 4
+    assert " undecided (40 pairs; no difference shown: done as asked 40 → 40 of 40 pairs; change " in ended.out
+    assert ended.out.endswith("v4 is not shown to be worse than v0: there is nothing to find\n")
 
 
 @pytest.mark.usefixtures("repository")

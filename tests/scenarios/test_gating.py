@@ -55,8 +55,8 @@ def ruled(*scenarios: Gated, harm_budget: int = 0, trials: int = 400) -> Scenari
         ([WELL] * 60, [WELL, HARM] * 30, 0, 1, "5 trials did harm that did none (0 allowed): paid twice, one 2, 4, 6,"),
         ([HARM] * 60, [HARM] * 60, 0, 0, "gate passed"),
         ([BAD] * 60, [HARM] * 2 + [BAD] * 58, 2, 0, "gate passed"),
-        ([WELL] * 60, [OPEN] * 60, 0, 4, "gate proves nothing: paid twice, one: 0 judged pairs are too few"),
-        ([WELL] * 10, [WELL] * 10, 0, 4, "gate proves nothing: paid twice, one: 10 judged pairs are too few"),
+        ([WELL] * 60, [OPEN] * 60, 0, 4, "one: 60 of 60 pairs are open (ended well), and 5% may be"),
+        ([WELL] * 10, [WELL] * 10, 0, 4, "gate proves nothing: paid twice, one: 10 pairs are too few"),
     ],
 )
 def test_the_exit_code(base: list[Side], new: list[Side], harm_budget: int, code: int, said: str) -> None:
@@ -87,14 +87,16 @@ def test_what_is_written_for_a_pull_request_and_for_ci() -> None:
     made.notes.append("the baseline is 40 days old")
     text = markdown(made)
     assert text.startswith("## ❌ gate FAILED: paid twice, one became worse\n")
-    assert "| `paid twice, one` | worse | 7 | 7 → 0 |" in text
+    assert "| `paid twice, one` | worse | 9 | not stated | 9 → 0 of 9 | 0 | 0 |" in text
     assert "- trial 1: correct → wrong: `17 ¦ not 12`" in text
     document = ElementTree.fromstring(_junit(made))
     assert [len(each) for each in document.iter("testcase")] == [2, 1]
     assert [each.get("message") for each in document.iter("failure")] == [made.scenarios[0].found.in_words()[0]]
     first, second = workflow_commands(made)
     assert first == "::warning title=chaoslab gate::the baseline is 40 days old"
-    assert second.startswith(f"::error file={SCENARIO},title=chaoslab gate%2C paid twice%2C one::worse: 7 of 7 pairs")
+    assert second.startswith(
+        f"::error file={SCENARIO},title=chaoslab gate%2C paid twice%2C one::worse: ended well 9 → 0 of 9 pairs"
+    )
 
 
 def _junit(made: ScenarioGate) -> str:
@@ -109,9 +111,9 @@ def test_a_gate_from_its_baseline_to_its_verdict(tmp_path: Path, typed: Typed) -
     words = ["gate", "paid_twice.chaos.yaml", "--baseline", str(path)]
     assert typed.refused(*words).endswith(": --write makes one\n")
     out = typed.out(*words, "--write", "--budget", "40")
-    assert "paid twice: 40 of 40 trials well, 0 with harm, 0 open\nwritten: " in out
+    assert "paid twice: 39 of 39 ended well, 1 open; 40 of 40 done as asked, 0 open; 0 with harm\nwritten: " in out
     assert len(Baseline.read(path).suites["paid twice"].rows) == 40
-    assert "gate passed: no scenario became worse, in 40 trials\n" in typed.out(*words, "-q")
+    assert "gate passed: no scenario became worse, in 40 trials, of which 1 are open\n" in typed.out(*words, "-q")
     ended = typed(*words, "-q", "--json", "--set", "fresh=paid_twice:naive")
     assert ended.code == 1
     found = json.loads(ended.out)
@@ -154,7 +156,7 @@ def test_a_baseline_of_something_else_is_refused_in_one_line(
 
 def test_a_baseline_is_the_same_in_its_file(tmp_path: Path) -> None:
     (scenario,) = load(SCENARIO)
-    rows = [replace(WELL, dollars=None, quality=0.5, models=("m",)), BAD, HARM, OPEN]
+    rows = [replace(WELL, done=True, met=False, held="lever x", dollars=None, models=("m",)), BAD, HARM, OPEN]
     made = Baseline.now([Suite.of(scenario, 1, rows)])
     made.save(path := tmp_path / "baseline.json")
     assert Baseline.read(path) == made

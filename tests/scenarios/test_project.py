@@ -210,7 +210,7 @@ def test_stress_tells_the_share_at_each_level_and_where_it_breaks(project: Path,
     chart, words = project.parent / "stress.png", ("--iterations", "40", "--levels", "0,1", "--no-logs")
     said = typed.out("stress", project, *words, "--chart", chart).splitlines()
     assert said[0] == "refund: 40 trials at each level, beside its own 2 faults"
-    assert said[1].split("  ")[-1] == "not judged"
+    assert said[1].split("  ")[-1] == "open"
     assert said[2].split()[:7] == ["0", "0", "%", "100%", "91%–100%", "20", "0"]
     breaks, *failed = said[-said[::-1].index("it breaks at level 1: less than 100% of its trials pass") - 1 :]
     assert breaks.startswith("it breaks at level 1")

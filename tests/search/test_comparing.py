@@ -13,13 +13,18 @@ from chaoslab.search.compared import Comparison
 from chaoslab.search.pairs import Pair, Side, first_difference
 
 FOLDER = Path(__file__).parent.parent.parent / "examples" / "scenarios"
-WELL, BAD, OPEN = (
-    Side(well, name, name, 1, 1.0) for well, name in ((True, "correct"), (False, "harm"), (None, "invalid"))
+WELL, BAD, HONEST, OPEN = (
+    Side(True, "correct", "correct", 1, 1.0, done=True),
+    Side(False, "harm", "harm", 1, 1.0, done=False),
+    Side(True, "degraded", "degraded", 1, 1.0, done=False),
+    Side(None, "unknown", "words", 1, 1.0, done=True),
 )
+UNDONE = Side(None, "undone", "unclear", 1, 1.0, done=False)
+"""Not done whatever the words say, which nobody can read."""
 
 
-def compared(pairs: Sequence[tuple[Side, Side]], clusters: Sequence[str] = ()) -> Comparison:
-    found = Comparison()
+def compared(pairs: Sequence[tuple[Side, Side]], clusters: Sequence[str] = (), *, period: int = 1) -> Comparison:
+    found = Comparison(period=period)
     for number, (base, new) in enumerate(pairs, 1):
         found.add(Pair(number, base, new, clusters[number - 1] if clusters else ""))
     return found
@@ -28,35 +33,109 @@ def compared(pairs: Sequence[tuple[Side, Side]], clusters: Sequence[str] = ()) -
 @pytest.mark.parametrize(
     ("pairs", "verdict"),
     [
-        ([(WELL, BAD)] * 7, "worse"),
-        ([(BAD, WELL)] * 7, "better"),
-        ([(WELL, BAD)] * 5, "too few"),
+        ([(WELL, BAD)] * 9, "worse"),
+        ([(WELL, BAD)] * 8, "too few"),
+        ([(BAD, WELL)] * 9, "better"),
         ([(WELL, WELL)] * 40, "no difference shown"),
-        ([(WELL, OPEN)] * 100, "too few"),
         ([(WELL, BAD), (BAD, WELL)] * 30, "no difference shown"),
         ([], "too few"),
+        # One figure alone is worse, whatever the other shows.
+        ([(WELL, HONEST)] * 9, "worse"),
+        ([(WELL, UNDONE)] * 9, "worse"),
+        ([(HONEST, BAD)] * 9, "worse"),
+        # What is not known is never better, and never left out.
+        ([(WELL, OPEN)] * 100, "open"),
+        ([(BAD, OPEN)] * 9 + [(WELL, WELL)] * 40, "open"),
+        ([(OPEN, BAD)] * 9 + [(WELL, WELL)] * 40, "worse"),
+        ([(WELL, WELL)] * 95 + [(WELL, OPEN)] * 5, "no difference shown"),
+        ([(WELL, WELL)] * 94 + [(WELL, OPEN)] * 6, "open"),
+        ([(replace(BAD, done=None), replace(WELL, done=None))] * 9, "better"),
+        ([(replace(BAD, done=True), WELL)] * 9 + [(WELL, replace(WELL, done=None))] * 31, "open"),
     ],
 )
 def test_verdicts(pairs: Sequence[tuple[Side, Side]], verdict: str) -> None:
     assert compared(pairs).verdict == verdict
 
 
-def test_of_several_prompts_each_is_evidence_once() -> None:
-    one_prompt_is_bad = compared([(WELL, BAD)] * 20, ["a"] * 10 + ["b"] * 10)
-    assert (one_prompt_is_bad.count("worse"), one_prompt_is_bad.count("worse", counted=True)) == (20, 2)
-    assert one_prompt_is_bad.verdict == "too few"
-    assert compared([(WELL, BAD)] * 8, list("abcdefgh")).verdict == "worse"
+def test_open_pairs_are_counted_for_either_side() -> None:
+    found = compared([(WELL, WELL)] * 20 + [(WELL, OPEN)] * 10 + [(OPEN, BAD)] * 4 + [(WELL, BAD)] * 6)
+    ended = found.figures["well"]
+    assert (ended.shares.judged, ended.shares.open, ended.shares.base, ended.shares.new) == (26, 14, 26, 20)
+    assert -20 / 40 in ended.interval  # as if each open trial had been well on the base alone
+    assert -6 / 40 in ended.interval  # as if it had been well on the new side alone
+    assert not ended.shown("worse")
+    told = found.in_words()
+    assert "ended well 26 → 20 of 26 pairs, 14 open; change -23.1%, with the open ones within " in "\n".join(told)
+    assert "  open: trial 21: correct → unknown (words)" in told
+    named = compared([(WELL, WELL)] * 40 + [(WELL, OPEN)] * 10)
+    assert named.in_words()[0] == "open: 10 of 50 pairs are open (ended well), and 5% may be"
+    assert [each["change"] for each in named.data()["changed"]] == ["open"] * 10
+
+
+def test_better_goes_on_until_all_is_better_since_the_other_figure_may_still_be_worse() -> None:
+    degraded = replace(BAD, outcome="wrong", done=True)
+    found = compared([(degraded, WELL)] * 9)
+    assert (found.verdict, found.decided) == ("better", False)
+    for number in range(10, 19):
+        found.add(Pair(number, WELL, HONEST))
+    assert (found.verdict, found.decided) == ("worse", True)
+
+
+@pytest.mark.parametrize(
+    ("met", "held", "said"),
+    [
+        (False, "", "no trial met a fault"),
+        (False, "lever x: late", "faults were held back in 80 of 80 trials: lever x: late"),
+        (True, "", ""),
+        (None, "", ""),
+    ],
+)
+def test_sides_that_met_no_fault_prove_nothing(met: bool | None, held: str, said: str) -> None:
+    side = replace(WELL, met=met, held=held)
+    found = compared([(side, replace(side, well=False, done=False))] * 40)
+    assert (found.nothing, found.verdict) == (said, "open" if said else "worse")
+    assert found.in_words()[0].startswith(f"open: {said}" if said else "worse: ")
+
+
+def test_over_several_prompts_the_change_is_the_mean_of_their_changes() -> None:
+    prompts = list("abcd") * 20
+    uneven = compared([(WELL, BAD) if prompt == "a" else (WELL, WELL) for prompt in prompts], prompts, period=4)
+    assert uneven.figures["well"].change == -0.25
+    assert uneven.verdict == "no difference shown"  # one prompt of four says little of the others
+    alike = compared([(WELL, BAD if n % 3 else WELL) for n in range(80)], prompts, period=4)
+    assert alike.verdict == "worse"
+    assert alike.figures["well"].interval.high < 0
+
+
+def test_variants_of_a_prompt_count_with_it() -> None:
+    # Two variants of the prompt a, one of the prompt b: a is worse by all, b better by all, so nothing changed.
+    pairs = [(WELL, BAD), (WELL, BAD), (BAD, WELL)] * 30
+    found = compared(pairs, list("aab") * 30, period=3)
+    assert (found.figures["well"].change, found.prompts, found.evidence("worse") < 1) == (0, 2, True)
+
+
+def test_only_whole_rounds_count() -> None:
+    found = compared([(WELL, BAD)] * 39, list("abcd") * 10, period=4)
+    assert (found.figures["well"].shares.judged, found.decided) == (36, False)
+
+
+def test_two_prompts_can_show_nothing() -> None:
+    found = compared([(WELL, BAD)] * 20 + [(WELL, WELL)] * 30, ["a", "b"] * 25, period=2)
+    told = "\n".join(found.in_words(most=0))
+    assert found.verdict == "too few"
+    assert "a verdict needs one prompt or 4, and 40 pairs; these are 50" in told
+    assert "  'a': ended well 25 → 15 of 25" in told
 
 
 def test_what_is_told_names_the_pairs_and_the_pairs_that_are_needed() -> None:
     found = compared([(WELL, WELL)] * 30 + [(WELL, BAD)] * 3 + [(WELL, OPEN)])
     told = "\n".join(found.in_words(most=2))
-    assert "33 of 33 pairs well on the base, 30 on the new side" in told
-    assert "a change as large as this is shown within 33 pairs with a chance of 0.03; about 114 are needed" in told
-    assert "33 pairs would show 29.7% of them worse, none better, with a chance of 0.9" in told
-    assert "1 pairs prove nothing" in told
+    assert "ended well 33 → 30 of 33 pairs, 1 open" in told
+    assert "ended well: a fall as large as this is shown within 141 pairs with a chance of 0.9" in told
+    assert "ended well: 33 pairs show 36.4% of them worse, none better, with a chance of 0.9" in told
     assert "  worse: trial 31: correct → harm (harm)\n" in told
     assert "… and 1 more worse" in told
+    assert "  open: trial 34: correct → unknown (words)" in told
     assert json.loads(json.dumps(found.data()))["worse"] == 3
 
 
@@ -103,44 +182,15 @@ def test_harm_is_counted_apart_from_what_is_not_well() -> None:
     harmed = Side(False, "harm", "twice", 1, 1.0, harm=True)
     found = compared([(Side(False, "wrong", "17", 1, 1.0), harmed)] * 8)
     assert (found.verdict, found.count("worse"), found.harmed) == ("too few", 0, (0, 8))
-    assert found.harm_evidence[0] > 20
-    assert "harm: 0 on the base, 8 on the new side; evidence 36.5 for more" in "\n".join(found.in_words())
+    assert "harm: 0 on the base, 8 on the new side" in found.in_words()
     assert found.outcomes == {"harm": (0, 8), "wrong": (8, 0)}
 
 
-def test_costs_have_a_confidence_sequence_over_the_pairs_or_the_prompts() -> None:
-    pairs = [(Side(True, "correct", "", 1, 1.0, tokens=100), Side(True, "correct", "", 1 + n % 2, 1.0, tokens=100))
-             for n in range(100)]  # fmt: skip
+def test_costs_are_medians_over_all_pairs() -> None:
+    pairs = [(replace(WELL, tokens=100), replace(OPEN, calls=900 if n == 5 else 3, tokens=100)) for n in range(20)]
     (calls, seconds, tokens) = compared(pairs).costs
-    assert (calls.base, calls.new, seconds.new, tokens.interval) == (1.0, 1.5, 1.0, None)
-    assert calls.interval is not None
-    assert 0.2 < calls.interval.low < 0.5 < calls.interval.high < 0.8
-    few_prompts = compared(pairs, [str(n % 10) for n in range(100)])
-    assert [each.interval for each in few_prompts.costs] == [None] * 3
-
-
-def test_each_prompt_is_a_row_and_two_prompts_can_show_nothing() -> None:
-    found = compared([(WELL, BAD)] * 50, ["a", "b"] * 25)
-    told = "\n".join(found.in_words(most=0))
-    assert found.verdict == "too few"
-    assert "a verdict needs 7 prompts and 40 judged pairs; 50 of 50 could be judged" in told
-    assert "  'a': 25 of 25 → 0 of 25 well" in told
-    assert "50 pairs became worse and 0 better, of which each prompt counts once (2 and 0)" in told
-
-
-def test_open_verdicts_on_words_are_told_as_such() -> None:
-    words = Side(None, "≈ wrong", "words", 1, 1.0, words=True)
-    told = "\n".join(compared([(WELL, words), (WELL, OPEN)]).in_words())
-    assert "2 pairs prove nothing, 1 of them since a verdict rests on words alone" in told
-
-
-def test_pass_k_has_an_interval() -> None:
-    found = compared([(WELL, WELL)] * 20 + [(WELL, BAD)] * 20)
-    assert found.pass_all is not None
-    assert (found.pass_all.k, found.pass_all.base) == (8, 1.0)
-    assert found.pass_all.new < 0.01
-    assert found.pass_all.interval.high < 0
-    assert compared([(WELL, BAD)] * 3).pass_all is None
+    assert (calls.base, calls.new, seconds.new, tokens.new) == (1, 3, 1.0, 100)
+    assert "calls a trial, median: 1 → 3" in compared(pairs).in_words()
 
 
 def test_a_changed_pair_has_the_first_difference_of_both_stories() -> None:
@@ -158,7 +208,7 @@ def test_more_pairs_are_hopeless_if_all_of_them_could_not_decide() -> None:
 
 
 def test_a_side_is_the_same_after_json() -> None:
-    side = Side(True, "correct", "", 2, 1.5, 10, dollars=None, quality=0.5, models=("m",))
+    side = Side(True, "correct", "", 2, 1.5, 10, dollars=None, done=False, met=True, held="lever x", models=("m",))
     assert Side.of(json.loads(json.dumps(side.plain()))) == side
     with pytest.raises(TypeError):
         Side.of({**side.plain(), "calls": "2"})

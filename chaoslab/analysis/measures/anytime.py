@@ -1,5 +1,5 @@
-"""Pairs of trials, one of each of two sides: did the share of bad ones change? And figures of a test that may be looked
-at after every pair: its power, and a confidence sequence for a mean.
+"""Pairs of trials, one of each of two sides: did the share of bad ones change? The evidence may be looked at after
+every pair, or after every round of prompts, and so may the interval of the mean change. The power is the evidence's.
 
 McNemar 1947, in its exact form: under no change each discordant pair (bad in one run alone) is worse or better
 with probability 1/2, so the two-sided p is twice the smaller binomial tail, at most 1. Concordant pairs say nothing.
@@ -7,26 +7,22 @@ with probability 1/2, so the two-sided p is twice the smaller binomial tail, at 
 *Power* is that of the e-process of `e_value`, exact: the chance that it has reached 1 / alpha by so many pairs,
 a share of which are worse and a share better, independent of each other.
 
-*The confidence sequence* is the asymptotic one of I. Waudby-Smith, D. Arbour, R. Sinha, E. H. Kennedy and A. Ramdas,
-Time-uniform central limit theory and asymptotic confidence sequences, Annals of Statistics 52(6), 2024, Theorem 2.2.
-It assumes independent values with more than two finite moments, and is approximate: its chance of ever missing the
-mean, from a first look on, tends to alpha as that first look is later. It is therefore not told below `FIRST` values,
-nor before `OTHERS` of them differ from the most frequent one (benchmarks/compare.py has what it misses).
+*The confidence sequence* is that of betting: I. Waudby-Smith and A. Ramdas, Estimating means of bounded random
+variables by betting, Journal of the Royal Statistical Society B 86(1), 2024.
 """
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from math import comb, exp, log
-from statistics import fmean, pstdev
+from typing import NamedTuple
 
-from chaoslab.analysis.measures.intervals import Interval, wilson
+from chaoslab.analysis.measures.intervals import Interval
 
 SHARES = [each / 100 for each in range(60, 91)]
 """The shares of worse ones among discordant pairs that the evidence looks for. They were chosen by the power at the
-changes of benchmarks/compare.py: with 0.5 to 1, a drop from .95 to .90 is shown less often by 0.05."""
+changes of benchmarks/compare_claims.py: with 0.5 to 1, a drop from .95 to .90 is shown less often by 0.05."""
 _RATIOS = [(log(2 * share), log(2 * (1 - share))) for share in SHARES]
 MOST = 1e300
 """The largest evidence that is told."""
@@ -42,6 +38,7 @@ def mcnemar(worse: int, better: int) -> float | None:
     return min(1.0, float(Fraction(2 * tail, 2**n)))
 
 
+@lru_cache(65536)  # looked at after each pair, most of which change nothing
 def e_value(worse: int, better: int) -> float:
     """The evidence of these discordant pairs, in any order, that the new side is worse: an e-value, which may be looked
     at after every pair. Where the new side is not worse, it ever reaches 1 / alpha with a chance of alpha at most.
@@ -55,26 +52,78 @@ def e_value(worse: int, better: int) -> float:
     return min(MOST, sum(map(exp, (min(each, _MOST) for each in logs))) / len(logs))
 
 
-def difference(base: int, new: int, worse: int, better: int, pairs: int) -> tuple[float, float]:
-    """The 95 % interval of the change in the share of good pairs, from −1 to 1: method 10 of R. G. Newcombe, Statistics
-    in Medicine 17, 1998. `base`, `new`: the good ones on each side; `pairs`: all, above 0."""
-    one, other = wilson(base, pairs), wilson(new, pairs)
-    assert one is not None
-    assert other is not None
-    p1, p2 = base / pairs, new / pairs
-    kept, lost = base - worse, pairs - base - better
-    product = base * (pairs - base) * new * (pairs - new)
-    top = kept * lost - worse * better
-    phi = 0.0 if not product else (max(top - pairs / 2, 0.0) if top > 0 else float(top)) / product**0.5
-    low = ((p2 - other.low) ** 2 - 2 * phi * (p2 - other.low) * (one.high - p1) + (one.high - p1) ** 2) ** 0.5
-    high = ((other.high - p2) ** 2 - 2 * phi * (other.high - p2) * (p1 - one.low) + (p1 - one.low) ** 2) ** 0.5
-    return p2 - p1 - low, p2 - p1 + high
+class PairCounts(NamedTuple):
+    """The pairs by change: the new side is worse, alike or better. `weight`: of each of them in the mean, 0 to 1."""
+
+    worse: int
+    same: int
+    better: int
+    weight: float = 1.0
 
 
-FIRST, OTHERS = 60, 20
-"""The fewest values for a confidence sequence, and of these the fewest other than the most frequent one."""
-TIGHTEST = 100
-"""The number of values at which a confidence sequence is at its narrowest."""
+def change_evidence(counts: Sequence[PairCounts], mean: float = 0.0) -> float:
+    """The evidence that the mean change is below `mean`, from above −1 to below 1, as an e-value at the end of a round.
+
+    The pairs come in rounds that have each prompt equally often, or as often as its weight makes up for, and are
+    independent of each other. Changes are −1, 0 and 1, and the mean is that over the prompts. The evidence is the gain
+    of bets that each change is below the mean, averaged over stakes: for one prompt and a mean of 0 it is `e_value`. A
+    stake is the same for the whole round, so the gain of a round is at most 1 on the average wherever the mean change
+    of its prompts is not below `mean`, however they differ: a product is at most the power of the mean of its factors.
+    """
+    if not mean and len(counts) == 1 and counts[0].weight == 1:
+        return e_value(counts[0].worse, counts[0].better)
+    logs = []
+    for share in SHARES:
+        stake, total = (2 * share - 1) / (1 - mean), 0.0
+        for worse, same, better, weight in counts:
+            bet = stake * weight
+            total += worse * log(1 + bet * (mean + 1)) + better * log(1 + bet * (mean - 1))
+            total += same * log(1 + bet * mean) if mean else 0.0
+        logs.append(total)
+    return min(MOST, sum(map(exp, (min(each, _MOST) for each in logs))) / len(logs))
+
+
+def change_interval(counts: Sequence[PairCounts], alpha: float) -> Interval:
+    """The confidence sequence of the mean change: an interval that may be looked at after each round. It holds at all
+    looks but for a chance of alpha, half of it on each side, and excludes 0 where `change_evidence` decides."""
+    low, high = -1.0, 1.0
+    turned = [PairCounts(each.better, each.same, each.worse, each.weight) for each in counts]
+    return Interval(-_upper(turned, alpha / 2, low, high), _upper(counts, alpha / 2, low, high))
+
+
+def _upper(counts: Sequence[PairCounts], alpha: float, low: float, high: float) -> float:
+    for _ in range(20):
+        middle = (low + high) / 2
+        low, high = (low, middle) if change_evidence(counts, middle) >= 1 / alpha else (middle, high)
+    return high
+
+
+@lru_cache(1024)
+def student_t(chance: float, freedom: int) -> float:
+    """The value that Student's t exceeds with this chance, below 1/2. `freedom`: its degrees."""
+    low, high = 0.0, 1.0
+    while _exceeds(high, freedom) > chance:
+        low, high = high, high * 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _exceeds(middle, freedom) > chance else (low, middle)
+    return high
+
+
+def _exceeds(value: float, freedom: int) -> float:
+    """The chance that Student's t exceeds a value from 0 on: the finite sums of Abramowitz and Stegun, 26.7.3 and
+    26.7.4."""
+    angle = math.atan(value / math.sqrt(freedom))
+    square, odd = math.cos(angle) ** 2, freedom % 2
+    term = math.cos(angle) if odd else 1.0
+    total = 0.0 if freedom == 1 else term
+    for k in range(3 if odd else 2, freedom - 1, 2):
+        term *= square * (k - 1) / k
+        total += term
+    inner = (angle + math.sin(angle) * total) * 2 / math.pi if odd else math.sin(angle) * total
+    return (1 - inner) / 2
+
+
 DISCORDANT_MAX = 600
 """The most discordant pairs for which the power is reckoned."""
 PAIRS_MAX = 1_000_000
@@ -91,12 +140,6 @@ def decides(alpha: float, most: int = DISCORDANT_MAX) -> tuple[int, ...]:
         undecided = worse > discordant or e_value(worse, discordant - worse) < 1 / alpha
         found.append(worse + undecided)
     return tuple(found)
-
-
-@lru_cache(16)
-def fewest(alpha: float) -> int:
-    """The fewest discordant pairs that can decide."""
-    return next(number for number, worse in enumerate(decides(alpha)) if number and worse <= number)
 
 
 @lru_cache(256)
@@ -156,17 +199,3 @@ def detectable(pairs: int, *, alpha: float, least: float) -> float | None:
         middle = (low + high) / 2
         low, high = (low, middle) if power(middle, 0.0, pairs, alpha=alpha) >= least else (middle, high)
     return high
-
-
-def mean_sequence(values: Sequence[float], *, alpha: float) -> Interval | None:
-    """The confidence sequence for the mean at this number of values; None if they are too few, or too many are
-    equal."""
-    n = len(values)
-    if n < FIRST or n - Counter(values).most_common(1)[0][1] < OTHERS:
-        return None
-    deviation = pstdev(values)
-    narrow = -2 * math.log(alpha)
-    tuned = (narrow + math.log(narrow + 1)) / TIGHTEST * n + 1
-    half = deviation * math.sqrt(2 * tuned / (n * (tuned - 1)) * math.log(math.sqrt(tuned) / alpha))
-    mean = fmean(values)
-    return Interval(mean - half, mean + half)

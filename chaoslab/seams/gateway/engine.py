@@ -7,7 +7,7 @@ direction of the connection to its service, as it would have ended its own.
 
 import asyncio
 import socket
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from threading import Event, Thread
 
@@ -98,6 +98,7 @@ class Server(web.Server):
             raise ConnectionResetError
         length = CHUNKED if "transfer-encoding" in said else int(said.get("content-length", 0))
         if length and route.name not in self._gateway.routes:  # nobody named it: it is passed on as it comes
+            rest: Callable[[], Awaitable[bytes | None]] | None
             body, rest = b"", _rest(request.content)
         else:
             body, rest = await _read(request.content)

@@ -1,0 +1,79 @@
+"""The one check that trials met faults at all. Whatever gives a verdict on trials with faults asks it where it counts
+them: without a fault that was met, nothing was tried."""
+
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from chaoslab.analysis.verdict.standing import OPEN_MAX
+from chaoslab.core.events import FaultHeldBack, FaultWitnessed, RunStarted
+from chaoslab.core.limits import ends_all
+from chaoslab.core.plan import Plan
+from chaoslab.record.history import History
+
+WHY = 200
+
+
+@dataclass
+class Exposure:
+    """The trials that had faults to meet, those that met one, and what held faults back."""
+
+    planned: int = 0
+    met: int = 0
+    held: Counter[str] = field(default_factory=Counter)
+
+    def add(self, *, met: bool | None, held: str = "") -> None:
+        """Adds a trial. `met`: a fault was witnessed; None if none was planned. `held`: what held faults back in it."""
+        if met is None:
+            return
+        self.planned += 1
+        self.met += met
+        if held:
+            self.held[held] += 1
+
+    def __add__(self, other: "Exposure") -> "Exposure":
+        return Exposure(self.planned + other.planned, self.met + other.met, self.held + other.held)
+
+    @property
+    def nothing(self) -> str:
+        """The reason why the trials prove nothing: no fault was met in any, or faults were held back in more of them
+        than may be open; empty if they may prove something, or no fault was planned."""
+        if not self.planned or (self.met and self.held.total() <= OPEN_MAX * self.planned):
+            return ""
+        return self.held_back or "no trial met a fault"
+
+    @property
+    def held_back(self) -> str:
+        """What held faults back, and in how many trials; empty if nothing did."""
+        if not self.held:
+            return ""
+        told = ", ".join(why for why, _ in self.held.most_common(2))
+        return f"faults were held back in {self.held.total()} of {self.planned} trials: {told}"[:WHY]
+
+
+def first_hold(limits: Iterable[str]) -> str:
+    """The first of the limits that held faults back which ends all faults, such as a lever that was pulled; empty if
+    there is none. One that thins faults out, such as a share, is part of the plan."""
+    return next((each for each in limits if ends_all(each)), "")
+
+
+def plans_faults(started: RunStarted | None) -> bool:
+    """True if the plan of a run has a fault that may hit."""
+    with suppress(LookupError, TypeError, ValueError):  # a plan that is none of this version's
+        return started is not None and any(each.may_hit for each in Plan.from_json(started.plan).injections)
+    return False
+
+
+def exposure_of_run(history: History) -> Exposure:
+    """The exposure of the trials of a run, by its log."""
+    found = Exposure()
+    if not plans_faults(history.first(RunStarted)):
+        return found
+    met = {record.trial for record, _ in history.of(FaultWitnessed)}
+    held: dict[str | None, list[str]] = {}
+    for record, event in history.of(FaultHeldBack):
+        held.setdefault(record.trial or event.at.trial, []).append(event.limit)
+    for trial in history.trials:
+        found.add(met=trial in met, held=first_hold(held.get(trial, ())))
+    return found
