@@ -97,7 +97,7 @@ def test_headline_and_counts_agree_on_what_a_scenario_s_log_has_lost(
     found = values(typed, ruled)
     outcomes = {name: each["count"] for name, each in found["outcomes"].items()}
     verdict, unfinished = found["verdict"], outcomes["unfinished"]
-    passed = verdict["judged"]
+    passed = verdict["ended"]["well"]
     assert 0 < unfinished == TRIALS - passed
     assert verdict["trials"] == sum(outcomes.values()) == TRIALS
     was = f"{passed} of {passed} judged trial{'' if passed == 1 else 's'} passed"
@@ -117,9 +117,10 @@ def test_a_run_without_a_scenario_has_lost_its_trials_too_and_passes_no_gate(
     assert values(typed, plain)["verdict"]["said"] == f"All of {TRIALS} judged trials ended well"
     spoil(plain, lose)
     report, verdict = RunReport.read(plain), values(typed, plain)["verdict"]
-    assert verdict["judged"] + report.lost == TRIALS
+    assert verdict["ended"]["well"] + report.lost == verdict["trials"] == TRIALS
+    assert verdict["ended"]["open"] == report.lost
     assert f"he log has lost lines of {report.lost}" in verdict["said"]
-    ruling = rule(BY_ITSELF, report.verdicts, judgeable=report.judgeable, lost=report.lost)
+    ruling = rule(BY_ITSELF, report.verdicts, lost=report.lost)
     assert f"the log has lost lines of {report.lost} of its trials" in ruling.line
     assert ruling.code != 0
 

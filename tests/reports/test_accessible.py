@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
+from chaoslab.analysis.verdict.exposure import Exposure
+from chaoslab.analysis.verdict.standing import Count
 from chaoslab.record.history import History
 from chaoslab.reports import formats
 from chaoslab.reports.changes import Changes
@@ -58,7 +60,10 @@ def levels(folder: Path) -> str:
     """The page of a scenario that breaks at the second of three levels."""
     path = folder / "levels.html"
     chart(
-        [StressLevel("price", at, passed, 20, 20 - passed, 0, 0.9, 1) for at, passed in ((0, 20), (0.5, 16), (1, 9))],
+        [
+            StressLevel("price", at, Count(passed, 20 - passed), Exposure(20, 20), 0.9)
+            for at, passed in ((0, 20), (0.5, 16), (1, 9))
+        ],
         path,
     )
     return path.read_text(encoding="utf-8")

@@ -326,8 +326,7 @@ def test_a_value_that_is_only_missing_was_not_passed_on(fault: str, answer: str,
 def test_a_trial_that_ended_well_is_not_said_to_have_ended_badly() -> None:
     found = shown(log("drop_context", answer="I could not find the total.", fact="412"))
     (one,) = of_rule(found, "outside of the conversation")
-    assert found.headline.bad is not None
-    assert found.headline.bad.count == 0
+    assert found.headline.ended.bad == 0
     assert one.seen.startswith("The agent could not do all, or did not end well, after its conversation")
 
 

@@ -23,6 +23,8 @@ from chaoslab.analysis.measures._grounds import success
 from chaoslab.analysis.measures.cost import Costs, Spending
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.guard import Section
+from chaoslab.analysis.verdict.standing import stand_by_outcome
+from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.core.events import (
     UNTOLD,
     UNTOLD_S,
@@ -330,11 +332,11 @@ def test_the_labs_start_is_no_part_of_a_time_axis(tmp_path: Path) -> None:
         assert axes.get_xlim() == pytest.approx(other.get_xlim())
 
 
-def ended(*outcomes: str, judgeable: bool = True) -> Frames:
+def ended(*outcomes: str) -> Frames:
     """A run whose prompts ended so."""
-    found = Section(success(outcomes, judgeable=judgeable))
+    judged = [Verdict(Outcome(outcome), "") for outcome in outcomes]
     run = History([])
-    return Frames(run, replace(RunReport.of(run), success=found, judgeable=judgeable))
+    return Frames(run, replace(RunReport.of(run), success=Section(success(judged, map(stand_by_outcome, outcomes)))))
 
 
 def test_each_outcome_that_occurred_has_a_bar_and_no_other_has_one() -> None:
@@ -343,9 +345,9 @@ def test_each_outcome_that_occurred_has_a_bar_and_no_other_has_one() -> None:
     assert [(color_of(bar), bar.get_width()) for bar in axes.patches if isinstance(bar, Rectangle)] == [
         (OUTCOMES[name].color.lower(), share) for name, share in (("correct", 0.25), ("harm", 0.5), ("hung", 0.25))
     ]
-    assert said(figure).count("none") == 7
-    none = success_rate(ended("unknown", judgeable=False))
-    assert "not judged" in said(none)
+    assert said(figure).count("none") == 8
+    none = success_rate(ended("unknown"))
+    assert "none was judged; 1 open" in said(none)
     assert len(none.axes[0].patches) == 1
     assert "of no trial anything can be concluded" in said(success_rate(ended("invalid")))
 

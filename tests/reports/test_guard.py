@@ -176,8 +176,9 @@ def test_a_trial_that_cannot_be_judged_is_unknown_and_passes_no_gate(
     assert judged["p3.r1"].outcome is Outcome.UNKNOWN
     assert judged["p3.r1"].why.startswith("it could not be judged (ValueError: no such thing xxx")
     asked = Gate(min_correct=0.0)
-    assert rule(asked, whole, judgeable=True).passed
-    ruling = rule(asked, judged, judgeable=True)
+    whole = {trial: verdict for trial, verdict in whole.items() if verdict.outcome is not Outcome.UNKNOWN}
+    assert rule(asked, whole).passed
+    ruling = rule(asked, judged)
     assert not ruling.passed
     assert ruling.line.startswith("gate FAILED: 1 could not be judged: p3.r1 (it could not be judged (ValueError")
     assert "verdict  unknown: it could not be judged (ValueError" in show.render(history, trials=["p3.r1"])

@@ -11,6 +11,8 @@ from matplotlib.figure import Figure
 from chaoslab.analysis.measures._grounds import success
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.guard import Section
+from chaoslab.analysis.verdict.standing import stand_by_outcome
+from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.core.events import RunStarted
 from chaoslab.core.levels import FAMILIES, LEVELS, level
 from chaoslab.record.history import History
@@ -33,7 +35,8 @@ def at(value: float, *outcomes: str, own: tuple[Any, ...] = (), **settings: Any)
     ]
     started = run_started(settings=settings, plan={"seed": 1, "injections": [*injections, *own]}, now="", model="m")
     report = RunReport.of(History([Record("", 0.0, "r", None, "info", 1, started)]))
-    return replace(report, success=Section(success(outcomes, judgeable=True)), judgeable=True)
+    judged = [Verdict(Outcome(outcome), "") for outcome in outcomes]
+    return replace(report, success=Section(success(judged, map(stand_by_outcome, outcomes))))
 
 
 def overlay(reports: Iterable[RunReport]) -> dict[str, Figure]:

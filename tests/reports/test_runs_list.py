@@ -8,7 +8,7 @@ import pytest
 
 from chaoslab.analysis.measures.intervals import rate
 from chaoslab.analysis.verdict.judge import verdicts
-from chaoslab.analysis.verdict.standing import ENDED_WELL
+from chaoslab.analysis.verdict.table import ENDED_WELL
 from chaoslab.cli import main
 from chaoslab.core.events import FaultWitnessed, RunStarted
 from chaoslab.record.history import History
@@ -119,7 +119,7 @@ def test_of_a_large_run_only_the_beginning_is_read(logs: Path, monkeypatch: pyte
         "  7 trials: too large to count outcomes",
     ]
     (plain,) = (each.plain() for each in runs.listed(logs) if each.folder.name == "20261122-090000")
-    assert (plain["outcomes"], plain["harmed"], plain["judged"]) == (None, None, None)
+    assert (plain["outcomes"], plain["harmed"], plain["standings"]) == (None, None, None)
 
 
 def test_one_page_has_the_trend_of_each_scenario_and_a_link_to_each_report(
@@ -147,8 +147,8 @@ def test_a_run_of_a_scenario_is_listed_with_its_ruling(tmp_path: Path) -> None:
     (one,) = runs.listed(tmp_path)
     assert (one.name, one.ruling, one.well and one.well.count) == ("refund", "failed", 0)
     assert "  refund: failed · 0/2 (0%, 0%–66%) ended well" in one.in_words()
-    assert {key: one.plain()[key] for key in ("name", "ruling", "judged", "ended_well")} == {
-        "name": "refund", "ruling": "failed", "judged": 2, "ended_well": 0
+    assert {key: one.plain()[key] for key in ("name", "ruling", "standings")} == {
+        "name": "refund", "ruling": "failed", "standings": {"well": 0, "bad": 2, "open": 0}
     }  # fmt: skip
 
 
