@@ -34,7 +34,6 @@ READERS = {
     Path("chaoslab/record/provenance.py"): "the package's own files",
     Path("chaoslab/reports/fault_pages.py"): "the package's own files",
     Path("chaoslab/reports/formats/html/__init__.py"): "the package's own files",
-    Path("chaoslab/wire/server/metrics.py"): "/proc",
     Path("flask_tools/movies.py"): "the package's own file",
     Path("flask_tools/service_module.py"): "the package's own files",
 }

@@ -2,5 +2,5 @@
 
 Other rooms use `alike`, `boundary`, `clock`, `commandline`, `dice`, `differences`, `durations`, `extras`, `files`,
 `foreign`, `garbage`, `identity`, `interrupts`, `json_text`, `jsonable`, `levers`, `lifeline`, `parsers`, `phrases`,
-`registry`, `secrets`, `shapes`, `terminal`, `values`, `version`, `web_pages`.
+`prometheus`, `registry`, `secrets`, `shapes`, `terminal`, `values`, `version`, `web_pages`.
 """
