@@ -13,8 +13,8 @@ from chaoslab.wire.server.rest import RestRequest, RestResponse
 BODY_BYTES_MAX = 1024 * 1024
 DRAIN_BYTES_MAX = 64 * 1024 * 1024
 DRAIN_S = 5.0
-"""The bytes and seconds for which a refused request is still read. A socket that is closed with unread data resets, which may
-discard the refusal."""
+"""The bytes and seconds for which a refused request is still read. A socket that is closed with unread data resets,
+which may discard the refusal."""
 Answer = Callable[[RestRequest], Coroutine[Any, Any, RestResponse]]
 
 
