@@ -1,19 +1,23 @@
 """The command `chaoslab tools`: serves the tools over HTTP, each on its own port, until stopped."""
 
+from __future__ import annotations
+
 import argparse
 import signal
 import sys
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chaoslab.base.commandline import refuse
 from chaoslab.base.interrupts import Flag
 from chaoslab.config.settings import DEFAULT_NOW, load
 from chaoslab.config.topology import SERVICES, Ports
-from chaoslab.flask_tools.app import ServiceApp, ServiceModule
 from chaoslab.flask_tools.ledger import Folders
-from chaoslab.flask_tools.service_module import moment
+from chaoslab.flask_tools.service_module import ServiceModule, moment
 from chaoslab.record.runs import Run
+
+if TYPE_CHECKING:
+    from flask import Flask
 
 
 def run(options: argparse.Namespace) -> int:
@@ -30,16 +34,19 @@ def run(options: argparse.Namespace) -> int:
         modules = {name: ServiceModule.load(name, chosen) for name in names}
     except (LookupError, ValueError, OSError) as error:
         return refuse(error)
+    from chaoslab.flask_tools.app import app_of  # and with it Flask
+
     runs = Folders(options.logs, options.now)
-    apps = {name: ServiceApp(module, runs) for name, module in modules.items()}
+    apps = {name: app_of(module, runs) for name, module in modules.items()}
     for name, module in modules.items():
         for warning in module.warnings:
             print(f"{name}: {warning}", file=sys.stderr)
-    for app in apps.values():
-        app.ready()
-        if options.verbose:
-            app.tell = _say
-    servers = _bind(apps, options.host, Ports(options.base_port))
+    if options.verbose:
+        from chaoslab.flask_tools.serving import print_request
+
+        for app in apps.values():
+            app.after_request(print_request)
+    servers = _bind(apps, modules, options.host, Ports(options.base_port))
     if servers is None:
         return 2
     ended = Flag()
@@ -58,24 +65,18 @@ def run(options: argparse.Namespace) -> int:
     for server in servers:  # requests at work are finished; the sockets, also idle ones, end with the process
         server.task_dispatcher.shutdown(timeout=1)
     for app in apps.values():
-        app.ledger.close()
+        app.extensions["ledger"].close()
     return 0
 
 
-def _say(method: str, path: str, status: int, again: bool, trial: str | None) -> None:
-    """Prints one line per request for `docker compose logs`, but not for health checks."""
-    if path != "/health":
-        print(f"{method} {path} {status}{' (again)' if again else ''}  {trial or 'no trial'}"[:300], flush=True)
-
-
-def _bind(apps: dict[str, ServiceApp], host: str, ports: Ports) -> list[Any] | None:
+def _bind(apps: dict[str, Flask], modules: dict[str, ServiceModule], host: str, ports: Ports) -> list[Any] | None:
     """A listening server for each application; None, after an error message, if a port is not available."""
     from chaoslab.flask_tools.serving import listen
 
     servers: list[Any] = []
     for name, app in apps.items():
         try:
-            servers.append(listen(app, host=host, port=ports.service(name)))
+            servers.append(listen(app, modules[name], host=host, port=ports.service(name)))
         except (OSError, OverflowError) as error:
             for server in servers:
                 server.close()

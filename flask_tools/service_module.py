@@ -8,6 +8,7 @@ ledger.
 """
 
 import hashlib
+import importlib
 import json
 import unicodedata
 from collections.abc import Callable, Mapping
@@ -16,7 +17,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from chaoslab.base.registry import did_you_mean
+from chaoslab.config.settings import Settings
+from chaoslab.config.topology import SERVICES
+from chaoslab.core.service_spec import ServiceSpec
+
 DATA = Path(__file__).parent / "data"
+DEFAULTS = Settings()
 
 
 @dataclass(frozen=True)
@@ -95,3 +102,34 @@ def folded(text: str) -> str:
 def bundled(name: str) -> Any:
     """The JSON of a file that comes with the services."""
     return json.loads((DATA / name).read_text(encoding="utf-8"))
+
+
+def check(settings: Settings) -> None:
+    """Raises SettingError if a service cannot fulfil the settings."""
+    for name in SERVICES:
+        ServiceModule.load(name, settings)
+
+
+def _plain(status: int, message: str) -> Any:  # noqa: ARG001 - the signature of all wordings
+    return {"error": message}
+
+
+@dataclass(frozen=True)
+class ServiceModule:
+    """A service's module, loaded by its name in the table of services."""
+
+    service: ServiceSpec
+    routes: tuple[Route, ...]
+    wording: Callable[[int, str], Any]
+    warnings: tuple[str, ...]
+
+    @classmethod
+    def load(cls, name: str, settings: Settings = DEFAULTS) -> "ServiceModule":
+        """Loads a module. Raises LookupError with a hint for an unknown name, SettingError if it cannot fulfil the
+        settings."""
+        if name not in SERVICES:
+            raise LookupError(f"no service is called '{name}': {did_you_mean(name, SERVICES)}")
+        module = importlib.import_module(f"chaoslab.flask_tools.{name}")
+        warnings = tuple(module.warnings()) if hasattr(module, "warnings") else ()
+        routes = module.chosen(settings) if hasattr(module, "chosen") else module.routes()
+        return cls(module.SERVICE, tuple(routes), getattr(module, "wording", _plain), warnings)

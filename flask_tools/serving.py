@@ -4,32 +4,40 @@ too. A body that is too large is read and thrown away, so that its sender listen
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from flask import Flask, Response, request
 from waitress.channel import HTTPChannel
 from waitress.parser import HTTPRequestParser
 from waitress.server import create_server
 from waitress.task import ErrorTask, WSGITask
 from waitress.utilities import RequestEntityTooLarge
 
-from chaoslab.flask_tools.app import BODY_MAX, TOO_LARGE
-
-if TYPE_CHECKING:
-    from chaoslab.flask_tools.app import ServiceApp
+from chaoslab.flask_tools.app import BODY_MAX, TOO_LARGE, spell_body
+from chaoslab.flask_tools.service_module import ServiceModule
 
 THREADS = 8
 
 
-def listen(app: ServiceApp, *, host: str, port: int) -> Any:
-    """A waitress server that holds the port and answers once its `run` is called. Raises OSError, OverflowError: the
-    port is not available."""
+def listen(app: Flask, desk: ServiceModule, *, host: str, port: int) -> Any:
+    """A waitress server of the service's application, which holds the port and answers once its `run` is called.
+    Raises OSError, OverflowError: the port is not available."""
     logging.getLogger("waitress").setLevel(logging.ERROR)
     server: Any = create_server(
         app, host=host, port=port, threads=THREADS, ident=None, max_request_body_size=BODY_MAX + 1
     )
     server.channel_class = _Channel
-    server.refuse = app.refuse
+    server.refuse = lambda status, message: spell_body(desk.wording(status, message))
     return server
+
+
+def print_request(response: Response) -> Response:
+    """Prints one line per request for `docker compose logs`, but not for health checks."""
+    if request.path != "/health":
+        again = " (again)" if "Idempotency-Replayed" in response.headers else ""
+        trial = request.headers.get("X-Trial") or "no trial"
+        print(f"{request.method} {request.path} {response.status_code}{again}  {trial}"[:300], flush=True)
+    return response
 
 
 class _Nowhere:

@@ -38,7 +38,7 @@ def server(manager: Manager, *, host: str, port: int) -> ThreadingHTTPServer:
             elif self.path == "/status":
                 self._say(200 if manager.began.is_set() else 503, manager.status())
             elif self.path == "/metrics":
-                from chaoslab.wire.server.metrics import CONTENT_TYPE  # and with it asyncio
+                from chaoslab.base.prometheus import CONTENT_TYPE
 
                 self._send(200, CONTENT_TYPE, manager.metrics().encode())
             else:

@@ -8,12 +8,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from chaoslab.base.prometheus import Family, Labels, render
 from chaoslab.core import events
 from chaoslab.record.follow import Follower
 from chaoslab.record.held import is_written
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
-from chaoslab.wire.server.metrics import Family, Labels, render
 
 STAGES: dict[type[events.Event], str] = {
     events.FaultScheduled: "scheduled",

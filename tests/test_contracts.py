@@ -14,8 +14,10 @@ PACKAGES = ("chaoslab", "agent", "flask_tools", "proxy_manager")
 FILES = sorted(path.relative_to(ROOT) for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 SERVING = Path("flask_tools/serving.py")
 """Its classes are waitress's, with a change; it is itself imported where it is used."""
+APP = Path("flask_tools/app.py")
+"""Flask's, likewise."""
 SPECS = {Path("chaoslab") / name for name in ("scenarios/spec.py", "scenarios/drawn_spec.py", "campaigns/_spec.py")}
-LATE = {SERVING, Path("chaoslab/lab/_virtual_lab.py"), *SPECS}
+LATE = {SERVING, APP, Path("chaoslab/lab/_virtual_lab.py"), *SPECS}
 LIGHT = [path for path in FILES if path.parts[0] in ("chaoslab", "flask_tools") and path not in LATE]
 HEAVY = {
     "docker", "flask", "langchain", "langchain_core", "langchain_groq", "matplotlib", "numpy", "pandas", "pydantic",
@@ -34,7 +36,6 @@ READERS = {
     Path("chaoslab/record/provenance.py"): "the package's own files",
     Path("chaoslab/reports/fault_pages.py"): "the package's own files",
     Path("chaoslab/reports/formats/html/__init__.py"): "the package's own files",
-    Path("chaoslab/wire/server/metrics.py"): "/proc",
     Path("flask_tools/movies.py"): "the package's own file",
     Path("flask_tools/service_module.py"): "the package's own files",
 }
@@ -171,7 +172,8 @@ def test_no_module_loads_a_heavy_library_before_it_is_used() -> None:
 
 
 def test_serving_is_loaded_where_a_service_is_served_and_nowhere_at_once() -> None:
-    assert [path for path, one in seen().items() if "chaoslab.flask_tools.serving" in one.modules_at_once] == []
+    modules = {"chaoslab.flask_tools.serving", "chaoslab.flask_tools.app"}
+    assert [path for path, one in seen().items() if modules & one.modules_at_once and path not in LATE] == []
 
 
 def test_nothing_is_ever_evaluated() -> None:

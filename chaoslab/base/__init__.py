@@ -1,6 +1,7 @@
 """The base of all packages, without knowledge of the lab: time, chance, names, values, files, the command line.
 
 Other rooms use `alike`, `boundary`, `child_group`, `clock`, `commandline`, `dice`, `differences`, `durations`,
-`extras`, `files`, `foreign`, `garbage`, `identity`, `interrupts`, `json_text`, `jsonable`, `levers`, `lifeline`,
-`parsers`, `phrases`, `registry`, `secrets`, `shapes`, `terminal`, `values`, `version`, `web_pages`.
+`extras`, `files`, `foreign`, `former`, `garbage`, `identity`, `interrupts`, `json_text`, `jsonable`, `levers`,
+`lifeline`, `parsers`, `phrases`, `prometheus`, `registry`, `secrets`, `shapes`, `terminal`, `values`, `version`,
+`web_pages`.
 """

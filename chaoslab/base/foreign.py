@@ -23,6 +23,10 @@ OPTIONS = {
     "--workers": "say --jobs",
     **dict.fromkeys(("--iterations", "--repeat"), "say --trials"),
     **dict.fromkeys(("--save", "--artifacts-dir"), "say --logs DIR, and then chaoslab report"),
+    **dict.fromkeys(
+        ("--proxy-metrics", "-proxy-metrics", "--runtime-metrics", "-runtime-metrics"),
+        "the embedded Toxiproxy has no /metrics; the manager's has the lab's figures, toxiproxy-server its own",
+    ),
     "--inject": "name the faults in a scenario's file, or in lab.inject",
 }
 """Options of other commands."""

@@ -17,8 +17,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", "-port", type=port, default=8474, help="(default: %(default)s)")
     parser.add_argument("--config", "-config", type=path, help="a JSON file of proxies, as for /populate")
     parser.add_argument("--seed", "-seed", type=seed, help="equal seeds give equal draws (default: any)")
-    parser.add_argument("--proxy-metrics", "-proxy-metrics", action="store_true", help="bytes by proxy at /metrics")
-    parser.add_argument("--runtime-metrics", "-runtime-metrics", action="store_true", help="this process at /metrics")
     parser.add_argument("--version", "-version", action="store_true", help="what it stands for, and what it is")
     parser.add_argument("--loop", choices=("auto", "asyncio", "uvloop"), default="auto", help="(default: %(default)s)")
     parser.add_argument("--lifeline", action="store_true", help="end when stdin closes")
@@ -47,8 +45,6 @@ def run(options: argparse.Namespace) -> int:
                 port=options.port,
                 config=options.config,
                 seed=options.seed,
-                proxy_metrics=options.proxy_metrics,
-                runtime_metrics=options.runtime_metrics,
                 ready=ready,
             )
         )

@@ -259,7 +259,7 @@ class Settings:
     toxiproxy_metrics: str = _setting(
         "false",
         parsers.one_of("false", "true"),
-        "true: the lab's Toxiproxy tells its own figures at its /metrics: bytes by proxy, and its process.",
+        "true: the Toxiproxy of `make compose` tells its own figures at its /metrics: bytes by proxy, and its process.",
     )
     base_port: int | None = _setting(
         None,

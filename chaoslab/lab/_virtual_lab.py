@@ -31,8 +31,9 @@ from chaoslab.core.plan import Plan
 from chaoslab.core.service_spec import ServiceSpec
 from chaoslab.execution.drawn import Drawn
 from chaoslab.execution.spec import TrialSpec
-from chaoslab.flask_tools.app import ServiceModule, app_of
+from chaoslab.flask_tools.app import app_of
 from chaoslab.flask_tools.ledger import Ledger, OneRun
+from chaoslab.flask_tools.service_module import ServiceModule
 from chaoslab.model import endpoint
 from chaoslab.model.prices import cost_usd
 from chaoslab.record.history import History

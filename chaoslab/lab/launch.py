@@ -308,7 +308,7 @@ def check(chosen: Settings) -> list[Any]:
     SettingError: an input is invalid; OSError: the lab cannot write to one of its places."""
     from chaoslab.agent import config, prompts
     from chaoslab.config.scenario import from_settings
-    from chaoslab.flask_tools import app
+    from chaoslab.flask_tools import service_module
 
     from_settings(chosen)
     # raises NotADirectoryError or IsADirectoryError if something else stands where the lab will write
@@ -319,7 +319,7 @@ def check(chosen: Settings) -> list[Any]:
         raise IsADirectoryError(errno.EISDIR, "it should be a file: delete it", str(STATE))
     asked = prompts.load(_prompts(chosen))
     config.load()
-    app.check(chosen)
+    service_module.check(chosen)
     return asked
 
 

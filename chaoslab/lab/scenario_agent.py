@@ -63,7 +63,7 @@ def check(spec: ScenarioSpec, say: Say) -> None:
 
 
 def _effects() -> list[str]:
-    from chaoslab.flask_tools.app import ServiceModule
+    from chaoslab.flask_tools.service_module import ServiceModule
 
     tools = [tool for name in SERVICES for tool in ServiceModule.load(name).service.tools]
     return [tool.effect for tool in tools if tool.effect]

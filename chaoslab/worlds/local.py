@@ -86,9 +86,7 @@ class Local:
         listen on its port; WorldError: a part did not come up."""
         chaoslab = (*_python(), "chaoslab")
         if toxiproxy:
-            told = self.environment.get("TOXIPROXY_METRICS") == "true"
-            metrics = ("--proxy-metrics", "--runtime-metrics") if told else ()
-            self._spawn("toxiproxy", (*chaoslab, "toxiproxy", "--port", str(self.ports.toxiproxy), *metrics))
+            self._spawn("toxiproxy", (*chaoslab, "toxiproxy", "--port", str(self.ports.toxiproxy)))
         if model:
             self._spawn("model", (*chaoslab, "model", "--port", str(self.ports.service(MODEL))))
         base = ("--base-port", str(self.ports.base), "--logs", str(self.logs), "--now", now)

@@ -13,9 +13,9 @@ from flask import Flask
 from chaoslab.core.events import Effect, LabWarning
 from chaoslab.core.service_spec import ErrorReply, ServiceSpec
 from chaoslab.flask_tools import ledger, movies
-from chaoslab.flask_tools.app import ServiceModule, app_of
+from chaoslab.flask_tools.app import app_of
 from chaoslab.flask_tools.ledger import Folders
-from chaoslab.flask_tools.service_module import DATA, Answer, Done, Route, ServiceRequest
+from chaoslab.flask_tools.service_module import DATA, Answer, Done, Route, ServiceModule, ServiceRequest
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from tests.flask_tools.service_parts import EVENTS, NOW, service, trial

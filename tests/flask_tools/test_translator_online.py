@@ -25,9 +25,9 @@ from chaoslab.config.topology import Ports
 from chaoslab.core.events import PromptFinished, RunStarted
 from chaoslab.core.exchange import Reply
 from chaoslab.flask_tools import translator
-from chaoslab.flask_tools.app import ServiceModule, app_of
+from chaoslab.flask_tools.app import app_of
 from chaoslab.flask_tools.ledger import Folders
-from chaoslab.flask_tools.service_module import Refusal
+from chaoslab.flask_tools.service_module import Refusal, ServiceModule
 from chaoslab.flask_tools.translator_online import AT_ONCE_MAX, Online
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run

@@ -35,9 +35,9 @@ from chaoslab.core.exchange import Call
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.core.service_spec import TROUBLE
 from chaoslab.flask_tools import messaging as messaging_desk
-from chaoslab.flask_tools.app import ServiceModule, app_of, create_app
+from chaoslab.flask_tools.app import app_of, create_app
 from chaoslab.flask_tools.ledger import Folders
-from chaoslab.flask_tools.service_module import Answer, Route, ServiceRequest
+from chaoslab.flask_tools.service_module import Answer, Route, ServiceModule, ServiceRequest
 from chaoslab.lab.launch import leave
 from chaoslab.record.history import History
 from chaoslab.record.log import Log, LogLost

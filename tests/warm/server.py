@@ -22,7 +22,6 @@ import signal
 import socket
 import sys
 import threading
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple, TextIO
@@ -48,8 +47,6 @@ BLANK = bytes.fromhex(
     "0000000a49444154789c63f80f0001010100b138f6140000000049454e44ae426082"
 )
 """A PNG of one pixel."""
-AT_START = ("chaoslab.wire.server.metrics", "STARTED_S")
-"""The module that notes when the process began, and where. No other module of the lab looks around as it loads."""
 
 
 class Own(NamedTuple):
@@ -78,9 +75,6 @@ class Own(NamedTuple):
         found = importlib.util.find_spec(LAB)
         if found is not None and found.origin == self.origin and self._unchanged():
             sys.modules[LAB] = package
-            module, name = AT_START
-            assert hasattr(self.modules[module], name)
-            setattr(self.modules[module], name, time.time())
             return
         for other in self.modules.keys() - {LAB}:
             sys.modules.pop(other)

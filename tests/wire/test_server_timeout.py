@@ -23,8 +23,7 @@ def test_a_lookup_that_hangs_is_answered_with_503_and_blocks_nobody_behind_it() 
         catalog = Catalog(Dice(1))
         reply = await answer(catalog, RestRequest("POST", "/proxies", NAMED), within_s=0.05)
         assert reply.status == 503
-        assert reply.content_type == "text/html; charset=utf-8"
-        assert b"<title>Timeout</title>" in reply.body
+        assert b"took longer than 0.05 s" in reply.body
         assert "X-Toxiproxy-Request-Id" in reply.headers
         numbered = await answer(catalog, RestRequest("POST", "/proxies", NAMED.replace(b"localhost", b"127.0.0.1")))
         assert numbered.status == 201

@@ -45,7 +45,7 @@ async def main() -> None:
 
     asyncio.get_running_loop().add_reader(sys.stdin.fileno(), look)
     await serve(
-        host="127.0.0.1", port=0, config=None, seed=1, proxy_metrics=False, runtime_metrics=False,
+        host="127.0.0.1", port=0, config=None, seed=1,
         ready=lambda _, port: print(port, flush=True),
     )  # fmt: skip
 

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -47,10 +47,8 @@ def play(
 
 
 @contextlib.contextmanager
-def embedded(
-    *, seed: int | None = 1, config: Path | None = None, metrics: Sequence[str] = (), loop: str = "asyncio"
-) -> Iterator[str]:
-    """The embedded server on a free port, in a thread of its own; gives its URL. `metrics`: "proxy", "runtime"."""
+def embedded(*, seed: int | None = 1, config: Path | None = None, loop: str = "asyncio") -> Iterator[str]:
+    """The embedded server on a free port, in a thread of its own; gives its URL."""
     address: list[str] = []
     ready = threading.Event()
     failure: list[BaseException] = []
@@ -67,8 +65,6 @@ def embedded(
                 port=0,
                 config=config,
                 seed=seed,
-                proxy_metrics="proxy" in metrics,
-                runtime_metrics="runtime" in metrics,
                 ready=is_ready,
             )
         )

@@ -321,7 +321,7 @@ class Pages:
         return JSONResponse({"said": self._children.start(await _body(request))})
 
     async def metrics(self, _: Request) -> Response:
-        from chaoslab.wire.server.metrics import CONTENT_TYPE
+        from chaoslab.base.prometheus import CONTENT_TYPE
 
         text = await run_in_threadpool(self._metrics, self._reader.running())
         return Response(text, media_type=CONTENT_TYPE)

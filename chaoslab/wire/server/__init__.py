@@ -13,38 +13,36 @@ from chaoslab.base.dice import Dice
 from chaoslab.base.files import Unreadable, read
 
 if TYPE_CHECKING:
-    from chaoslab.wire.server._address import Listener
     from chaoslab.wire.server._catalog import Catalog
+    from chaoslab.wire.server._listener import Listener
 
 REAP_S = 1.0
 """The time between two looks for lanes whose makers are gone, in seconds."""
 
 
 async def serve(
-    *, host: str, port: int, config: Path | None, seed: int | None, proxy_metrics: bool, runtime_metrics: bool,
+    *, host: str, port: int, config: Path | None, seed: int | None,
     ready: Callable[[str, int], object],
 ) -> None:  # fmt: skip
     """Serves until cancelled, then closes every connection.
 
-    `config` is a JSON file like the body of /populate. Equal seeds give equal draws. `proxy_metrics` (the bytes through
-    each proxy) and `runtime_metrics` (this process) are shown at /metrics. `ready` is called once with the address that
-    was bound. Raises OSError: the address is taken, or the file cannot be read. ValueError: the file does not hold what
-    /populate takes.
+    `config` is a JSON file like the body of /populate. Equal seeds give equal draws. `ready` is called
+    once with the address that was bound. Raises OSError: the address is taken, or the file cannot be read. ValueError:
+    the file does not hold what /populate takes.
     """
     # Here, so that naming this package does not load h11.
     from chaoslab.wire.server._catalog import Catalog
-    from chaoslab.wire.server._http import Dates, Http
-    from chaoslab.wire.server.rest import begin
+    from chaoslab.wire.server._http import Connection
+    from chaoslab.wire.server.rest import answer
 
     dice = Dice(secrets.randbits(64) if seed is None else seed, "toxiproxy")
-    catalog = Catalog(dice, of_proxies=proxy_metrics, of_process=runtime_metrics)
-    connections: set[Http] = set()
-    dates = Dates()
+    catalog = Catalog(dice)
+    connections: set[Connection] = set()
     try:
         if config is not None:
             await _configure(catalog, config)
-        respond = functools.partial(begin, catalog)
-        listeners = await _listen(lambda: Http(respond, connections, dates), host, port)
+        respond = functools.partial(answer, catalog)
+        listeners = await _listen(lambda: Connection(respond, connections), host, port)
         try:
             ready(*listeners[0].getsockname())
             while True:  # until cancelled
@@ -64,7 +62,7 @@ async def serve(
 
 async def _listen(connection: Callable[[], asyncio.Protocol], host: str, port: int) -> "list[Listener]":
     """A listener for each address of the host. These may use the files kept in reserve."""
-    from chaoslab.wire.server._address import PORT_MAX, Listener, listening
+    from chaoslab.wire.server._listener import PORT_MAX, Listener, listening
 
     if not 0 <= port <= PORT_MAX:  # uvloop would take it modulo 65536
         raise ValueError(f"port {port} should be from 0 to {PORT_MAX}")

@@ -2,49 +2,35 @@
 
 import asyncio
 import contextlib
+import os
 import sys
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import fields, replace
+from typing import Any, TypeVar
+
+import msgspec
 
 from chaoslab.base.dice import Dice
 from chaoslab.base.jsonable import shown
 from chaoslab.wire import lane_names, toxics
-from chaoslab.wire.server import metrics
-from chaoslab.wire.server._address import Dials, is_old_spelling, same_place, split_address
-from chaoslab.wire.server._decode import (
-    Attributes,
-    Field,
-    flag,
-    ignored_object,
-    read_json,
-    read_object,
-    read_objects,
-    share,
-    text,
-)
-from chaoslab.wire.server._spelling import ApiError
+from chaoslab.wire.server._listener import Dials, same_place, split_address
 from chaoslab.wire.server.end import Attached
-from chaoslab.wire.server.metrics import Meters
 from chaoslab.wire.server.proxy import Proxy, real_turns
 from chaoslab.wire.toxics import Toxic
 
 STREAMS = ("upstream", "downstream")
-LOGGER = ignored_object("zerolog.Logger")
-PROXY = {
-    "name": Field("Proxy.name", text),
-    "listen": Field("Proxy.listen", text),
-    "upstream": Field("Proxy.upstream", text),
-    "enabled": Field("Proxy.enabled", flag),
-    "logger": Field("Proxy.Logger", LOGGER),
-    "toxics": Field("Proxy.Toxics", lambda value: value),  # which Toxiproxy does not take either
-}
-LISTED = {name: Field(f".{field.path}", field.read) for name, field in PROXY.items()} | {
-    "enabled": Field(".enabled", lambda value: flag(value) is not False)  # here null is a value: the default
-}
-# The types that Go quotes in a refusal.
-ENTRY = 'struct { toxiproxy.Proxy; Enabled *bool "json:\\"enabled\\"" }'
-CHANGE = 'struct { Attributes interface {} "json:\\"attributes\\""; Toxicity float32 "json:\\"toxicity\\"" }'
-GO_NAMES = {"ResetPeer": "Reset"}  # the one toxic with another name in Go's code than in the API
+T = TypeVar("T")
+INT64 = range(-(2**63), 2**63)
+"""The values of an attribute: a larger one would break the arithmetic of times."""
+
+
+class ApiError(Exception):
+    """A refusal: an HTTP status and its message."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
 
 
 class PopulateError(ApiError):
@@ -55,30 +41,44 @@ class PopulateError(ApiError):
         self.made = made
 
 
+class ProxyBody(msgspec.Struct):
+    """The fields of a proxy in a request. None: not given. Others are ignored."""
+
+    name: str | None = None
+    listen: str | None = None
+    upstream: str | None = None
+    enabled: bool | None = None
+    toxics: Any = None
+
+
+class ToxicBody(msgspec.Struct):
+    """The fields of a toxic in a request. None: not given. Others are ignored."""
+
+    name: str | None = None
+    type: str | None = None
+    stream: str | None = None
+    toxicity: float | None = None
+    attributes: dict[str, Any] | None = None
+
+
+class ToxicChange(msgspec.Struct):
+    """The fields of a toxic that can change."""
+
+    toxicity: float | None = None
+    attributes: dict[str, Any] | None = None
+
+
 class Catalog:
     """Proxies by name."""
 
-    def __init__(self, dice: Dice, *, of_proxies: bool = False, of_process: bool = False) -> None:
+    def __init__(self, dice: Dice) -> None:
         self._dice = dice
-        """`of_proxies`, `of_process`: the metrics that are shown."""
-        self._of_proxies, self._of_process = of_proxies, of_process
         self._proxies: dict[str, Proxy] = {}
         self._changing = asyncio.Lock()
         self._turns, self._dials = real_turns(), Dials()
 
     def to_json(self) -> dict[str, Any]:
         return {name: self._proxies[name].to_json() for name in sorted(self._proxies)}
-
-    @property
-    def shows_metrics(self) -> bool:
-        return self._of_proxies or self._of_process
-
-    def metrics(self) -> str:
-        shown = list(metrics.handler())
-        shown += Meters.families([proxy.meters for proxy in self._proxies.values() if proxy.meters is not None])
-        if self._of_process:
-            shown += metrics.process()
-        return metrics.render(shown)
 
     def get(self, name: str) -> Proxy:
         try:
@@ -87,10 +87,10 @@ class Catalog:
             raise ApiError(404, "proxy not found") from None
 
     async def create(self, body: bytes) -> Proxy:
-        wish = _complete(read_object(read_json(body), "toxiproxy.Proxy", PROXY))
-        _require(wish)
+        wish = read_body(body, ProxyBody)
+        name, _ = _require(wish)
         async with self._changing:
-            if wish["name"] in self._proxies:
+            if name in self._proxies:
                 raise ApiError(409, "proxy already exists")
             return await self._make(wish)
 
@@ -98,15 +98,15 @@ class Catalog:
         """Changes the fields given. Another address drops the connections; the name stays."""
         async with self._changing:
             proxy = self.get(name)
-            now: dict[str, Any] = {"listen": proxy.listen, "upstream": proxy.upstream, "enabled": proxy.enabled}
-            wish = now | read_object(read_json(body), "toxiproxy.Proxy", PROXY)
-            if wish["upstream"] != proxy.upstream:
-                _refuse_unreachable(wish["upstream"])
-            if not await _in_place(proxy, wish):
+            wish = read_body(body, ProxyBody)
+            listen = proxy.listen if wish.listen is None else wish.listen
+            upstream = proxy.upstream if wish.upstream is None else wish.upstream
+            enabled = proxy.enabled if wish.enabled is None else wish.enabled
+            if not await _in_place(proxy, listen, upstream):
                 proxy.stop()
-                proxy.listen, proxy.upstream = wish["listen"], wish["upstream"]
-            if wish["enabled"]:
-                await proxy.start()
+                proxy.listen, proxy.upstream = listen, upstream
+            if enabled:
+                await _start(proxy)
             else:
                 proxy.stop()
             return proxy
@@ -127,9 +127,9 @@ class Catalog:
         PopulateError: the first that failed, and those made before."""
         made: list[Proxy] = []
         try:
-            wishes = [_complete(wish) for wish in read_objects(read_json(body), ENTRY, LISTED)]
-            for number, entry in enumerate(wishes, start=1):
-                _require(entry, at=f" at proxy {number}")
+            wishes = read_body(body, list[ProxyBody])
+            for number, wish in enumerate(wishes, start=1):
+                _require(wish, at=f" at proxy {number}")
             async with self._changing:
                 for wish in wishes:
                     made.append(await self._make_or_keep(wish))
@@ -141,7 +141,7 @@ class Catalog:
         """Enables every proxy and removes every toxic."""
         async with self._changing:
             for proxy in self._proxies.values():
-                await proxy.start()
+                await _start(proxy)
                 for toxic in tuple(proxy.toxics):
                     proxy.detach(toxic)
 
@@ -157,117 +157,118 @@ class Catalog:
         raise ApiError(404, "toxic not found")
 
     def add_toxic(self, proxy_name: str, body: bytes) -> Attached:
-        """Adds a toxic. The body is read twice, as in Toxiproxy: its attributes once the type is known."""
-        proxy = self.get(proxy_name)
-        value = read_json(body)
-        wish: dict[str, Any] = {"name": "", "type": "", "stream": "downstream", "toxicity": 1.0}
-        wish |= read_object(value, "toxics.ToxicWrapper", _wrapper())
-        type_, stream = wish["type"], wish["stream"]
-        name = wish["name"] or f"{type_}_{stream}"
+        proxy, wish = self.get(proxy_name), read_body(body, ToxicBody)
+        type_ = wish.type or ""
+        stream = "downstream" if wish.stream is None else wish.stream
         if stream.lower() not in STREAMS:
             raise ApiError(400, "stream was invalid, can be either upstream or downstream")
         try:
-            given = _attributes(toxics.load(type_)())
+            plain = toxics.load(type_)()
         except LookupError:
             raise ApiError(400, "invalid toxic type") from None
+        name = wish.name or f"{type_}_{stream}"
         if any(other.name == name for other in proxy.toxics):
             raise ApiError(409, "toxic already exists")
-        read_object(value, "", {"attributes": Field(".attributes", given)})
-        attached = Attached(name, type_, stream, wish["toxicity"], given.toxic())
+        toxicity = 1.0 if wish.toxicity is None else wish.toxicity
+        attached = Attached(name, type_, stream, toxicity, _with_attributes(plain, wish.attributes))
         proxy.attach(attached)
         return attached
 
     def update_toxic(self, proxy_name: str, name: str, body: bytes) -> Attached:
-        """Changes attributes and toxicity. Correct attributes change even if something else in the body is wrong."""
-        proxy, toxic = self.get(proxy_name), self.toxic(proxy_name, name)
-        given = _attributes(toxic.toxic)
-        fields = {"attributes": Field(".attributes", given), "toxicity": Field(".toxicity", share)}
-        value = read_json(body)
-        try:
-            toxicity = read_object(value, CHANGE, fields).get("toxicity", toxic.toxicity)
-        except ApiError:
-            if (changed := given.toxic()) != toxic.toxic:
-                proxy.change(toxic, attributes=changed, toxicity=toxic.toxicity)
-            raise
-        proxy.change(toxic, attributes=given.toxic(), toxicity=toxicity)
+        """Changes attributes and toxicity; attributes that are not given stay."""
+        proxy, toxic, wish = self.get(proxy_name), self.toxic(proxy_name, name), read_body(body, ToxicChange)
+        toxicity = toxic.toxicity if wish.toxicity is None else wish.toxicity
+        proxy.change(toxic, attributes=_with_attributes(toxic.toxic, wish.attributes), toxicity=toxicity)
         return toxic
 
     def delete_toxic(self, proxy_name: str, name: str) -> None:
         toxic = self.toxic(proxy_name, name)
         self.get(proxy_name).detach(toxic)
 
-    async def _make(self, wish: Mapping[str, Any]) -> Proxy:
-        name = wish["name"]
-        listen, upstream = wish["listen"], wish["upstream"]
-        meters = Meters() if self._of_proxies else None
-        shared: dict[str, Any] = {"turns": self._turns, "dials": self._dials, "meters": meters}
-        proxy = Proxy(name, listen=listen, upstream=upstream, dice=self._dice(name), **shared)
-        if wish["enabled"]:
-            await proxy.start()
+    async def _make(self, wish: ProxyBody) -> Proxy:
+        name, upstream = _require(wish)
+        _warn_of_ignored(wish)
+        proxy = Proxy(
+            name, listen=wish.listen or "", upstream=upstream, dice=self._dice(name), turns=self._turns,
+            dials=self._dials,
+        )  # fmt: skip
+        if wish.enabled is not False:
+            await _start(proxy)
         self._proxies[name] = proxy
         return proxy
 
-    async def _make_or_keep(self, wish: Mapping[str, Any]) -> Proxy:
-        existing = self._proxies.get(wish["name"])
+    async def _make_or_keep(self, wish: ProxyBody) -> Proxy:
+        name, upstream = _require(wish)
+        existing = self._proxies.get(name)
         if existing is not None:
-            if await _in_place(existing, wish):
-                if wish["enabled"] != existing.enabled:
-                    now = "enabled" if existing.enabled else "disabled"
-                    _warn(f"the proxy {shown(existing.name)} is there and stays {now}: PATCH it to change that")
+            if await _in_place(existing, wish.listen or "", upstream):
                 return existing
             existing.stop()
-            del self._proxies[existing.name]
+            del self._proxies[name]
         return await self._make(wish)
 
 
+def read_body(body: bytes, kind: type[T]) -> T:
+    """The body's JSON as an object of that kind; null is an empty one. Raises ApiError: 400."""
+    try:
+        value: T | None = msgspec.json.decode(body, type=kind | None)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ApiError(400, f"bad request body: {error}") from None
+    return kind() if value is None else value
+
+
+def _with_attributes(toxic: Toxic, given: Mapping[str, Any] | None) -> Toxic:
+    """The toxic with these attributes in place of its own. Raises ApiError: 400, one is no integer."""
+    names = {one.name for one in fields(toxic)}
+    changed = {name: value for name, value in (given or {}).items() if name in names and value is not None}
+    for name, value in changed.items():
+        if type(value) is not int or value not in INT64:
+            raise ApiError(400, f"bad request body: the attribute {name} should be an integer of 64 bits")
+    return replace(toxic, **changed)
+
+
+def _require(wish: ProxyBody, *, at: str = "") -> tuple[str, str]:
+    """The name and upstream of a proxy that is to be made. Raises ApiError: 400, one is missing."""
+    if not wish.name or not wish.upstream:
+        raise ApiError(400, f"missing required field: {'upstream' if wish.name else 'name'}{at}")
+    return wish.name, wish.upstream
+
+
+def _warn_of_ignored(wish: ProxyBody) -> None:
+    """Says in one line each what the server ignores, as Toxiproxy ignores it without a word."""
+    name, upstream = _require(wish)
+    if wish.toxics:
+        path = f"/proxies/{name}/toxics"
+        _warn(f"the toxics of the proxy {shown(name)} are ignored: add them with POST {shown(path)}")
+    try:
+        split_address(upstream)
+    except ValueError:
+        _warn(f"the upstream {shown(upstream)} is no host:port, so that every connection to it just ends")
+
+
 def _warn(words: str) -> None:
-    """Says what is ignored here, as Toxiproxy ignores it without a word."""
     with contextlib.suppress(OSError, ValueError):  # stderr may be closed
         print(f"toxiproxy: {words}", file=sys.stderr, flush=True)
 
 
-async def _in_place(proxy: Proxy, wish: Mapping[str, Any]) -> bool:
-    """Tells if the proxy already has the addresses asked for. Raises ApiError: 500, such an address is impossible."""
-    return await same_place(proxy.listen, wish["listen"]) and proxy.upstream == wish["upstream"]
-
-
-def _complete(wish: Mapping[str, Any]) -> dict[str, Any]:
-    return {"name": "", "listen": "", "upstream": "", "enabled": True, **wish}
-
-
-def _require(wish: Mapping[str, Any], *, at: str = "") -> None:
-    for name in ("name", "upstream"):
-        if not wish[name]:
-            raise ApiError(400, f"missing required field: {name}{at}")
-    _refuse_unreachable(wish["upstream"], at=at)
-    if wish.get("toxics"):
-        path = f"/proxies/{wish['name']}/toxics"
-        _warn(f"the toxics of the proxy {shown(wish['name'])} are ignored: add them with POST {shown(path)}")
-
-
-def _refuse_unreachable(upstream: str, *, at: str = "") -> None:
-    """Refuses an upstream that looks like an address and is none. A failed connection would not show the reason."""
+async def _start(proxy: Proxy) -> None:
+    """Starts the proxy. Raises ApiError: 500, it cannot listen."""
     try:
-        host, port = split_address(upstream)
-    except ValueError:
-        host, port = "", 0
-    if is_old_spelling(host):
-        raise ApiError(400, f"upstream {upstream}{at}: no such host; an IPv4 address has four decimal parts")
-    if not port or "/" in host:
-        _warn(f"the upstream {shown(upstream)}{at} is no host:port, so that every connection to it just ends")
+        await proxy.start()
+    except (OSError, ValueError) as error:
+        raise _cannot_listen(proxy.listen, error) from None
 
 
-def _wrapper() -> dict[str, Field]:
-    """The fields of a toxic's body before its type is known. The attributes must be an object."""
-    return {
-        "name": Field("ToxicWrapper.name", text),
-        "type": Field("ToxicWrapper.type", text),
-        "stream": Field("ToxicWrapper.stream", text),
-        "toxicity": Field("ToxicWrapper.toxicity", share),
-        "attributes": Field("ToxicWrapper.attributes", Attributes("NoopToxic", Toxic(), missing="toxics.Toxic")),
-    }
+async def _in_place(proxy: Proxy, listen: str, upstream: str) -> bool:
+    """True if the proxy already has these addresses. Raises ApiError: 500, such an address is impossible."""
+    try:
+        return await same_place(proxy.listen, listen) and proxy.upstream == upstream
+    except (OSError, ValueError) as error:
+        raise _cannot_listen(listen, error) from None
 
 
-def _attributes(toxic: Toxic) -> Attributes:
-    name = type(toxic).__name__
-    return Attributes(f"{GO_NAMES.get(name, name)}Toxic", toxic)
+def _cannot_listen(listen: str, error: OSError | ValueError) -> ApiError:
+    if isinstance(error, OSError):
+        reason = os.strerror(error.errno).lower() if error.errno and error.errno > 0 else str(error)
+        return ApiError(500, f"listen tcp {listen}: bind: {reason}")
+    return ApiError(500, f"listen tcp: {error}")

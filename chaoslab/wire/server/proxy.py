@@ -8,9 +8,8 @@ from typing import Any, Protocol
 
 from chaoslab.base.clock import system
 from chaoslab.base.dice import Dice
-from chaoslab.wire.server._address import Dials, Listener, bind, spell_address, split_address
+from chaoslab.wire.server._listener import Dials, Listener, bind, spell_address, split_address
 from chaoslab.wire.server.end import Attached, ProxyEnd
-from chaoslab.wire.server.metrics import Meters
 from chaoslab.wire.server.turns import SOON_S, WorkerTimer
 from chaoslab.wire.toxics import Toxic
 
@@ -35,8 +34,6 @@ class ConnectionOwner(Protocol):
     def opened(self, link: "Link") -> None: ...
 
     def closed(self, link: "Link") -> None: ...
-
-    def metered(self, end: ProxyEnd) -> asyncio.Protocol: ...
 
 
 class Link:
@@ -123,7 +120,7 @@ class Link:
         try:
             host, port = self._owner.upstream_address
             async with asyncio.timeout(DIAL_TIMEOUT_S):
-                await asyncio.get_running_loop().create_connection(lambda: self._owner.metered(self.server), host, port)
+                await asyncio.get_running_loop().create_connection(lambda: self.server, host, port)
         except (OSError, ValueError):
             self.client.say_goodbye()
         finally:
@@ -180,9 +177,6 @@ class Junction:
     def closed(self, link: Link) -> None:
         self._links.discard(link)
 
-    def metered(self, end: ProxyEnd) -> asyncio.Protocol:
-        return end
-
     def _accepting(self) -> Callable[[], asyncio.Protocol]:
         """A factory for a listener that begins now. It makes the client's end of each accepted connection."""
         return partial(self._accept, self._drops)
@@ -191,7 +185,7 @@ class Junction:
         if since != self._drops:  # else asyncio keeps it open, unread, until the garbage is collected
             raise ConnectionAbortedError("accepted by a listener that is closed by now")
         self._accepted += 1
-        return self.metered(Link(self, self._dice(self._accepted), since=since).client)
+        return Link(self, self._dice(self._accepted), since=since).client
 
 
 class Proxy(Junction):
@@ -199,15 +193,13 @@ class Proxy(Junction):
 
     def __init__(
         self, name: str, *, listen: str, upstream: str, dice: Dice, turns: WorkerTimer | None = None,
-        dials: Dials | None = None, meters: Meters | None = None,
+        dials: Dials | None = None,
     ) -> None:  # fmt: skip
-        """Makes a disabled proxy. `turns` and `dials` are the server's, if it has several proxies. `meters` counts its
-        bytes."""
+        """Makes a disabled proxy. `turns` and `dials` are the server's, if it has several proxies."""
         super().__init__(dice, turns or real_turns(), dials=dials)
         self.name = name
         self.listen = listen
         self.upstream = upstream
-        self.meters = meters
         self._server: Listener | None = None
 
     @property
@@ -232,7 +224,8 @@ class Proxy(Junction):
         ]
 
     async def start(self) -> None:
-        """Begins to listen. `listen` is then the address really bound. Raises ApiError: 500, worded as Go words it."""
+        """Begins to listen. `listen` is then the address really bound. Raises OSError or ValueError: the address is
+        taken, or there is none."""
         if self._server is not None:
             return
         listener = await bind(self.listen)
@@ -245,9 +238,3 @@ class Proxy(Junction):
             self._server.close()
             self._server = None
         self.drop()
-
-    def metered(self, end: ProxyEnd) -> asyncio.Protocol:
-        """The end itself, or one that counts its bytes if the proxy has meters."""
-        if self.meters is None:
-            return end
-        return self.meters.count(end, proxy=self.name, listener=self.listen, upstream=self.upstream)

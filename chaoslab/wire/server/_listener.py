@@ -1,58 +1,28 @@
-"""Reads and binds addresses as Go does, and listens there."""
+"""Binds an address `host:port`, listens there, and accepts connections while there are files for them."""
 
 import asyncio
 import contextlib
 import errno
 import ipaddress
 import os
-import re
 import socket
 import sys
 from collections.abc import Callable
 from typing import Any
 
-from chaoslab.wire.server._spelling import ApiError
-
 BACKLOG = 1024
 PORT_MAX = 65535
-ANY = ("", "0.0.0.0", "::")
 
 
 def split_address(address: str) -> tuple[str, int]:
-    """Host and port of `host:port`, `:port` or `[::1]:port`. The port may be a service's name. Raises ValueError:
-    worded as Go words it."""
-    host, port = _split(address)
-    if re.fullmatch(r"[+-]?[0-9]*", port, re.ASCII):
-        number = int(port) if port.strip("+-") else 0
-        if not 0 <= number <= PORT_MAX:
-            raise ValueError(f"address {port}: invalid port")
-        return host, number
-    try:
-        return host, socket.getservbyname(port.lower(), "tcp")
-    except (OSError, UnicodeError):
-        raise ValueError(f"lookup tcp/{port}: unknown port") from None
-
-
-def _split(address: str) -> tuple[str, str]:
+    """Host and port of `host:port`, `:port` or `[::1]:port`. Raises ValueError: it is no such address."""
     host, colon, port = address.rpartition(":")
-    if not colon:
-        raise ValueError(f"address {address}: missing port in address")
-    rest = address
-    if address.startswith("["):
-        bracket = address.find("]")
-        if bracket < 0:
-            raise ValueError(f"address {address}: missing ']' in address")
-        if bracket + 1 != len(host):
-            after = address[bracket + 1 : bracket + 2]
-            reason = "too many colons" if after == ":" else "missing port"
-            raise ValueError(f"address {address}: {reason} in address")
-        host, rest = address[1:bracket], address[1:bracket] + port
-    elif ":" in host:
-        raise ValueError(f"address {address}: too many colons in address")
-    for bracket_ in "[]":
-        if bracket_ in rest:
-            raise ValueError(f"address {address}: unexpected '{bracket_}' in address")
-    return host, port
+    bracketed = host.startswith("[") and host.endswith("]")
+    if not colon or (":" in host and not bracketed):
+        raise ValueError(f"address {address}: not host:port")
+    if not (port.isascii() and port.isdigit() and int(port) <= PORT_MAX):
+        raise ValueError(f"address {address}: invalid port")
+    return host.strip("[]") if bracketed else host, int(port)
 
 
 def spell_address(sockname: tuple[Any, ...]) -> str:
@@ -60,55 +30,27 @@ def spell_address(sockname: tuple[Any, ...]) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def is_old_spelling(host: str) -> bool:
-    """Tells if only C's library takes it for an address (`127.1`, `0`, `2130706433`, `0x7f.0.0.1`). Go looks it up as a
-    name."""
-    try:
-        ipaddress.IPv4Address(host)
-    except ValueError:
-        with contextlib.suppress(OSError, UnicodeError):
-            return bool(socket.inet_aton(host))
-    return False
-
-
 async def resolve(address: str) -> tuple[str, int]:
-    """The IP, IPv4 before IPv6, and the port of an address. An empty address is any port of loopback. Raises
-    ValueError: worded as Go words it."""
+    """The IP, IPv4 before IPv6, and the port of an address. Without a host it is `::`, every interface; an empty
+    address is any port of loopback. Raises OSError or ValueError: there is no such address."""
     host, port = split_address(address) if address else ("127.0.0.1", 0)
-    if host in ANY:
-        return host, port
-    try:
-        ip = ipaddress.ip_address(host)
-    except ValueError:
-        pass
-    else:
-        return str((ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) else None) or ip), port
-    if is_old_spelling(host):
-        raise ValueError(f"lookup {host}: no such host")
+    if host in ("", "0.0.0.0", "::"):
+        return "::" if socket.has_dualstack_ipv6() else "0.0.0.0", port
+    with contextlib.suppress(ValueError):  # a name, whose lookup may take long
+        return str(ipaddress.ip_address(host)), port
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
+    except UnicodeError:  # a label that is empty or too long
         raise ValueError(f"lookup {host}: no such host") from None
     family_first = sorted(found, key=lambda entry: entry[0] != socket.AF_INET)
     return str(family_first[0][4][0]), port
 
 
 async def bind(listen: str) -> socket.socket:
-    """A bound socket, not yet accepting. It is on every interface only if `listen` asks for that. Raises ApiError:
-    500."""
-    try:
-        host, port = await resolve(listen)
-    except ValueError as error:
-        raise ApiError(500, f"listen tcp: {error}") from None
-    if host in ANY:
-        host = "::" if socket.has_dualstack_ipv6() else "0.0.0.0"
+    """A bound socket, not yet accepting. Raises OSError or ValueError: the address is taken, or there is none."""
+    host, port = await resolve(listen)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return _listening(family, (host, port), v6_only=host != "::")
-    except OSError as error:
-        spelled = spell_address((host, port))
-        reason = os.strerror(error.errno).lower() if error.errno else str(error)
-        raise ApiError(500, f"listen tcp {spelled}: bind: {reason}") from None
+    return _listening(family, (host, port), v6_only=host != "::")
 
 
 async def listening(host: str, port: int) -> list[socket.socket]:
@@ -145,11 +87,8 @@ def _listening(family: int, address: tuple[Any, ...], *, v6_only: bool = True) -
 
 
 async def same_place(listen: str, wished: str) -> bool:
-    """Tells if `wished` is the address that is listened on. Raises ApiError: 500, there is no such address."""
-    try:
-        return spell_address(await resolve(wished)) == listen
-    except ValueError as error:
-        raise ApiError(500, str(error)) from None
+    """True if `wished` is the address that is listened on. Raises OSError or ValueError: there is no such address."""
+    return spell_address(await resolve(wished)) == listen
 
 
 ACCEPTS = 16

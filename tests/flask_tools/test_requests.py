@@ -1,13 +1,11 @@
-"""A plain request is answered as Flask answers it, byte by byte; all others are Flask's."""
+"""Requests of every kind over WSGI, right and odd ones: the status, and JSON in the service's own format."""
 
 import io
-import subprocess
-import sys
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from flask import Flask
 
 from chaoslab.flask_tools.app import BODY_MAX, create_app
 from chaoslab.record.runs import Run
@@ -34,38 +32,22 @@ def _asked(wsgi: Any, method: str, path: str, query: str, body: bytes, more: dic
     return said[0], said[1], sent
 
 
-def _both(logs: Path, monkeypatch: pytest.MonkeyPatch, name: str, *asked: Any, times: int = 1) -> tuple[Said, int]:
-    """The last answer, which is Flask's own too, and the number of requests that Flask saw."""
-    found: list[Said] = []
-    seen = 0
-    real = Flask.wsgi_app
-
-    def counted(self: Flask, environ: Any, start_response: Any) -> Any:
-        nonlocal seen
-        seen += 1
-        return real(self, environ, start_response)
-
-    monkeypatch.setattr(Flask, "wsgi_app", counted)
-    for folder in (logs / "plain", logs / "flask"):
-        folder.mkdir()
-        monkeypatch.chdir(folder)  # an error may name the folder of the logs
-        Run.create(Path("logs"), now=NOW, name=RUN).folder.rename(f"logs/{RUN}")
-        app = create_app(name, logs=Path("logs"), now=NOW)
-        wsgi = app.wsgi_app if folder.name == "plain" else real.__get__(app)
-        method, path, query, body, more = asked
-        headers = {"HTTP_X_TRIAL": f"{RUN}.p1.r1", **more}
-        said = [_asked(wsgi, method, path, query, body, headers) for _ in range(times)]
-        found.append(said[-1])
-        app.extensions["ledger"].close()
-    assert found[0] == found[1]
-    return found[0], seen
+def _last(logs: Path, name: str, *asked: Any, times: int = 1) -> Said:
+    """The last of so many answers to the same request."""
+    Run.create(logs, now=NOW, name=RUN).folder.rename(logs / RUN)
+    app = create_app(name, logs=logs, now=NOW)
+    method, path, query, body, more = asked
+    headers = {"HTTP_X_TRIAL": f"{RUN}.p1.r1", **more}
+    said = [_asked(app, method, path, query, body, headers) for _ in range(times)]
+    app.extensions["ledger"].close()
+    return said[-1]
 
 
 EVENT = (
     b'{"summary": "Lunch", "start": {"dateTime": "2026-06-02T12:00:00Z"}, "end": {"dateTime": "2026-06-02T13:00:00Z"}}'
 )
 KEY = {"HTTP_IDEMPOTENCY_KEY": "k"}
-PLAIN = {
+REQUESTS = {
     "a search": ("search", "GET", "/search.json", "engine=google&q=web&num=2", b"", {}, "200 OK"),
     "a field said twice": ("search", "GET", "/search.json", "q=rome&q=web", b"", {}, "200 OK"),
     "quoted fields": ("weather", "GET", "/data/2.5/weather", "q=M%C3%BCnchen&units=metric&x=", b"", {}, "200 OK"),
@@ -81,22 +63,6 @@ PLAIN = {
     "its tools": ("calendar", "GET", "/tools", "", b"", {}, "200 OK"),
     "no length of no body": ("search", "GET", "/search.json", "q=a", b"", {"CONTENT_LENGTH": None}, "200 OK"),
     "events": ("calendar", "GET", EVENTS, "timeMin=2026-06-01T00:00:00Z", b"", {}, "200 OK"),
-}
-
-
-@pytest.mark.parametrize("case", PLAIN)
-@pytest.mark.parametrize("times", [1, 2])
-def test_a_plain_request_is_answered_as_flask_answers_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str, times: int
-) -> None:
-    name, *asked, status = PLAIN[case]
-    (line, headers, _), seen = _both(tmp_path, monkeypatch, name, *asked, times=times)
-    assert line.startswith(status)
-    assert seen == 0
-    assert (("Idempotency-Replayed", "true") in headers) is (times == 2 and asked[-1] is KEY)
-
-
-ODD = {
     "another method": ("search", "POST", "/search.json", "q=a", b"", {}, "405 METHOD NOT ALLOWED"),
     "only the head": ("search", "HEAD", "/search.json", "q=a", b"", {}, "200 OK"),
     "another path": ("search", "GET", "/search.jso", "q=a", b"", {}, "404 NOT FOUND"),
@@ -113,28 +79,15 @@ ODD = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", ODD)
-def test_any_other_request_is_flasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
-    name, *asked, status = ODD[case]
-    (line, _, _), seen = _both(tmp_path, monkeypatch, name, *asked)
+@pytest.mark.parametrize("case", REQUESTS)
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_request_is_answered_and_a_repeated_one_from_the_ledger(tmp_path: Path, case: str, times: int) -> None:
+    name, *asked, status = REQUESTS[case]
+    line, headers, body = _last(tmp_path, name, *asked, times=times)
     assert line.startswith(status)
-    assert seen == 1
-
-
-def test_flask_sees_all_when_it_has_more_to_do(tmp_path: Path) -> None:
-    app = create_app("search", logs=tmp_path, now=NOW)
-    paths: list[str] = []
-
-    def note(response: Any) -> Any:
-        from flask import request
-
-        paths.append(request.path)
-        return response
-
-    app.after_request(note)
-    _asked(app.wsgi_app, "GET", "/search.json", "q=a", b"", {})
-    assert paths == ["/search.json"]
-    app.extensions["ledger"].close()
+    assert asked[0] == "HEAD" or isinstance(json.loads(body), dict)
+    assert ("Content-Type", "application/json") in headers
+    assert (("Idempotency-Replayed", "true") in headers) is (times == 2 and asked[-1] is KEY)
 
 
 def test_a_service_that_crashes_says_so_in_its_own_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,39 +97,7 @@ def test_a_service_that_crashes_says_so_in_its_own_way(tmp_path: Path, monkeypat
         raise KeyError("nothing there")
 
     monkeypatch.setattr(services, "_body", broken)
-    (line, _, _), seen = _both(tmp_path, monkeypatch, "search", "GET", "/search.json", "q=a", b"", {})
+    line, _, _ = _last(tmp_path, "search", "GET", "/search.json", "q=a", b"", {})
     assert line == "500 INTERNAL SERVER ERROR"
-    assert seen == 0
-    for log in (f"plain/logs/{RUN}/search.log", f"flask/logs/{RUN}/search.log"):
-        assert "search failed at GET /search.json: KeyError: 'nothing there'" in (tmp_path / log).read_text()
-
-
-def test_a_service_loads_flask_at_the_first_request_that_is_not_plain(tmp_path: Path) -> None:
-    program = f"""
-import io, sys
-from pathlib import Path
-from chaoslab.flask_tools.app import ServiceApp, ServiceModule
-from chaoslab.flask_tools.ledger import Folders
-
-def asked(app, method, path):
-    app({{"REQUEST_METHOD": method, "PATH_INFO": path, "SERVER_NAME": "x", "SERVER_PORT": "80",
-         "wsgi.url_scheme": "http", "wsgi.input": io.BytesIO(), "wsgi.errors": sys.stderr}}, lambda *_: None)
-    return "flask" in sys.modules
-
-for name in ("search", "calendar"):
-    app = ServiceApp(ServiceModule.load(name), Folders(Path({str(tmp_path)!r}), {NOW!r}))
-    app.tell = lambda *told: print(*told)
-    app.ready()
-    print(asked(app, "GET", "/health"), asked(app, "GET", "/search.json"), asked(app, "DELETE", "/nowhere"))
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == [
-        "GET /health 200 False None",
-        "GET /search.json 400 False None",
-        "DELETE /nowhere 404 False None",
-        "False False True",
-        "GET /health 200 False None",
-        "GET /search.json 404 False None",
-        "DELETE /nowhere 404 False None",
-        "True True True",
-    ]
+    log = (tmp_path / RUN / "search.log").read_text()
+    assert "search failed at GET /search.json: KeyError: 'nothing there'" in log
