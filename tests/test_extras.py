@@ -28,7 +28,7 @@ ALL = [
     module
     for extra, modules in MODULES.items()
     for module in modules
-    if extra not in ("scenarios", "frames", "parquet", "gateway", "compose", "campaigns", "ui", "cluster")
+    if extra not in ("scenarios", "frames", "parquet", "gateway", "mcp", "compose", "campaigns", "ui", "cluster")
 ]
 LAB = "lab"
 PROJECT = Path(__file__).parent.parent / "pyproject.toml"
@@ -56,6 +56,7 @@ def named(*modules: str, who: str, install: str) -> list[tuple[str, str]]:
             "run --world compose": named("pydantic", who="WORLD=compose", install=LAB),
             "report": named("matplotlib", who="chaoslab report", install="charts"),
             "gateway --route a=http://127.0.0.1:1": named("aiohttp", who="the gateway", install="gateway"),
+            "mcp --url http://127.0.0.1:1": named("mcp", "httpx2", who="--url", install="mcp"),
             "exec --route a=http://127.0.0.1:1 -- true": named("aiohttp", who="the gateway", install="gateway"),
             "check": named(*MODULES["scenarios"], who="chaoslab check", install="scenarios"),
             "test": [

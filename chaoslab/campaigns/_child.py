@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
+from chaoslab.base import files
 from chaoslab.base.clock import system
 from chaoslab.campaigns.load import RoundUnit
 from chaoslab.config.settings import inherited
@@ -76,9 +77,9 @@ def members(group: int, mark: str) -> list[int]:
     after all of its own processes have ended. Empty where the system has no /proc."""
     found = []
     for entry in Path("/proc").glob("[0-9]*") if Path("/proc/self/stat").exists() else ():
-        with suppress(OSError, ValueError):
-            state, _, of = (entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[:3]
-            if int(of) == group and state != "Z" and mark.encode() in (entry / "environ").read_bytes():
+        with suppress(ValueError):  # it has ended meanwhile, or is another user's
+            state, _, of = files.read(entry / "stat").rpartition(b")")[2].split()[:3]
+            if int(of) == group and state != b"Z" and mark.encode() in files.read(entry / "environ"):
                 found.append(int(entry.name))
     return found
 

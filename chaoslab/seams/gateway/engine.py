@@ -7,7 +7,7 @@ direction of the connection to its service, as it would have ended its own.
 
 import asyncio
 import socket
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from threading import Event, Thread
 
@@ -97,11 +97,8 @@ class Server(web.Server):
         if line.left and not request.content.is_eof():
             raise ConnectionResetError
         length = CHUNKED if "transfer-encoding" in said else int(said.get("content-length", 0))
-        if length and route.name not in self._gateway.routes:  # nobody named it: it is passed on as it comes
-            rest: Callable[[], Awaitable[bytes | None]] | None
-            body, rest = b"", _rest(request.content)
-        else:
-            body, rest = await _read(request.content)
+        unnamed = bool(length) and route.name not in self._gateway.routes  # it is passed on as it comes
+        body, rest = (b"", _rest(request.content)) if unnamed else await _read(request.content)
         asked = HttpRequest(request.method, path, list(request.raw_headers), b"" if rest else body)
         exchange = Exchange(self._gateway, line, request, route, rewriting, body, rest, length)
         attempt = self._gateway.attempt_of(route.name, asked, exchange)
