@@ -349,8 +349,8 @@ def _nothing(folder: Path) -> None: ...
         (_no_line, "--trial 2", "logs/latest/messaging.log, line 1 cannot be read: it is cut, or was changed"),
         (_first_labs, "", "logs/latest is of the first lab of this kind, which kept nothing to run it again from"),
         (_nobodys, "", "the logs of 'latest' tell of no run: neither this lab nor the first one wrote them"),
-        (_of("3"), "", "logs/latest was written by version 3 of the log; this lab replays version 4"),
-        (_of("5"), "", "logs/latest was written by version 5 of the log; this lab replays version 4"),
+        (_of("3"), "", "logs/latest was written by version 3 of the log; this lab replays version 5"),
+        (_of("6"), "", "logs/latest was written by version 6 of the log; this lab replays version 5"),
         (_started(code={}), "",
          "logs/latest was written by version 1 of the log, which did not keep what a replay needs"),
         (
