@@ -341,8 +341,8 @@ def _nothing(folder: Path) -> None: ...
         (_cut("agent"), "--trial 6", "logs/latest/agent.log, line 6 cannot be read: it is cut, or was changed"),
         (_no_line, "--trial 2", "logs/latest/messaging.log, line 1 cannot be read: it is cut, or was changed"),
         (_nobodys, "", "the logs of 'latest' tell of no run: this lab did not write them"),
-        (_of("3"), "", "logs/latest was written by version 3 of the log; this lab replays version 4"),
-        (_of("5"), "", "logs/latest was written by version 5 of the log; this lab replays version 4"),
+        (_of("3"), "", "logs/latest was written by version 3 of the log; this lab replays version 5"),
+        (_of("6"), "", "logs/latest was written by version 6 of the log; this lab replays version 5"),
         (_started(code={}), "",
          "logs/latest was written by version 1 of the log, which did not keep what a replay needs"),
         (

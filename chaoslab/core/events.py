@@ -19,10 +19,10 @@ from chaoslab.base.json_text import quoted
 from chaoslab.base.shapes import Like, Within, is_moment
 from chaoslab.base.values import fixed, once
 
-VERSION = 4
+VERSION = 5
 """The log's version, which stands in `RunStarted.code` under `log`. Version 1 had no `world`, `asked` and `code`;
-2 had no `reply`, `changed` and `twin`; 3 had no `turn`. Earlier logs can be read; only a log of this version can be run
-again."""
+2 had no `reply`, `changed` and `twin`; 3 had no `turn`; 4 had no `drew`. Earlier logs can be read; only a log of this
+version can be run again."""
 REPLY_MAX = 300
 """Characters of a reply, or of a change, that a log keeps."""
 UNTOLD, UNTOLD_S = "untold", math.nan

@@ -23,13 +23,16 @@ class Confirmation:
     """The trials of one search that are run again. An agent that draws no chance of its own, and does the same again,
     is tried once; any other at least `LOOKS[0]` times, each on other chance."""
 
-    def __init__(self, trials: SearchSession, calm: Tried, again: Again | None = None) -> None:
-        """`calm`: the trial without faults. `again`: runs trials, by default in the session."""
+    def __init__(
+        self, trials: SearchSession, calm: Tried, again: Again | None = None, before: Sequence[Tried] = ()
+    ) -> None:
+        """`calm`: the trial without faults. `again`: runs trials, by default in the session. `before`: those without
+        faults that were run to find one that does not fail."""
         self._number, self._again = trials.number, again or (lambda asked, numbers: _run(trials, asked, numbers))
-        self.noisy = False
+        self.noisy = bool(before) and not calm.drew
         """Something that the lab does not control decides: an equal trial ended otherwise."""
         self.calm_drew = calm.drew
-        self.calm: list[Tried] = []
+        self.calm: list[Tried] = [*before]
         """The trials without faults, on other chance."""
         if calm.drew:
             self._calm_trials(LOOKS[0])

@@ -239,16 +239,15 @@ class _Explorer:
 
     def __init__(self, trials: SearchSession, asked: AskedExplore, journal: SearchJournal | None) -> None:
         self.trials, self._asked, self._journal = trials, asked, journal
-        self._began_s, self._before = system.monotonic(), trials.trials
+        self._began_s, self._spent = system.monotonic(), 0
+        """The latter: the trials of strategies that were run."""
         recalled = journal.recalled if journal else []
         self.recalled = {each.variation.key: each for each in recalled if each.by != BY}
         self._recalled_again = defaultdict[tuple[str, int], list[Tried]](list)
         for each in recalled:
             if each.by == BY:
                 self._recalled_again[each.variation.key, each.chance].append(each)
-        self._spent = 0
-        """The trials of strategies that were run."""
-        (calm,) = self._run([Variation()], "calm")
+        calm, before = self._calm()
         self.calm = calm
         probes, self.others = trials.probes([asked.tries] if isinstance(asked.tries, str) else asked.tries)
         self.known = Known(calm, probes, seed=asked.seed)
@@ -260,7 +259,20 @@ class _Explorer:
         """The contrast of each failure that was told from noise, by the key of its variation."""
         self._causes: list[Tried] = []
         self.unconfirmed: list[Unconfirmed] = []
-        self.confirmation = Confirmation(trials, calm, self._tried_again)
+        self.confirmation = Confirmation(trials, calm, self._tried_again, before)
+
+    def _calm(self) -> tuple[Tried, list[Tried]]:
+        """The trial without faults that is varied, and those that were run to find it: of an agent that fails by itself
+        now and then, the first that does not. Raises NoBaseline: all of them fail."""
+        (calm,) = self._run([Variation()], "calm")
+        if not calm.failed:
+            return calm, []
+        numbers = [self.trials.number + (n if calm.drew else 0) for n in range(1, LOOKS[0])]
+        before = [calm, *self._tried_again([Variation()] * len(numbers), numbers)]
+        if (well := next((each for each in before if not each.failed), None)) is None:
+            raise NoBaseline(f"the trial without faults fails by itself, in {len(before)} of {len(before)}: {calm.why}")
+        self.trials.number = well.chance
+        return replace(well, by="calm"), before
 
     def all_batches(self) -> None:
         """Goes through all strategies. Raises _Ended: the budget is spent."""
@@ -402,8 +414,6 @@ def searched(
         if asked.logs is not None or asked.resume is not None:
             journal = stack.enter_context(SearchJournal(trials.subject, asked.logs, asked.resume))
         explorer = _Explorer(trials, asked, journal)
-        if explorer.calm.failed:
-            raise NoBaseline(f"the trial without faults fails by itself: {explorer.calm.why}")
         ended = ""
         try:
             explorer.all_batches()

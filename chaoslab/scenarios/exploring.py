@@ -181,7 +181,7 @@ def saved(scenario: Scenario, found: Exploration, folder: Path, *, changed: Sequ
                 "name": re.sub(r"[^\w .,()'+-]", " ", f"{scenario.name}, {failure.cause}")[:100].strip(),
                 "folder": Path(os.path.relpath(scenario.folder.resolve(), folder.resolve())).as_posix(),
                 "found": failure.cause[:300],
-                "trials": 1,
+                "trials": failure.trial.number if failure.trial.drew else 1,  # the last has its chance
                 "seed": failure.trial.seed,
                 **(
                     {"order": {str(moment): list(names) for moment, names in failure.variation.order}}

@@ -5,6 +5,7 @@ import itertools
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,6 +62,17 @@ def test_what_happens_without_faults_too_is_one_finding_and_no_cause(seed: int) 
     assert str(own).startswith(f"fails by itself: {own.failed} of {own.trials} without faults (harm: pay twice")
     assert own.failed < own.trials <= 40
     assert str(own) in str(found)
+
+
+def test_a_first_trial_without_faults_that_fails_by_chance_is_counted_and_another_is_varied() -> None:
+    agent = noisy(0.2)
+    given: dict[str, Any] = {"tools": [pay], "reads": [get], "anyway": True}
+    seed = next(seed for seed in range(40) if len(lab.run(agent, "Pay.", seed=seed, **given).effects) == 2)
+    found = explored(agent, seed, by=["singles"])
+    assert found.map.known.calm.chance > 0
+    assert {each.chance for each in found.trials} >= {found.map.known.calm.chance}
+    assert [each.outcome for each in found.by_itself] == ["harm"]
+    assert [each for each in found.failures if each.outcome == "harm"] == []
 
 
 def test_noise_that_the_lab_does_not_control_is_no_cause_either() -> None:
