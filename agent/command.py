@@ -16,10 +16,11 @@ from chaoslab.agent import assembly, display, prompts
 from chaoslab.agent.asked import AskedAgent
 from chaoslab.agent.config import Config
 from chaoslab.agent.session import Session, SessionProgress, TwinOf
-from chaoslab.agent.tools import Toolbox, discover
+from chaoslab.agent.tools import Toolbox, check_versions, discover
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.commandline import INTERRUPTED, LAB_DOWN, interrupted, refuse
 from chaoslab.base.interrupts import Interrupts
+from chaoslab.config.part_version import digests
 from chaoslab.config.scenario import from_settings
 from chaoslab.config.settings import SettingError, Settings, keep_tracing_off
 from chaoslab.config.topology import BASE_PORT, MODEL, WRITERS, Ports
@@ -109,6 +110,7 @@ async def _main(
         services = await discover(plain, config, ports)
         assembly.check(asked, given.file, services.values())
         targets = assembly.targets(services, config, ports, chosen)
+        await check_versions(plain, targets, manager, digests(chosen))
         plan = from_settings(chosen)
         try:
             control = stack.enter_context(contextlib.closing(Control(state, manager=str(ports.manager))))

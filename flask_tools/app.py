@@ -7,7 +7,7 @@ import hashlib
 import importlib
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, partial
@@ -91,7 +91,8 @@ class ServiceApp:
     tell: Callable[[str, str, int, bool, str | None], None] | None = None
     """Is told of each answer: method, path, status, whether it was given before, and the header X-Trial."""
 
-    def __init__(self, desk: ServiceModule, runs: Runs) -> None:
+    def __init__(self, desk: ServiceModule, runs: Runs, *, digests: Mapping[str, str] | None = None) -> None:
+        """Makes the application. `digests`: the version of the process (`part_version.digests`), for its /health."""
         self._desk, self._name, self._lock = desk, desk.service.name, Lock()
         self.ledger = Ledger(desk.service, runs)
         named = [route for route in desk.routes if "<" not in route.path]
@@ -101,7 +102,7 @@ class ServiceApp:
         self._fixed = {
             path: _worked(Answer(body), desk.service)
             for path, body in (
-                ("/health", {"status": "ok", "service": self._name}),
+                ("/health", {"status": "ok", "service": self._name} | ({"digests": {**digests}} if digests else {})),
                 ("/tools", desk.service.to_json()),
             )
         }

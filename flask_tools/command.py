@@ -8,6 +8,7 @@ from typing import Any
 
 from chaoslab.base.commandline import refuse
 from chaoslab.base.interrupts import Flag
+from chaoslab.config.part_version import digests
 from chaoslab.config.settings import DEFAULT_NOW, load
 from chaoslab.config.topology import SERVICES, Ports
 from chaoslab.flask_tools.app import ServiceApp, ServiceModule
@@ -31,7 +32,8 @@ def run(options: argparse.Namespace) -> int:
     except (LookupError, ValueError, OSError) as error:
         return refuse(error)
     runs = Folders(options.logs, options.now)
-    apps = {name: ServiceApp(module, runs) for name, module in modules.items()}
+    version = digests(chosen)
+    apps = {name: ServiceApp(module, runs, digests=version) for name, module in modules.items()}
     for name, module in modules.items():
         for warning in module.warnings:
             print(f"{name}: {warning}", file=sys.stderr)
