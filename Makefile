@@ -73,7 +73,7 @@ compose: names
 	@docker compose version >/dev/null 2>&1 || { echo "docker has no 'compose' plug-in: install Docker Compose 2.40 or newer" >&2; exit 2; }
 	@mkdir -p logs state charts data
 	@trap : INT; code=0; \
-	  pinned=$$(bash $(HERE)containers/pinned); export COMPOSE_LAST= $$pinned; \
+	  pinned=$$(bash $(HERE)containers/pinned); export COMPOSE_LAST= COMPOSE_RUN=$$(date -u +%Y%m%d-%H%M%S) $$pinned; \
 	  docker compose run --rm settings || exit; \
 	  docker compose rm --stop --force agent >/dev/null 2>&1; \
 	  docker compose up --build --detach agent || code=$$?; \

@@ -50,19 +50,25 @@ class MakesTwins(Protocol):
     ) -> contextlib.AbstractContextManager[TwinOf]: ...  # fmt: skip
 
 
-def run(options: argparse.Namespace, asked: AskedAgent, twins: MakesTwins) -> int:
-    """Runs the command. Returns 0 after all prompts, 2 for invalid input, 3 if the lab failed, 130 if interrupted."""
+def run(options: argparse.Namespace, asked: AskedAgent, twins: MakesTwins) -> tuple[int, Path | None]:
+    """Runs the command. Returns its exit code (0 after all prompts, 2 for invalid input, 3 if the lab failed, 130 if
+    interrupted) and the folder of its run, if there is one."""
     try:
         begun = (
             Run.open(options.logs, options.run)
             if options.run
-            else Run.create(options.logs, now=asked.chosen.now, writers=WRITERS)
+            else Run.create(options.logs, now=asked.chosen.now, folder=options.new_run, writers=WRITERS)
         )
     except (SettingError, LookupError) as error:
-        return refuse(error)
+        return refuse(error), None
     except OSError as error:
         print(f"{error.filename or options.logs}: {error.strerror or error}", file=sys.stderr)
-        return 2
+        return 2, None
+    return _code_of(options, asked, twins, begun), begun.folder
+
+
+def _code_of(options: argparse.Namespace, asked: AskedAgent, twins: MakesTwins, begun: Run) -> int:
+    """Carries the run out; returns the exit code."""
     keep_tracing_off()
     told = bytearray()
     try:

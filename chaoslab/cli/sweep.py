@@ -1,5 +1,7 @@
 """`chaoslab sweep`: the lab at each value of one or two settings, with charts and a table over them."""
 
+from __future__ import annotations
+
 import argparse
 import sys
 from collections.abc import Sequence
@@ -10,6 +12,7 @@ from chaoslab.base.commandline import as_json, filled, path, print_json, refuse
 from chaoslab.cli import _output
 
 if TYPE_CHECKING:
+    from chaoslab.lab.launch import LabEnd
     from chaoslab.reports.sweeps import DoneCell
 
 HELP = "run the lab at each value of one or two settings, with charts and a table over them"
@@ -75,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
     return code
 
 
-def _start(given: Sequence[str]) -> int:
+def _start(given: Sequence[str]) -> LabEnd:
     from chaoslab.lab import launch
 
     with _output.aside(silent=True):

@@ -224,9 +224,11 @@ def _stopping(make: Callable[[Containers], Stopper] | None, environment: Mapping
 
 
 def run(
-    environment: Mapping[str, str], *, stopper: Callable[[Containers], Stopper] | None = None, drawn: bool = True
-) -> int:
-    """Runs the whole lab in containers, attached to the agent; returns the agent's exit code. `stopper`: makes what
+    environment: Mapping[str, str], *, run: str = "", stopper: Callable[[Containers], Stopper] | None = None,
+    drawn: bool = True,
+) -> int:  # fmt: skip
+    """Runs the whole lab in containers, attached to the agent; returns the agent's exit code. `run`: the name of the
+    run's folder, which the agent makes. `stopper`: makes what
     carries out the faults of processes, once the lab is up. `drawn`: the agent draws charts. Raises WorldError: there
     is no Docker, or nothing to compose here."""
     if not FILE.exists():
@@ -237,7 +239,7 @@ def run(
         raise WorldError("docker has no 'compose' plug-in: install Docker Compose 2.40 or newer")
     for folder in ("logs", "state", "charts", "data"):
         Path(folder).mkdir(exist_ok=True)
-    environment = {**environment, "STOPPER": "host", "COMPOSE_LAST": ""}
+    environment = {**environment, "STOPPER": "host", "COMPOSE_LAST": "", "COMPOSE_RUN": run}
     if not drawn:
         environment["COMPOSE_CHARTS"] = "--no-charts"
     code, ended = INTERRUPTED, None

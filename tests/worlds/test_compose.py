@@ -53,8 +53,8 @@ DOORS = {"make": ("make", "-f", str(ROOT / "Makefile"), "compose"), "run": (sys.
 @pytest.fixture
 def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder to compose in, and a `docker` that writes down what it is asked and fails where a file says so. Its
-    agent ended with what the file `ended` says, and its run is the folder `left`; what follows the agent goes on for as
-    long as there is somebody at the pipe `follow`.
+    agent ended with what the file `ended` says, and its run is a copy of the folder `left`; what follows the agent goes
+    on for as long as there is somebody at the pipe `follow`.
     """
     monkeypatch.chdir(tmp_path)
     (tmp_path / "docker-compose.yaml").touch()
@@ -68,7 +68,7 @@ trap 'echo "$* is interrupted" >> asked; exit 130' INT
 case "$1 $2" in
   "info "*) exit $(cat info 2>/dev/null || echo 0) ;;
   "compose version") exit $(cat plugin 2>/dev/null || echo 0) ;;
-  "compose up") [ -d left ] && ln -sfn ../left logs/latest; exit $(cat up 2>/dev/null || echo 0) ;;
+  "compose up") [ -d left ] && cp -r left logs/$COMPOSE_RUN; exit $(cat up 2>/dev/null || echo 0) ;;
   "compose logs") if [ -p follow ]; then cat follow; fi ;;
   "compose ps") cat ended 2>/dev/null || true ;;
 esac
