@@ -122,9 +122,21 @@ def test_a_service_with_other_settings_than_the_run_is_refused(stack: Stack) -> 
     assert "proxy manager has other settings" in ran.stderr + ran.stdout
 
 
-def test_a_run_with_other_chances_leaves_the_parts_as_they_are(stack: Stack) -> None:
-    """Else it would end a run that goes on in the same stack."""
+def test_two_runs_with_other_chances_in_one_stack_report_themselves_each(stack: Stack) -> None:
+    """The second one leaves the parts as they are: else it would end the first."""
     before = {part: stack.container(part).id for part in STANDING}
+    runs = stack.runs()
+    long = {"PROMPTS": stack.prompts(["What is 6 times 7?"] * 60, "long.json"), "TOXIC_PROB": "0", "ERROR_PROB": "0"}
+    assert stack.compose("up", "--detach", "agent", **long).returncode == 0
+    first = stack.logged("prompt_finished", after=runs, at_least=1)
     given = {"PROMPTS": stack.prompts(["What is 6 times 7?"]), "TOXIC_PROB": "1", "TOXICS": "latency:1", "SEED": "4"}
-    assert stack.compose("run", "--rm", "-T", "agent", **given).returncode == 0
+    other = stack.compose("run", "--rm", "-T", "agent", **given)
+    assert other.returncode == 0, other.stdout + other.stderr
+    (second,) = set(stack.runs()) - {*runs, first}
+    agent = stack.container("agent")
+    assert agent.wait(timeout=WITHIN_S)["StatusCode"] == 0
     assert {part: stack.container(part).id for part in STANDING} == before
+    for own, others, said in ((first, second, agent.logs().decode()), (second, first, other.stdout)):
+        assert f"logs    logs/{own}/" in said, said
+        assert others not in said
+        assert (stack.folder / "logs" / own / "report.html").exists()
