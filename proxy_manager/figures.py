@@ -26,7 +26,7 @@ ABOUT = {
     "trials_total": ("counter", "Trials that ended, by outcome."),
     "incidents_total": (
         "counter",
-        "Requests that met a fault, by how it ended: retry, fallback, late, harm, censored.",
+        "Requests that met a fault, by how it ended: retry, fallback, late, harm, never, censored.",
     ),
     "recovery_seconds_total": ("counter", "Seconds from faults to right answers; by recoveries_total it is the MTTR."),
     "recoveries_total": ("counter", "Incidents that ended in a right answer without harm."),

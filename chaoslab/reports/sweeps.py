@@ -78,8 +78,8 @@ def plain(done: DoneCell) -> dict[str, Any]:
         "levels": dict(done.cell.levels), "run": str(done.folder), "trials": len(done.report.trials),
         "correct": None if correct is None else correct.count, "judged": None if correct is None else correct.total,
         "interval": None if correct is None else [correct.interval.low, correct.interval.high],
-        "incidents": recovery.n, "never_recovered": recovery.censored, "mttr_mean_s": recovery.mean_s,
-        "trial_mean_s": fmean(times) if times else None,
+        "incidents": recovery.n, "never_recovered": recovery.never, "cut_short": recovery.censored,
+        "mttr_mean_s": recovery.mean_s, "trial_mean_s": fmean(times) if times else None,
     }  # fmt: skip
 
 
@@ -90,7 +90,7 @@ def _figures(report: RunReport) -> list[str]:
         "–" if correct is None else percent(correct.value),
         "–" if correct is None else percents(correct.interval),
         f"{met:,}",
-        f"{recovery.recovered} of {recovery.n}" if recovery.n else "–",
+        f"{recovery.recovered} of {known}" if (known := recovery.n - recovery.censored) else "–",
         "–" if recovery.mean_s is None else duration(recovery.mean_s, 2),
         duration(fmean(times), 2) if times else "–",
     ]

@@ -257,7 +257,7 @@ def _sides(run: Contents, name: str) -> Iterator[tuple[str, Side]]:
     figures, quality = report.figures.value.by_key, report.recovery_quality.value
     spells = defaultdict[str, list[tuple[float, bool, bool]]](list)
     for one in report.recovery.value.incidents:
-        spells[one.trial].append((one.duration_s, one.recovered, one.cut))
+        spells[one.trial].append((one.duration_s, one.recovered, one.censored))
 
     for row in run.all_rows:
         of = figures[row.trial]

@@ -121,7 +121,7 @@ def side_of(ruling: Ruling, prompt: str = "") -> Side:
         "; ".join(ruling.reasons) or verdict.why, sum(1 for _ in history.of(CallStarted)), trial.seconds,
         sum(event.prompt_tokens + event.completion_tokens for event in used), bool(verdict.harm),
         None if None in prices else sum(filter(None, prices)), None if quality is None else quality.quality,
-        tuple((one.duration_s, one.recovered, one.cut) for one in incidents(history)), not verdict.certain, prompt,
+        tuple((one.duration_s, one.recovered, one.censored) for one in incidents(history)), not verdict.certain, prompt,
         tuple(dict.fromkeys(event.model for event in used)), partial(tell, history.records, key),
     )  # fmt: skip
 

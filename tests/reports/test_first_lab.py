@@ -228,14 +228,14 @@ def test_failures_of_which_only_the_count_tells_are_counted_and_open_no_incident
 
 
 @pytest.mark.parametrize(
-    ("status", "ending"), [(200, Ending.FALLBACK), ("success", Ending.FALLBACK), (500, Ending.CENSORED)]
+    ("status", "ending"), [(200, Ending.FALLBACK), ("success", Ending.FALLBACK), (500, Ending.NEVER)]
 )
 def test_a_fallback_that_was_answered_is_a_recovery(status: object, ending: Ending, tmp_path: Path) -> None:
     fields = {"tool": "search", "direct_url": "http://127.0.0.1:5000", "tool_attempts": 1, "fallback_used": True}
     history = read(tmp_path, info=late(2) + record(4, **fields, status=status, message="so") + processed(6, 1, 1))
     assert [e.address for _, e in history.of(Fallback)] == ["http://127.0.0.1:5000"]
     (incident,) = incidents(history)
-    assert (incident.ending, incident.duration_s) == (ending, 4.0 if ending is Ending.CENSORED else 2.0)
+    assert (incident.ending, incident.duration_s) == (ending, 4.0 if ending is Ending.NEVER else 2.0)
 
 
 def test_a_fallback_without_a_status_is_not_taken_for_an_answer_nor_for_a_failure(tmp_path: Path) -> None:

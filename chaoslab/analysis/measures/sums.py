@@ -148,7 +148,7 @@ def _sums(found: Findings, batch: Batch) -> Sums:
         called=sorted(found.coverage.measure.called),
         not_met=found.not_met.measure,
         uninjected=found.uninjected.measure,
-        incidents=[(place[one.trial], *one[1:]) for one in found.recovery.measure.found],
+        incidents=[(place[one.trial], *one[1:]) for one in found.recovery.measure.settled()],
         calls=found.calls.measure,
         attempts=[
             (place[a.trial], ways((a.target, a.faults, a.ok, a.via)), a.t, a.duration_s, a.first_byte_s, a.last_byte_s)

@@ -27,12 +27,12 @@ from chaoslab.analysis.measures.mttr import ENOUGH, spells
 
 
 class Lasted(NamedTuple):
-    """An incident of one side. `cut`: the log ends before the trial. `group`: what it goes together with."""
+    """An incident of one side. `censored`: nobody knows how it would have ended. `group`: what goes together."""
 
     group: str
     duration_s: float
     recovered: bool
-    cut: bool = False
+    censored: bool = False
 
 
 @dataclass(frozen=True)
