@@ -28,10 +28,11 @@ from chaoslab.record.log import LogLost
 from chaoslab.record.runs import Run
 from chaoslab.record.steering import PAUSED
 from chaoslab.wire import fault_lifecycle
-from chaoslab.wire.client import ProxyInfo, ToxiproxyClient, ToxiproxyDown, ToxiproxyError
 from chaoslab.wire.control import CallRow, Control, LeftAlone, ManagerAnswer, RunRow, explain
 from chaoslab.wire.fault_lifecycle import REFUSED
 from chaoslab.wire.lanes import Health
+from chaoslab.wire.proxies import ToxiproxyDown, ToxiproxyError, WantedProxy
+from chaoslab.wire.toxiproxy_package import ToxiproxyServer
 
 if TYPE_CHECKING:
     from chaoslab.proxy_manager.figures import Figures
@@ -54,7 +55,7 @@ class Manager:
     `status` and `metrics` may be called from any thread."""
 
     def __init__(
-        self, *, state: Path, logs: Path, toxiproxy: ToxiproxyClient, places: Places, clock: Clock, name: str = ""
+        self, *, state: Path, logs: Path, toxiproxy: ToxiproxyServer, places: Places, clock: Clock, name: str = ""
     ) -> None:
         self._name = name
         self._state, self._logs, self._toxiproxy, self.places, self._clock = state, logs, toxiproxy, places, clock
@@ -216,10 +217,10 @@ class Manager:
             run, plan = Run.open(self._logs, opened.run), Plan.from_json(opened.plan)
             plan.check()
             wanted = [
-                ProxyInfo(target, f"{self.places.bind}:{self.places.proxy_ports[target]}", upstream)
+                WantedProxy(target, f"{self.places.bind}:{self.places.proxy_ports[target]}", upstream)
                 for target, upstream in opened.targets.items()
             ]
-            wanted.append(ProxyInfo(REFUSED, f"{self.places.bind}:{self.places.refused_port}", "127.0.0.1:1", False))
+            wanted.append(WantedProxy(REFUSED, f"{self.places.bind}:{self.places.refused_port}", "127.0.0.1:1", False))
             self._standing.add(wanted)
             self._arming.reap(own={name for e in self._runs.values() for name in e.proxies})
             log = run.log("manager", clock=self._clock)

@@ -25,7 +25,7 @@ from chaoslab.proxy_manager.arming import Places
 from chaoslab.proxy_manager.command import server
 from chaoslab.proxy_manager.manager import Manager
 from chaoslab.record import provenance
-from chaoslab.wire.client import ToxiproxyClient
+from chaoslab.wire.toxiproxy_package import ToxiproxyServer
 from tests.cli_parts import free_base
 
 OWN = digests(Settings())
@@ -62,7 +62,7 @@ def parts(base: int, tmp_path: Path, versions: dict[str, dict[str, str]]) -> Ite
     """The services of those names and a manager, of these versions."""
     ports = Ports(base)
     places = Places("127.0.0.1", "127.0.0.1", {}, ports.refused)
-    client = ToxiproxyClient("127.0.0.1:1")
+    client = ToxiproxyServer("127.0.0.1:1")
     manager = Manager(state=tmp_path / "state.db", logs=tmp_path, toxiproxy=client, places=places, clock=system)
     http = server(manager, host="127.0.0.1", port=ports.manager, version=versions.pop("manager"))
     up = [

@@ -356,11 +356,13 @@ def _check_state() -> None:
 def _check_toxiproxy(url: str) -> None:
     """Raises SettingError if a Toxiproxy was named and none answers there."""
     from chaoslab.config.settings import SettingError
-    from chaoslab.wire.client import ToxiproxyClient, ToxiproxyError
 
     if not url:
         return
-    with ToxiproxyClient(url, read_timeout_s=5.0) as toxiproxy:
+    from chaoslab.wire.proxies import ToxiproxyError
+    from chaoslab.wire.toxiproxy_package import ToxiproxyServer
+
+    with ToxiproxyServer(url, read_timeout_s=5.0) as toxiproxy:
         try:
             toxiproxy.version()
         except ToxiproxyError as error:
