@@ -122,3 +122,5 @@ def test_a_tool_that_is_killed_fails_its_own_calls_and_no_others(stack: Stack) -
         if not event.ok and (record.trial, event.target, event.request, event.attempt) not in faulty
     }
     assert failed == {"weather"}  # failures that nobody injected
+    around = {event.error for _, event in history.of(CallFinished) if event.via == "direct" and not event.ok}
+    assert around == {"unresolved"}  # nobody has the name of a container that was killed

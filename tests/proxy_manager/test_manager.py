@@ -68,7 +68,7 @@ async def test_a_lane_is_made_for_one_call_and_goes_with_it(lab: Bench) -> None:
     (armed,) = [e for _, e in history.of(events.FaultArmed)]
     assert (armed.lane, armed.request_id, armed.injection) == (name, "id1", "wire")
     stages = dict.fromkeys(("armed", "healed", "injected", "scheduled", "witnessed"), 1)
-    assert lab.manager.status()["faults"] == {"latency": stages}
+    assert lab.manager.status()["wire_faults"] == {"latency": stages}
 
 
 @pytest.mark.parametrize("server", SERVERS)
