@@ -78,6 +78,7 @@ compose: names
 	  docker compose rm --stop --force agent >/dev/null 2>&1; \
 	  docker compose up --build --detach agent || code=$$?; \
 	  if [ $$code = 0 ]; then docker compose logs --follow agent && docker compose wait agent >/dev/null 2>&1; fi; \
+	  bash $(HERE)containers/exited; \
 	  docker compose stop agent; \
 	  ended=$$(docker compose ps --all --format '{{if eq .State "exited"}}{{.ExitCode}}{{end}}' agent); \
 	  case $$ended in 130|137|143) docker compose run --rm charts ;; esac; \

@@ -81,7 +81,9 @@ def _code_of(options: argparse.Namespace, asked: AskedAgent, twins: MakesTwins, 
                 from chaoslab.base.lifeline import end_with_stdin
 
                 told = end_with_stdin()
-            return runner.run(_main(asked, begun, twin_of, options.state, system, told, interrupts))
+            return runner.run(
+                _main(asked, begun, twin_of, options.state, system, told, interrupts, reported=options.report)
+            )
     except SettingError as error:
         return refuse(error)
     except (BrokenFault, LabDown, LogLost) as error:
@@ -101,9 +103,11 @@ def _warn(line: str) -> None:
 
 
 async def _main(
-    given: AskedAgent, run: Run, twin_of: TwinOf, state: Path, clock: Clock, told: bytearray, interrupts: Interrupts
-) -> int:
-    """Sets up the session and runs it. `told`: the supervisor's message if the lab is down."""
+    given: AskedAgent, run: Run, twin_of: TwinOf, state: Path, clock: Clock, told: bytearray, interrupts: Interrupts,
+    *, reported: bool,
+) -> int:  # fmt: skip
+    """Sets up the session and runs it. `told`: the supervisor's message if the lab is down. `reported`: a report
+    follows."""
     chosen, config, asked = given.chosen, given.config, given.prompts
     ports = Ports(chosen.base_port or BASE_PORT)
     manager = f"http://{config.manager_host}:{ports.manager}"
@@ -132,6 +136,8 @@ async def _main(
                 f"{error.filename or run.folder} cannot be written: {error.strerror or error}"
             ) from error
         await _open(run, control, plan.to_json(), targets, clock, lambda: _health(plain, manager))
+        if reported:  # now, since `docker compose up` shows nothing of what its parts say after Ctrl-C
+            print(f"run {run.name}: its report will be {run.folder}/report.html, also after Ctrl-C", flush=True)
         lanes = Lanes(state, run.name, clock=clock, healthy=lambda: _health(plain, manager), poll_s=config.poll_s)
         stack.callback(lanes.close)
         progress = SessionProgress(chosen.trials_of(len(asked)))

@@ -455,4 +455,5 @@ def test_a_file_of_settings_is_checked_without_a_run(capsys: pytest.CaptureFixtu
     fine = "nothing is wrong with the settings of .env and the environment"
     unused = "WORLD=virtual is not used: containers are WORLD=compose"
     assert checked("WORLD=virtual\n", STOPPER="none") == (0, [unused, fine])
+    assert checked("SEED=2\n", STOPPER="none") == (0, [fine])
     assert checked("WORLD=virtual\n") == checked("WORLD=compose\n", STOPPER="none") == (0, [fine])

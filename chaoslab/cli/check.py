@@ -83,7 +83,8 @@ def _settings(path: Path) -> int:
             chosen = settings.load(env_file=path)
             # A copy of .env.example names the default world, so another one is a note here and no error.
             if settings.read_variable("STOPPER") and chosen.world != COMPOSE:
-                notes.append(f"WORLD={chosen.world} is not used: containers are WORLD={COMPOSE}")
+                if settings.origin("WORLD", env_file=path) != "default":
+                    notes.append(f"WORLD={chosen.world} is not used: containers are WORLD={COMPOSE}")
                 chosen = replace(chosen, world=COMPOSE)
             check_world(chosen, from_settings(chosen))
             if chosen.prompts:

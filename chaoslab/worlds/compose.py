@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 FILE = Path("docker-compose.yaml")
 UNSEEN = (130, 137, 143)
 """The exit codes of an agent whose report nobody saw: it was no longer followed, or was killed before it wrote one."""
+ENDING, LAST_LINES = ("agent", "settings"), 5
+"""The parts that end by themselves, whose words were shown, and the lines that are shown of another that has exited."""
 WINDING_UP_S = 240.0
 """A time that is enough to stop and take down; Ctrl-C does not interrupt that."""
 
@@ -254,6 +256,7 @@ def run(
         except KeyboardInterrupt:
             pass
         try:
+            _tell_exited(environment)
             _docker(environment, "compose", "stop", "agent")
             ended = _ended(environment)
             if ended in UNSEEN:
@@ -263,15 +266,30 @@ def run(
     return code if ended is None else ended
 
 
+def _tell_exited(environment: Mapping[str, str]) -> None:
+    """Shows the last lines of each part that has exited though it should be up; nothing where all are."""
+    state = '{{if eq .State "exited" "dead"}}{{.Service}} {{.ExitCode}}{{end}}'
+    for line in _said(environment, "ps", "--all", "--format", state).splitlines():
+        part, _, code = line.partition(" ")
+        if part and part not in ENDING:
+            words = _said(environment, "logs", "--no-log-prefix", "--tail", str(LAST_LINES), part)
+            print(f"{part} has exited with code {code}; its last lines:", file=sys.stderr)
+            print(*(f"  {one}" for one in words.splitlines()), sep="\n", file=sys.stderr, flush=True)
+
+
 def _ended(environment: Mapping[str, str]) -> int | None:
     """The agent's exit code; None if it never ran."""
     state = '{{if eq .State "exited"}}{{.ExitCode}}{{end}}'
-    command = ("docker", "compose", "ps", "--all", "--format", state, "agent")
-    said = subprocess.run(
-        command, env=dict(environment), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
-        start_new_session=True, check=False,
-    ).stdout.strip()  # fmt: skip
+    said = _said(environment, "ps", "--all", "--format", state, "agent").strip()
     return int(said) if said else None
+
+
+def _said(environment: Mapping[str, str], *command: str) -> str:
+    """What a command of compose prints, out of reach of the terminal's Ctrl-C."""
+    return subprocess.run(
+        ("docker", "compose", *command), env=dict(environment), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        text=True, start_new_session=True, check=False,
+    ).stdout  # fmt: skip
 
 
 def _docker(
