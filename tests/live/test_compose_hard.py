@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from chaoslab.base.clock import system
 from chaoslab.core.events import CallFinished, FaultWitnessed, LabDisturbed, PromptFinished, RunFinished
 from chaoslab.record.history import History
 from tests.live.compose_parts import WITHIN_S, Stack, until
@@ -103,6 +104,18 @@ def test_a_part_that_is_gone_for_good_ends_the_run_in_one_line_and_the_next_one_
         lambda: not any(f".{each}." in stack.compose(*listed).stdout for each in (run, last)),
         "its lanes and those of the killed agent are taken down",
     )
+
+
+def test_a_part_that_was_paused_is_well_a_moment_after_unpause(stack: Stack) -> None:
+    """Else the next run would wait for its next probe, which comes after minutes."""
+    began_s = system.monotonic()
+    weather = stack.container("weather")
+    weather.pause()
+    weather.unpause()
+    until(lambda: stack.container("weather").attrs["State"]["Health"]["Status"] == "healthy", "weather is well")
+    ran = stack.compose("run", "--rm", "-T", "agent", PROMPTS=stack.prompts(ASKED[:1]), TOXIC_PROB="0", ERROR_PROB="0")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert system.monotonic() - began_s < 90  # a probe of a part that goes on takes 100 s
 
 
 def test_a_tool_that_is_killed_fails_its_own_calls_and_no_others(stack: Stack) -> None:
