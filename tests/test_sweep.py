@@ -61,6 +61,11 @@ def test_a_grid_that_cannot_be_is_refused_in_a_line(words: list[str], said: str)
     assert "\n" not in str(refused.value)
 
 
+def test_values_that_make_has_put_into_the_environment_too_are_no_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOXIC_PROB", "0,0.1")
+    assert list(map(str, grid(["TOXIC_PROB=0,0.1"]))) == ["TOXIC_PROB=0", "TOXIC_PROB=0.1"]
+
+
 class Lab:
     """Writes a run of two prompts for each start, and may end one before its end."""
 

@@ -43,7 +43,8 @@ def grid(given: Sequence[str]) -> list[GridCell]:
             several[name] = values
         else:
             alone.append(word)
-    settings.load(alone)
+    # make passes its command line in the environment too, where a setting has all its values at once
+    settings.load(alone, environment={name: text for name, text in settings.inherited().items() if name not in several})
     if not several or len(several) > KNOBS_MAX:
         what = f"{', '.join(several)} have several values" if several else "no setting has several values"
         raise SettingError(f"{what}: a sweep takes one or two, as in TOXIC_PROB=0,0.1,0.2 ERROR_PROB=0,0.2")
