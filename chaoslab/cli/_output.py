@@ -54,7 +54,7 @@ def _run(given: Sequence[str], options: argparse.Namespace, *, ruled: Gate) -> i
     if folder is not None and (folder / f"{MAIN}.log").exists():
         from chaoslab.cli import summary
 
-        return summary.run(argparse.Namespace(run=str(folder), json=options.json, full=False)) or code
+        return summary.run(argparse.Namespace(run=folder.name, json=options.json, full=False)) or code
     return code
 
 

@@ -15,8 +15,8 @@ from chaoslab.core.exchange import Call
 from chaoslab.core.fault import Outage, OutageCut
 from chaoslab.wire.control import Control, explain
 
-CUT = ("closed", "reset", "refused")
-"""The failures of a call to a process that is down, through a proxy or around it."""
+CUT = ("closed", "reset", "refused", "unresolved")
+"""The failures of a call to a process that is down, through a proxy or around it. A dead container has no name."""
 STOPPED_S = 60.0
 """Seconds in which a supervisor stops a process, in a container too."""
 BACK_S = 60.0
@@ -98,8 +98,9 @@ class ConfirmedOutage:
         """The fault of another call that this outage met, by its failure and its time; None if it did not."""
         name, injection = self.active.fault_name, self.active.injection
         if self.outage.held is None:
-            cut = OutageCut("refused" if error == "refused" else "reset")
-            return ActiveFault(injection, name, cut) if error in CUT else None
+            if error == "refused" or error == "unresolved":
+                return ActiveFault(injection, name, OutageCut(error))
+            return ActiveFault(injection, name, OutageCut("reset")) if error in CUT else None
         left_s = self.until_s - began_s
         if left_s > 0 and error is not None and self.outage.how == "partitioned":
             return ActiveFault(injection, name, self.outage.held(left_s))
