@@ -17,6 +17,7 @@ from chaoslab.wire.control import Control, explain
 
 CUT = ("closed", "reset", "refused", "unresolved")
 """The failures of a call to a process that is down, through a proxy or around it. A dead container has no name."""
+MET_AS = {"refused": OutageCut("refused"), "unresolved": OutageCut("unresolved")}
 STOPPED_S = 60.0
 """Seconds in which a supervisor stops a process, in a container too."""
 BACK_S = 60.0
@@ -98,9 +99,8 @@ class ConfirmedOutage:
         """The fault of another call that this outage met, by its failure and its time; None if it did not."""
         name, injection = self.active.fault_name, self.active.injection
         if self.outage.held is None:
-            if error == "refused" or error == "unresolved":
-                return ActiveFault(injection, name, OutageCut(error))
-            return ActiveFault(injection, name, OutageCut("reset")) if error in CUT else None
+            cut = MET_AS.get(error or "", OutageCut("reset"))
+            return ActiveFault(injection, name, cut) if error in CUT else None
         left_s = self.until_s - began_s
         if left_s > 0 and error is not None and self.outage.how == "partitioned":
             return ActiveFault(injection, name, self.outage.held(left_s))
