@@ -28,5 +28,5 @@ ARG ALSO=pyproject.toml
 COPY ${ALSO} chaoslab/${ALSO}
 ARG PART
 COPY ${PART} chaoslab/${PART}
-RUN rm -f chaoslab/pyproject.toml && find . ! -perm -a+r -exec chmod a+rX {} + && python -m compileall -q chaoslab && mkdir -p logs state charts data && ln -s /lab/data /data
+RUN rm -f chaoslab/pyproject.toml && find . ! -perm -a+r -exec chmod a+rX {} + && python -m compileall -q chaoslab && mkdir -p logs state charts data && ln -s /lab/data /data && ln -s /project/.env .env
 ENTRYPOINT ["/lab/as-owner", "python", "-m"]

@@ -73,11 +73,12 @@ compose: names
 	@docker compose version >/dev/null 2>&1 || { echo "docker has no 'compose' plug-in: install Docker Compose 2.40 or newer" >&2; exit 2; }
 	@mkdir -p logs state charts data
 	@trap : INT; code=0; \
-	  pinned=$$(bash $(HERE)containers/pinned); export COMPOSE_LAST= $$pinned; \
+	  pinned=$$(bash $(HERE)containers/pinned); export COMPOSE_LAST= COMPOSE_RUN=$$(date -u +%Y%m%d-%H%M%S) $$pinned; \
 	  docker compose run --rm settings || exit; \
 	  docker compose rm --stop --force agent >/dev/null 2>&1; \
 	  docker compose up --build --detach agent || code=$$?; \
 	  if [ $$code = 0 ]; then docker compose logs --follow agent && docker compose wait agent >/dev/null 2>&1; fi; \
+	  bash $(HERE)containers/exited; \
 	  docker compose stop agent; \
 	  ended=$$(docker compose ps --all --format '{{if eq .State "exited"}}{{.ExitCode}}{{end}}' agent); \
 	  case $$ended in 130|137|143) docker compose run --rm charts ;; esac; \

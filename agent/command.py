@@ -16,10 +16,11 @@ from chaoslab.agent import assembly, display, prompts
 from chaoslab.agent.asked import AskedAgent
 from chaoslab.agent.config import Config
 from chaoslab.agent.session import Session, SessionProgress, TwinOf
-from chaoslab.agent.tools import Toolbox, discover
+from chaoslab.agent.tools import Toolbox, check_versions, discover
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.commandline import INTERRUPTED, LAB_DOWN, interrupted, refuse
 from chaoslab.base.interrupts import Interrupts
+from chaoslab.config.part_version import digests
 from chaoslab.config.scenario import from_settings
 from chaoslab.config.settings import SettingError, Settings, keep_tracing_off
 from chaoslab.config.topology import BASE_PORT, MODEL, WRITERS, Ports
@@ -49,19 +50,25 @@ class MakesTwins(Protocol):
     ) -> contextlib.AbstractContextManager[TwinOf]: ...  # fmt: skip
 
 
-def run(options: argparse.Namespace, asked: AskedAgent, twins: MakesTwins) -> int:
-    """Runs the command. Returns 0 after all prompts, 2 for invalid input, 3 if the lab failed, 130 if interrupted."""
+def run(options: argparse.Namespace, asked: AskedAgent, twins: MakesTwins) -> tuple[int, Path | None]:
+    """Runs the command. Returns its exit code (0 after all prompts, 2 for invalid input, 3 if the lab failed, 130 if
+    interrupted) and the folder of its run, if there is one."""
     try:
         begun = (
             Run.open(options.logs, options.run)
             if options.run
-            else Run.create(options.logs, now=asked.chosen.now, writers=WRITERS)
+            else Run.create(options.logs, now=asked.chosen.now, folder=options.new_run, writers=WRITERS)
         )
     except (SettingError, LookupError) as error:
-        return refuse(error)
+        return refuse(error), None
     except OSError as error:
         print(f"{error.filename or options.logs}: {error.strerror or error}", file=sys.stderr)
-        return 2
+        return 2, None
+    return _code_of(options, asked, twins, begun), begun.folder
+
+
+def _code_of(options: argparse.Namespace, asked: AskedAgent, twins: MakesTwins, begun: Run) -> int:
+    """Carries the run out; returns the exit code."""
     keep_tracing_off()
     told = bytearray()
     try:
@@ -74,7 +81,9 @@ def run(options: argparse.Namespace, asked: AskedAgent, twins: MakesTwins) -> in
                 from chaoslab.base.lifeline import end_with_stdin
 
                 told = end_with_stdin()
-            return runner.run(_main(asked, begun, twin_of, options.state, system, told, interrupts))
+            return runner.run(
+                _main(asked, begun, twin_of, options.state, system, told, interrupts, reported=options.report)
+            )
     except SettingError as error:
         return refuse(error)
     except (BrokenFault, LabDown, LogLost) as error:
@@ -94,9 +103,11 @@ def _warn(line: str) -> None:
 
 
 async def _main(
-    given: AskedAgent, run: Run, twin_of: TwinOf, state: Path, clock: Clock, told: bytearray, interrupts: Interrupts
-) -> int:
-    """Sets up the session and runs it. `told`: the supervisor's message if the lab is down."""
+    given: AskedAgent, run: Run, twin_of: TwinOf, state: Path, clock: Clock, told: bytearray, interrupts: Interrupts,
+    *, reported: bool,
+) -> int:  # fmt: skip
+    """Sets up the session and runs it. `told`: the supervisor's message if the lab is down. `reported`: a report
+    follows."""
     chosen, config, asked = given.chosen, given.config, given.prompts
     ports = Ports(chosen.base_port or BASE_PORT)
     manager = f"http://{config.manager_host}:{ports.manager}"
@@ -109,6 +120,7 @@ async def _main(
         services = await discover(plain, config, ports)
         assembly.check(asked, given.file, services.values())
         targets = assembly.targets(services, config, ports, chosen)
+        await check_versions(plain, targets, manager, digests(chosen))
         plan = from_settings(chosen)
         try:
             control = stack.enter_context(contextlib.closing(Control(state, manager=str(ports.manager))))
@@ -124,6 +136,8 @@ async def _main(
                 f"{error.filename or run.folder} cannot be written: {error.strerror or error}"
             ) from error
         await _open(run, control, plan.to_json(), targets, clock, lambda: _health(plain, manager))
+        if reported:  # now, since `docker compose up` shows nothing of what its parts say after Ctrl-C
+            print(f"run {run.name}: its report will be {run.folder}/report.html, also after Ctrl-C", flush=True)
         lanes = Lanes(state, run.name, clock=clock, healthy=lambda: _health(plain, manager), poll_s=config.poll_s)
         stack.callback(lanes.close)
         progress = SessionProgress(chosen.trials_of(len(asked)))

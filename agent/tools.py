@@ -1,6 +1,7 @@
 """The ten tools: each is built from its service's description at `GET /tools`, and called over HTTP. A tool retries,
 falls back and reports a failure to the model as a message; nothing here knows of faults."""
 
+import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from chaoslab.agent.config import Config
 from chaoslab.base.clock import Clock
 from chaoslab.base.identity import Request, TrialId, request_id
+from chaoslab.config.part_version import differences
 from chaoslab.config.settings import SettingError, Settings
 from chaoslab.config.topology import SERVICES, Ports
 from chaoslab.core import events
@@ -39,6 +41,28 @@ async def discover(client: httpx.AsyncClient, config: Config, ports: Ports) -> d
                 f"{name} does not say what it offers at {url} ({error}): is `chaoslab tools` running?"
             ) from None
     return found
+
+
+async def check_versions(
+    client: httpx.AsyncClient, targets: Mapping[str, Target], manager: str, own: Mapping[str, str]
+) -> None:
+    """Compares the version of each part with the agent's `own` (`part_version.digests`). A part that tells none is
+    nobody of this lab. Raises SettingError: some differ, as after an edit between two starts; it names them."""
+    places = {name: target.url for name, target in targets.items() if not target.recorded} | {"proxy manager": manager}
+
+    async def ask(url: str) -> Mapping[str, str]:
+        try:
+            found = (await client.get(f"{url}/health")).json()["digests"]
+        except (httpx.HTTPError, ValueError, KeyError, TypeError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    told = await asyncio.gather(*map(ask, places.values()))
+    if found := differences(own, dict(zip(places, told, strict=True))):
+        raise SettingError(
+            f"the parts of this lab differ, and a run would be of no version: {', '.join(found)} than the agent; start "
+            "them anew (in containers: docker compose up --force-recreate)"
+        )
 
 
 @dataclass(frozen=True)

@@ -45,8 +45,8 @@ from chaoslab.record.rulings import RulingsFile, RulingState, TrialRuling
 from chaoslab.record.runs import Run
 from chaoslab.seams.gateway.routes import routes
 from chaoslab.surfaces.gateway import gateway, plan_of
-from chaoslab.wire.client import ToxiproxyClient
 from chaoslab.wire.control import Control
+from chaoslab.wire.toxiproxy_package import ToxiproxyServer
 
 NOW = datetime(2026, 6, 1, 9, tzinfo=UTC)
 ERRORS = Injection("errors", (Choice("server_error"),), ("crm", "mail"))
@@ -248,7 +248,7 @@ def killed_managers(count: int) -> int:
     server.stdout.readline()
     url, left = f"http://127.0.0.1:{port}", 0
     try:
-        with tempfile.TemporaryDirectory() as name, ToxiproxyClient(url) as toxiproxy:
+        with tempfile.TemporaryDirectory() as name, ToxiproxyServer(url) as toxiproxy:
             for n in range(count):
                 with forked(partial(_manage, Path(name), url, n)) as (pid, _):
                     assert sum(each.startswith(f"lane.t{n}.") for each in toxiproxy.proxies()) == 2
@@ -274,7 +274,7 @@ def _manage(folder: Path, url: str, number: int, say: Callable[[str], None]) -> 
     run = Run.create(own / "logs", now=iso(NOW))
     places = Places("127.0.0.1", "127.0.0.1", {f"t{number}": free_port()}, 1 + free_port() % 60000)
     manager = Manager(
-        state=own / "state.db", logs=own / "logs", toxiproxy=ToxiproxyClient(url), places=places, clock=system
+        state=own / "state.db", logs=own / "logs", toxiproxy=ToxiproxyServer(url), places=places, clock=system
     )
     manager._standing.add = lambda proxies: None  # type: ignore[method-assign]  # noqa: ARG005 - lanes alone count
     manager._standing.look = lambda: None  # type: ignore[method-assign]

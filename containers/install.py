@@ -21,10 +21,13 @@ from importlib.metadata import distributions
 from pathlib import Path
 
 LOCK = Path(__file__).with_name("lock.txt")
-LOCKED = ("tools", "online", "agent", "terminal", "charts", "virtual", "ui")
+LOCKED = ("tools", "online", "agent", "terminal", "charts", "virtual", "ui", "scenarios")
 """The extras of all parts."""
 UV = Path("/tmp/uv/bin/uv")
-UNUSED = r"fontTools/[b-ln-z]|future/|numpy/f2py/|pygments/lexers/[a-z]|langsmith/(evaluation|integrations|resources)/"
+UNUSED = (
+    r"fontTools/[b-ln-z]|future/(?!utils/|__init__)|numpy/f2py/|pygments/lexers/[a-z]|"
+    r"langsmith/(evaluation|integrations|resources)/"
+)
 """Files that no part loads, a fifth of all."""
 HEAD = "# The versions in the lab's images, for Python {}. Made by: python containers/install.py --lock\n"
 

@@ -4,7 +4,7 @@ format."""
 import hashlib
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -31,15 +31,16 @@ def create_app(name: str, *, logs: Path, now: str, settings: Settings = DEFAULTS
     return app_of(ServiceModule.load(name, settings), Folders(logs, now))
 
 
-def app_of(desk: ServiceModule, runs: Runs) -> Flask:
-    """A service module as a web application. Its `extensions` have its ledger."""
-    return _Service(desk, runs).app
+def app_of(desk: ServiceModule, runs: Runs, *, digests: Mapping[str, str] | None = None) -> Flask:
+    """A service module as a web application. Its `extensions` have its ledger. `digests`: the version of the process
+    (`part_version.digests`), for its /health."""
+    return _Service(desk, runs, digests or {}).app
 
 
 class _Service:
     """One service's application, its views and error handlers."""
 
-    def __init__(self, desk: ServiceModule, runs: Runs) -> None:
+    def __init__(self, desk: ServiceModule, runs: Runs, digests: Mapping[str, str]) -> None:
         self._desk, self._name = desk, desk.service.name
         self._ledger = Ledger(desk.service, runs)
         self.app = app = Flask(f"chaoslab.{self._name}", static_folder=None)
@@ -49,7 +50,7 @@ class _Service:
         for route in desk.routes:
             self._add(route.method, route.path, self._view(route))
         for path, body in (
-            ("/health", {"status": "ok", "service": self._name}),
+            ("/health", {"status": "ok", "service": self._name} | ({"digests": {**digests}} if digests else {})),
             ("/tools", desk.service.to_json()),
         ):
             self._add("GET", path, self._same(_worked(Answer(body), desk.service)))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from chaoslab.base.commandline import refuse
 from chaoslab.base.interrupts import Flag
+from chaoslab.config.part_version import digests
 from chaoslab.config.settings import DEFAULT_NOW, load
 from chaoslab.config.topology import SERVICES, Ports
 from chaoslab.flask_tools.ledger import Folders
@@ -37,7 +38,8 @@ def run(options: argparse.Namespace) -> int:
     from chaoslab.flask_tools.app import app_of  # and with it Flask
 
     runs = Folders(options.logs, options.now)
-    apps = {name: app_of(module, runs) for name, module in modules.items()}
+    version = digests(chosen)
+    apps = {name: app_of(module, runs, digests=version) for name, module in modules.items()}
     for name, module in modules.items():
         for warning in module.warnings:
             print(f"{name}: {warning}", file=sys.stderr)

@@ -1,6 +1,7 @@
 """Runs as the manager serves them, and their lanes on Toxiproxy: made for one call with the toxics of its fault, read
 back, and taken down."""
 
+import contextlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,9 +13,10 @@ from chaoslab.core.limits import Guard
 from chaoslab.core.plan import Plan
 from chaoslab.record.log import Log
 from chaoslab.wire import lane_names
-from chaoslab.wire.client import ToxiproxyClient, ToxiproxyDown, ToxiproxyError
 from chaoslab.wire.control import CallRow
 from chaoslab.wire.fault_lifecycle import REFUSED, is_refused, standing_key, toxics_of
+from chaoslab.wire.proxies import ToxicInfo, ToxiproxyDown, ToxiproxyError
+from chaoslab.wire.toxiproxy_package import ServedProxy, ToxiproxyServer
 
 
 @dataclass
@@ -93,10 +95,38 @@ class Places:
     refused_port: int
 
 
+def arm_proxy(
+    toxiproxy: ToxiproxyServer, name: str, *, upstream: str, listen: str = "127.0.0.1:0",
+    toxics: Sequence[ToxicInfo] = (),
+) -> ServedProxy:  # fmt: skip
+    """Makes a proxy with its toxics, reads them back and compares: all of it or nothing. Raises ToxiproxyError:
+    refused, or the server holds something else. No proxy is left behind."""
+    wanted = {toxic.name: (toxic, toxic.options()) for toxic in toxics}  # checked before the first request
+    proxy = toxiproxy.create(upstream=upstream, name=name, listen=listen)
+    try:
+        for _, options in wanted.values():
+            proxy.add_toxic(**options)
+        held = proxy.toxics()
+        wrong = [vars(held[key]) for key, (toxic, _) in wanted.items() if key in held and toxic.differs_from(held[key])]
+        checks = {
+            f"its upstream is {proxy.upstream}": proxy.upstream == upstream,
+            "it is disabled": bool(proxy.enabled),
+            f"its toxics are {sorted(held)}": held.keys() == wanted.keys(),
+            f"toxic {wrong[:1]}": not wrong,
+        }
+        if why := next((words for words, right in checks.items() if not right), ""):
+            raise ToxiproxyError(f"{toxiproxy.url} does not hold '{name}' as asked: {why}", status=200)
+    except BaseException:
+        with contextlib.suppress(ToxiproxyError):  # the first error matters, and is being raised
+            proxy.destroy()
+        raise
+    return proxy
+
+
 class Arming:
     """The maker of lanes, for one thread. `trouble` may be read from any thread: an error that nobody waits for."""
 
-    def __init__(self, toxiproxy: ToxiproxyClient, *, places: Places, clock: Clock) -> None:
+    def __init__(self, toxiproxy: ToxiproxyServer, *, places: Places, clock: Clock) -> None:
         self._toxiproxy, self._places, self._clock = toxiproxy, places, clock
         self.trouble = ""
 
@@ -116,9 +146,10 @@ class Arming:
         experiment.count += 1
         expires = math.ceil(self._clock.utc().timestamp() + row.deadline_s) + lease_s
         name = lane_names.lane(row.call.target, experiment.run, experiment.count, expires)
-        armed = self._toxiproxy.arm(
-            name, upstream=experiment.targets[row.call.target], listen=f"{self._places.bind}:0", toxics=toxics
-        )
+        upstream = experiment.targets[row.call.target]
+        armed = arm_proxy(
+            self._toxiproxy, name, upstream=upstream, listen=f"{self._places.bind}:0", toxics=toxics
+        )  # fmt: skip
         port = int(armed.listen.rpartition(":")[2])
         if key:
             experiment.standing[key] = StandingLane(name, port, row.call.trial, until_s)

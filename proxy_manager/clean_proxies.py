@@ -8,7 +8,8 @@ from typing import TypeVar
 
 from chaoslab.base.clock import Clock
 from chaoslab.base.interrupts import Flag
-from chaoslab.wire.client import ProxyInfo, ToxiproxyClient, ToxiproxyDown, ToxiproxyError
+from chaoslab.wire.proxies import ToxiproxyDown, ToxiproxyError, WantedProxy
+from chaoslab.wire.toxiproxy_package import ServedProxy, ToxiproxyServer
 
 RECOVER_S = 10.0
 """The time that a silent Toxiproxy is waited for; after that it counts as gone."""
@@ -20,7 +21,7 @@ T_ = TypeVar("T_")
 class NameTaken(ToxiproxyError):
     """A proxy of that name belongs to another lab; waiting would not help."""
 
-    def __init__(self, url: str, there: ProxyInfo, do: str) -> None:
+    def __init__(self, url: str, there: ServedProxy, do: str) -> None:
         what = (
             f"'{there.name}' on the Toxiproxy at {url} is another's: it listens on {there.listen} for {there.upstream}"
         )
@@ -42,9 +43,9 @@ class RepairedLoss:
 class StandingProxies:
     """The wanted proxies on one Toxiproxy, for one thread. `recovering` and `epoch` may be read from any thread."""
 
-    def __init__(self, toxiproxy: ToxiproxyClient, *, clock: Clock, stopping: Flag) -> None:
+    def __init__(self, toxiproxy: ToxiproxyServer, *, clock: Clock, stopping: Flag) -> None:
         self._toxiproxy, self._clock, self._stopping = toxiproxy, clock, stopping
-        self._wanted: dict[str, ProxyInfo] = {}
+        self._wanted: dict[str, WantedProxy] = {}
         self.epoch = 0
         self.recovering = False
         self.gone = ""
@@ -52,7 +53,7 @@ class StandingProxies:
         self.foreign: dict[str, str] = {}
         """The changes by somebody else to the proxies, which have no toxics ("latency on weather"): their proxy."""
 
-    def add(self, proxies: Sequence[ProxyInfo]) -> None:
+    def add(self, proxies: Sequence[WantedProxy]) -> None:
         """Makes the proxies that do not stand yet. A proxy that a killed lab left at the same address is replaced,
         without its toxics. Raises ToxiproxyError: a proxy of that name belongs to another lab, or one cannot be
         made."""
@@ -70,7 +71,7 @@ class StandingProxies:
             for proxy in new:
                 if proxy.name in held:
                     self._toxiproxy.destroy(proxy.name)
-            self._toxiproxy.populate(new)
+            self._populate(new)
 
         self._retry_until(make, for_s=RECOVER_S, mends=lambda error: isinstance(error, ToxiproxyDown))
         self._wanted |= {proxy.name: proxy for proxy in proxies}
@@ -99,14 +100,15 @@ class StandingProxies:
                 if name in held and not _same(held[name], proxy):
                     raise NameTaken(self._toxiproxy.url, held[name], f"it was this run's, for {proxy.upstream}")
             there = [(held[name], proxy) for name, proxy in self._wanted.items() if name in held]
-            foreign = {f"{toxic.type} on {proxy.name}": proxy.name for proxy, _ in there for toxic in proxy.toxics}
+            toxics = [(toxic, proxy) for proxy, _ in there for toxic in proxy.toxics().values()]
+            foreign = {f"{toxic.type} on {proxy.name}": proxy.name for toxic, proxy in toxics}
             off = [proxy.name for proxy, wanted in there if wanted.enabled and not proxy.enabled]
             self.foreign = foreign | {f"{name} switched off": name for name in off}
             lacking = [proxy for name, proxy in self._wanted.items() if name not in held]
             missing.update(proxy.name for proxy in lacking)
             if lacking:
                 self.recovering = True
-                self._toxiproxy.populate(lacking)
+                self._populate(lacking)
             return frozenset(held)
 
         for_s = RECOVER_S if self._wanted and not self.gone else 0.0
@@ -126,6 +128,9 @@ class StandingProxies:
         what = "Toxiproxy was restarted" if all_of_them else f"{', '.join(sorted(missing))} had been taken down"
         return RepairedLoss(what, since, round(self._clock.monotonic() - began_s, 6), frozenset(missing), held)
 
+    def _populate(self, proxies: Sequence[WantedProxy]) -> None:
+        self._toxiproxy.populate([vars(proxy) for proxy in proxies])
+
     def _retry_until(self, make: Callable[[], T_], *, for_s: float, mends: Callable[[ToxiproxyError], bool]) -> T_:
         """Calls `make`, and repeats it for up to `for_s` seconds while it fails with an error that time mends."""
         began_s = self._clock.monotonic()
@@ -143,9 +148,9 @@ class StandingProxies:
             self.recovering = False
 
 
-def _same(held: ProxyInfo, wanted: ProxyInfo) -> bool:
+def _same(held: ServedProxy, wanted: WantedProxy) -> bool:
     return (_port(held), held.upstream) == (_port(wanted), wanted.upstream)
 
 
-def _port(proxy: ProxyInfo) -> str:
-    return proxy.listen.rpartition(":")[2]
+def _port(proxy: ServedProxy | WantedProxy) -> str:
+    return str(proxy.listen).rpartition(":")[2]

@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import sys
 import threading
+from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -14,6 +15,7 @@ from chaoslab.base.clock import system
 from chaoslab.base.commandline import refuse
 from chaoslab.base.web_pages import refused
 from chaoslab.config import settings
+from chaoslab.config.part_version import digests
 from chaoslab.config.settings import SettingError
 from chaoslab.config.topology import BASE_PORT, MODEL, SERVICES, Ports
 from chaoslab.proxy_manager.arming import Places
@@ -21,11 +23,14 @@ from chaoslab.proxy_manager.manager import Manager
 from chaoslab.record.log import LogLost
 from chaoslab.record.runs import Run
 from chaoslab.wire import state_place
-from chaoslab.wire.client import ToxiproxyClient
+from chaoslab.wire.toxiproxy_package import ToxiproxyServer
 
 
-def server(manager: Manager, *, host: str, port: int) -> ThreadingHTTPServer:
-    """A server that is bound and listens; the caller serves and closes it. Raises OSError: the port is taken."""
+def server(manager: Manager, *, host: str, port: int, version: Mapping[str, str] | None = None) -> ThreadingHTTPServer:
+    """A server that is bound and listens; the caller serves and closes it. `version`: the process's digests, for its
+    /health. Raises OSError: the port is taken."""
+
+    told = {"digests": {**version}} if version else {}
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -34,7 +39,7 @@ def server(manager: Manager, *, host: str, port: int) -> ThreadingHTTPServer:
             if self.path == "/health":
                 health = manager.health()
                 status = "trouble" if health.trouble else "recovering" if health.recovering else "ok"
-                self._say(200 if status == "ok" else 503, {"status": status, **vars(health)})
+                self._say(200 if status == "ok" else 503, {"status": status, **vars(health), **told})
             elif self.path == "/status":
                 self._say(200 if manager.began.is_set() else 503, manager.status())
             elif self.path == "/metrics":
@@ -106,7 +111,7 @@ def run(options: argparse.Namespace) -> int:
     places = Places(
         options.bind_host, options.dial_host, {t: ports.proxy(t) for t in (*SERVICES, MODEL)}, ports.refused
     )
-    toxiproxy = ToxiproxyClient(chosen.toxiproxy_url or f"http://127.0.0.1:{ports.toxiproxy}")
+    toxiproxy = ToxiproxyServer(chosen.toxiproxy_url or f"http://127.0.0.1:{ports.toxiproxy}")
     name = str(ports.manager)
     manager = Manager(
         state=options.state, logs=options.logs, toxiproxy=toxiproxy, places=places, clock=system, name=name
@@ -114,7 +119,7 @@ def run(options: argparse.Namespace) -> int:
     if options.verbose:
         manager.tell = lambda line: print(line, flush=True)
     try:
-        http = server(manager, host=options.host, port=ports.manager)
+        http = server(manager, host=options.host, port=ports.manager, version=digests(chosen))
     except OSError as error:
         print(
             f"the proxy manager cannot listen on {options.host}:{ports.manager} ({error}): set BASE_PORT",

@@ -26,7 +26,7 @@ ABOUT = {
     "trials_total": ("counter", "Trials that ended, by outcome."),
     "incidents_total": (
         "counter",
-        "Requests that met a fault, by how it ended: retry, fallback, late, harm, censored.",
+        "Requests that met a fault, by how it ended: retry, fallback, late, harm, never, censored.",
     ),
     "recovery_seconds_total": ("counter", "Seconds from faults to right answers; by recoveries_total it is the MTTR."),
     "recoveries_total": ("counter", "Incidents that ended in a right answer without harm."),
@@ -63,11 +63,12 @@ class Figures:
             name: defaultdict(float) for name, (kind, _) in ABOUT.items() if kind == "counter"
         }
 
-    def text(self, serving: Iterable[str], *, lanes: int) -> str:
-        """All metrics, with what the logs tell by now. `serving`: the names of the runs that are served."""
+    def text(self, serving: Iterable[str], *, lanes: int, served: Iterable[str] = ()) -> str:
+        """All metrics, with what the logs tell by now. `serving`: the names of the runs that are served; `served`: of
+        those that ever were, of which some may have ended before the first scrape."""
         with self._lock:
             names = set(serving)
-            for name in names - self._runs.keys():
+            for name in names.union(served) - self._runs.keys():
                 folder = self._logs / name
                 self._runs[name] = _Run(folder, Follower(folder))
             for name, run in self._runs.items():

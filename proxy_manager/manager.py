@@ -28,10 +28,11 @@ from chaoslab.record.log import LogLost
 from chaoslab.record.runs import Run
 from chaoslab.record.steering import PAUSED
 from chaoslab.wire import fault_lifecycle
-from chaoslab.wire.client import ProxyInfo, ToxiproxyClient, ToxiproxyDown, ToxiproxyError
 from chaoslab.wire.control import CallRow, Control, LeftAlone, ManagerAnswer, RunRow, explain
 from chaoslab.wire.fault_lifecycle import REFUSED
 from chaoslab.wire.lanes import Health
+from chaoslab.wire.proxies import ToxiproxyDown, ToxiproxyError, WantedProxy
+from chaoslab.wire.toxiproxy_package import ToxiproxyServer
 
 if TYPE_CHECKING:
     from chaoslab.proxy_manager.figures import Figures
@@ -54,11 +55,13 @@ class Manager:
     `status` and `metrics` may be called from any thread."""
 
     def __init__(
-        self, *, state: Path, logs: Path, toxiproxy: ToxiproxyClient, places: Places, clock: Clock, name: str = ""
+        self, *, state: Path, logs: Path, toxiproxy: ToxiproxyServer, places: Places, clock: Clock, name: str = ""
     ) -> None:
         self._name = name
         self._state, self._logs, self._toxiproxy, self.places, self._clock = state, logs, toxiproxy, places, clock
         self._runs: dict[str, OpenRun] = {}
+        self._served: list[str] = []
+        """The runs that were ever opened here, oldest first."""
         self._counts: Counter[tuple[str, str]] = Counter()
         self._asked = 0
         self._figures: Figures | None = None
@@ -104,7 +107,8 @@ class Manager:
         return Health(self._standing.gone or self._arming.trouble, self._standing.epoch)
 
     def status(self) -> dict[str, Any]:
-        """The runs served, the counts per fault and stage, and the lanes in force."""
+        """The runs served, the counts per fault of the wire and stage, and the lanes in force. Of other faults, which
+        are made in the agent, only logs and `metrics` tell."""
         with self._lock:
             faults: dict[str, dict[str, int]] = {}
             for (fault, stage), n in sorted(self._counts.items()):
@@ -113,7 +117,7 @@ class Manager:
                 "paused": self.paused.is_set(),
                 "runs": [e.run for e in self._runs.values()],
                 "calls": self._asked,
-                "faults": faults,
+                "wire_faults": faults,
                 "lanes": [
                     {
                         "lane": lane.proxy,
@@ -131,9 +135,9 @@ class Manager:
         from chaoslab.proxy_manager.figures import Figures  # all that reads and judges logs, which few ask for
 
         with self._lock:
-            runs, lanes = [*self._runs], sum(len(e.lanes) for e in self._runs.values())
+            runs, lanes, served = [*self._runs], sum(len(e.lanes) for e in self._runs.values()), [*self._served]
             self._figures = figures = self._figures or Figures(self._logs)
-        return figures.text(runs, lanes=lanes)
+        return figures.text(runs, lanes=lanes, served=served)
 
     # The loop.
 
@@ -216,10 +220,10 @@ class Manager:
             run, plan = Run.open(self._logs, opened.run), Plan.from_json(opened.plan)
             plan.check()
             wanted = [
-                ProxyInfo(target, f"{self.places.bind}:{self.places.proxy_ports[target]}", upstream)
+                WantedProxy(target, f"{self.places.bind}:{self.places.proxy_ports[target]}", upstream)
                 for target, upstream in opened.targets.items()
             ]
-            wanted.append(ProxyInfo(REFUSED, f"{self.places.bind}:{self.places.refused_port}", "127.0.0.1:1", False))
+            wanted.append(WantedProxy(REFUSED, f"{self.places.bind}:{self.places.refused_port}", "127.0.0.1:1", False))
             self._standing.add(wanted)
             self._arming.reap(own={name for e in self._runs.values() for name in e.proxies})
             log = run.log("manager", clock=self._clock)
@@ -232,6 +236,7 @@ class Manager:
             return
         with self._lock:
             lever = run.folder.absolute() / PAUSED
+            self._served += [opened.run] if opened.run not in self._served else []
             made = self._runs[opened.run] = OpenRun(opened.run, plan, log, dict(opened.targets), lever)
             made.guard = Guard((*plan.limits, Limits(lever=str(lever))), clock=self._clock)
             made.guard.tell = telling(lambda held: log.write(held, trial=held.at.trial))

@@ -7,6 +7,7 @@ import runpy
 import subprocess
 import sysconfig
 import tomllib
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from chaoslab.config.settings import COMPOSES_OWN, Settings
+from chaoslab.config.settings import COMPOSES_OWN, OF_SERVICES, Settings
 from chaoslab.config.topology import MODEL, SERVICES, Ports
 from chaoslab.proxy_manager.figures import ABOUT, PREFIX, Figures
 from chaoslab.wire.lanes import LOST_S
@@ -27,21 +28,24 @@ LOCK = (ROOT / "containers" / "lock.txt").read_text()
 INSTALL = runpy.run_path(str(ROOT / "containers" / "install.py"))
 PLACES = {"TOXIPROXY_URL", "TOXIPROXY_METRICS", "BASE_PORT"}
 """Settings of places, which the compose file sets by itself."""
-OF_VIRTUAL_TIME = {"JOBS", "DEADLINE_S"}
-TRANSLATORS = {"TRANSLATOR", "TRANSLATOR_URL", "TRANSLATOR_KEY"}
+TRIALS_RUN_IN = {"settings", "agent", "charts", "sweep", "ui"}
+FOREIGN = {"toxiproxy", "prometheus", "grafana"}
 
 
-def test_the_agent_gets_every_setting_but_where_things_are_and_the_translators_server() -> None:
-    given = SERVICE_PARTS["agent"]["environment"]
-    own = {"CHAOSLAB_PROGRAM", "MPLCONFIGDIR"}
-    assert set(given) - own == set(Settings().environment()) - PLACES - (TRANSLATORS - {"TRANSLATOR"}) - OF_VIRTUAL_TIME
-    assert {name for name, text in given.items() if text is not None} == {"WORLD", *own}
-    assert given["WORLD"] == "compose"
-    checked = SERVICE_PARTS["settings"]["environment"]
-    assert set(checked) - {"STOPPER"} == set(given) - own - {"GROQ_API_KEY"}
-    assert set(SERVICE_PARTS["translator"]["environment"]) == {"NOW", "SECRET_NAMES", *TRANSLATORS}
-    writers = {name for name, part in SERVICE_PARTS.items() if "SECRET_NAMES" in part.get("environment", ())}
-    assert writers == {*SERVICES, "model", "proxy_manager", "agent", "settings"}  # each masks what it writes or prints
+def test_each_part_gets_every_setting_that_reaches_it() -> None:
+    """Whoever runs trials gets all but the keys; a service gets those that a service reads."""
+    secret = {f.name.upper() for f in fields(Settings) if f.metadata["secret"]}
+    whole = set(Settings().environment()) - PLACES - secret
+    own = {"CHAOSLAB_PROGRAM", "MPLCONFIGDIR", "STOPPER", *secret, "TOXIPROXY_URL"}
+    for name, part in SERVICE_PARTS.items():
+        if name in FOREIGN:
+            continue
+        given = part["environment"]
+        assert set(given) - own == (whole if name in TRIALS_RUN_IN else {*OF_SERVICES}), name
+        # a value in the file would win over .env and the shell
+        assert {each for each, text in given.items() if text is not None} <= {*own, "WORLD"}, name
+    worlds = {name: SERVICE_PARTS[name]["environment"]["WORLD"] for name in TRIALS_RUN_IN}
+    assert worlds == {"settings": None, "agent": "compose", **dict.fromkeys(("charts", "sweep", "ui"), "virtual")}
 
 
 def test_the_settings_are_checked_before_any_part_starts() -> None:

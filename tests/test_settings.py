@@ -446,3 +446,14 @@ def test_a_file_of_settings_is_checked_without_a_run(capsys: pytest.CaptureFixtu
     assert checked(stops, WORLD="compose", STOPPER="host")[0] == checked(stops)[0] == 0
     code, (line,) = checked(stops, WORLD="compose", STOPPER="none")
     assert (code, line.partition(",")[0]) == (2, "FAULTS names 'service_down'")
+    Path("mine.json").write_text('["How warm is it?", {"promt": "x"}]')
+    code, (line,) = checked("PROMPTS=mine.json\n")
+    assert (code, line.startswith("PROMPTS=mine.json, prompt 2: ")) == (2, True), line
+    assert checked("PROMPTS=no.json\n")[1][0].startswith("PROMPTS=no.json cannot be read: ")
+    code, (line,) = checked(None, WORLD="containers", STOPPER="none")
+    assert (code, line.partition(" should be")[0]) == (2, "WORLD=containers (environment)")
+    fine = "nothing is wrong with the settings of .env and the environment"
+    unused = "WORLD=virtual is not used: containers are WORLD=compose"
+    assert checked("WORLD=virtual\n", STOPPER="none") == (0, [unused, fine])
+    assert checked("SEED=2\n", STOPPER="none") == (0, [fine])
+    assert checked("WORLD=virtual\n") == checked("WORLD=compose\n", STOPPER="none") == (0, [fine])

@@ -15,6 +15,7 @@ from chaoslab.config.scenario import from_settings
 from chaoslab.config.settings import SettingError
 from chaoslab.core.events import PromptStarted, RunFinished
 from chaoslab.lab import launch
+from chaoslab.lab.launch import LabEnd
 from chaoslab.lab.sweep import CellStopped, grid, sweep
 from chaoslab.record.runs import Run
 from tests.event_parts import prompt_finished
@@ -60,13 +61,18 @@ def test_a_grid_that_cannot_be_is_refused_in_a_line(words: list[str], said: str)
     assert "\n" not in str(refused.value)
 
 
+def test_values_that_make_has_put_into_the_environment_too_are_no_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOXIC_PROB", "0,0.1")
+    assert list(map(str, grid(["TOXIC_PROB=0,0.1"]))) == ["TOXIC_PROB=0", "TOXIC_PROB=0.1"]
+
+
 class Lab:
     """Writes a run of two prompts for each start, and may end one before its end."""
 
     def __init__(self, logs: Path) -> None:
         self.logs, self.starts, self.code = logs, 0, 0
 
-    def __call__(self, given: Sequence[str]) -> int:
+    def __call__(self, given: Sequence[str]) -> LabEnd:
         self.starts += 1
         chosen = settings.load(given)
         run = Run.create(self.logs, now=chosen.now)
@@ -82,7 +88,7 @@ class Lab:
                 )  # fmt: skip
             if not self.code:
                 log.write(RunFinished(received=2, processed=2, succeeded=2, duration_s=1.0))
-        return self.code
+        return LabEnd(self.code, run.folder)
 
 
 def test_a_sweep_goes_on_from_where_it_stopped_and_does_again_what_has_changed(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_without_a_fault_it_is_as_its_twin() -> None:
 def test_who_gives_up_honestly_is_degraded() -> None:
     trial = trial_of(faults=[lab.inject("refused", "refund")])
     assert (trial.outcome, trial.effects) == (lab.Outcome.DEGRADED, [])
-    assert trial.recovery["refund"].ending == "censored"
+    assert trial.recovery["refund"].ending == "never"
 
 
 def test_an_agent_without_effects_is_compared_by_its_answer() -> None:

@@ -24,7 +24,7 @@ MODULES = {
 """By extra, the modules of it that the lab itself imports."""
 
 
-CORE = ("argcomplete", "httpx", "httpcore", "h11", "ddsketch", "msgspec", "toxiproxy", "urllib3")
+CORE = ("argcomplete", "httpx", "httpcore", "h11", "ddsketch", "msgspec", "requests", "toxiproxy", "urllib3")
 """The modules that everything needs. A Python without them is another than the lab's."""
 
 

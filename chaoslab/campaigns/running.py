@@ -402,11 +402,12 @@ class Runner:
             self._not_undone(f"`{said}`: exit code {done.returncode}{f', {line(text[-1], 120)}' if text else ''}")
 
     def _delete_lanes(self, url: str) -> None:
-        from chaoslab.wire.client import ToxiproxyClient, ToxiproxyDown, ToxiproxyError
         from chaoslab.wire.lane_names import delete_all
+        from chaoslab.wire.proxies import ToxiproxyDown, ToxiproxyError
+        from chaoslab.wire.toxiproxy_package import ToxiproxyServer
 
         try:
-            with ToxiproxyClient(url) as toxiproxy:
+            with ToxiproxyServer(url) as toxiproxy:
                 delete_all(toxiproxy)
         except ToxiproxyDown:
             return  # and its lanes are gone with it

@@ -43,19 +43,18 @@ def run(given: Sequence[str], options: argparse.Namespace, *, ruled: Gate) -> in
 
 def _run(given: Sequence[str], options: argparse.Namespace, *, ruled: Gate) -> int:
     from chaoslab.config.settings import with_variables
-    from chaoslab.lab.launch import LOGS, start
+    from chaoslab.lab.launch import start
+    from chaoslab.record.held import MAIN
 
     if not options.json and not options.quiet:
-        return start(given, gate=ruled)
-    latest = LOGS / "latest"
-    before = latest.resolve()
+        return start(given, gate=ruled).code
     variables = {"COMPOSE_PROGRESS": "quiet"} if options.quiet else {}
     with aside(silent=options.quiet), with_variables(variables):
-        code = start(given, gate=ruled, quiet=options.quiet)
-    if latest.resolve() != before:
+        code, folder = start(given, gate=ruled, quiet=options.quiet)
+    if folder is not None and (folder / f"{MAIN}.log").exists():
         from chaoslab.cli import summary
 
-        return summary.run(argparse.Namespace(run=latest.resolve().name, json=options.json, full=False)) or code
+        return summary.run(argparse.Namespace(run=folder.name, json=options.json, full=False)) or code
     return code
 
 

@@ -16,7 +16,9 @@ HOSTS = ("tools", "model", "proxy", "manager")
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("settings", nargs="*", metavar="NAME=value", help="settings, as in .env.example")
-    parser.add_argument("--run", help="the run to write to (default: a new one)")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--run", help="the run to write to (default: a new one)")
+    which.add_argument("--new-run", default="", metavar="NAME", help="the name of the new run (default: its moment)")
     parser.add_argument("--logs", type=path, default=Path("logs"), help="where runs are (default: %(default)s)")
     parser.add_argument(
         "--state", type=path, default=Path("state/state.db"), help="shared state (default: %(default)s)"
@@ -43,21 +45,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from chaoslab.agent.asked import AskedAgent
 
-    latest = options.logs / "latest"
-    before = latest.resolve()
     asked = AskedAgent.of(options, {f"{part}_host": getattr(options, f"{part}_host") for part in HOSTS})
-    code = 2
+    code, folder = 2, None
     if asked is not None:
         with no_garbage():
             from chaoslab.agent import command
             from chaoslab.lab.twins import twins
         gc.freeze()  # what is loaded stays
-        code = command.run(options, asked, twins)
-    if options.report and latest.resolve() != before:
+        code, folder = command.run(options, asked, twins)
+    if options.report and folder is not None:
         from chaoslab.lab.launch import leave
         from chaoslab.reports.gate import Gate
 
-        code = leave(options.logs / latest.resolve().name, code, gate=Gate(), drawn=options.charts)
+        code = leave(folder, code, gate=Gate(), drawn=options.charts)
     if options.last:
         print(f"\n{options.last}", flush=True)
     return code

@@ -3,14 +3,18 @@
 import argparse
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+from chaoslab.base import extras
 from chaoslab.base.commandline import as_json, filled, print_json
 from chaoslab.base.terminal import clean
 
 HELP = "scenario files, or settings in a .env: tell what is wrong with them, without running anything"
 EXAMPLE = "chaoslab check tests/chaos"
 ENV = ".env"
+COMPOSE = "compose"
+"""The world of the containers, of which one checks the settings."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +26,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from chaoslab.base import extras
     from chaoslab.base.commandline import refuse
 
     if len(options.files) == 1 and Path(options.files[0]).name == ENV and not options.json:
@@ -68,20 +71,32 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _settings(path: Path) -> int:
-    """Checks the settings that a run would have from this file and the environment: names, values and the world."""
+    """Checks the settings that a run would have from this file and the environment: names, values, the world and the
+    file of prompts."""
     from chaoslab.config import settings
     from chaoslab.config.scenario import check_world, from_settings
 
+    notes: list[str] = []
     lines = settings.wrong_in(path)
     if not lines:
         try:
             chosen = settings.load(env_file=path)
+            # A copy of .env.example names the default world, so another one is a note here and no error.
+            if settings.read_variable("STOPPER") and chosen.world != COMPOSE:
+                if settings.origin("WORLD", env_file=path) != "default":
+                    notes.append(f"WORLD={chosen.world} is not used: containers are WORLD={COMPOSE}")
+                chosen = replace(chosen, world=COMPOSE)
             check_world(chosen, from_settings(chosen))
+            if chosen.prompts:
+                extras.check_module("chaoslab check with PROMPTS", "pydantic", "scenarios")
+                from chaoslab.agent import prompts
+
+                prompts.load(Path(chosen.prompts))
         except settings.SettingError as error:
             lines = [str(error)]
     if lines:
         print(*map(clean, lines), sep="\n", file=sys.stderr)
         return 2
     where = f"{path.name} and the environment" if path.exists() else f"the environment; there is no {path.name}"
-    print(f"nothing is wrong with the settings of {where}")
+    print(*notes, f"nothing is wrong with the settings of {where}", sep="\n")
     return 0

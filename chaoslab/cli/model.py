@@ -26,12 +26,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     try:
-        token_s = settings.load().model_token_ms / 1000
+        chosen = settings.load()
     except settings.SettingError as error:
         return refuse(error)
     from chaoslab.base import files
+    from chaoslab.config.part_version import digests
     from chaoslab.model import endpoint, script
 
+    token_s = chosen.model_token_ms / 1000
     try:
         model = script.of_json(files.json_of(options.script)) if options.script else None
     except (files.Unreadable, ValueError, TypeError) as error:
@@ -50,7 +52,9 @@ def run(options: argparse.Namespace) -> int:
         print(f"ready: model on {options.host}:{port}", flush=True)
 
     try:
-        endpoint.serve(host=options.host, port=options.port, ready=ready, token_s=token_s, model=model)
+        endpoint.serve(
+            host=options.host, port=options.port, ready=ready, token_s=token_s, model=model, digests=digests(chosen)
+        )
     except (OSError, ValueError) as error:  # waitress raises it for a host without an address
         said = f"model cannot listen on {options.host}:{options.port} ({error})"
         return refuse(ValueError(f"{said}: end what uses it, or choose another with --host or --port"))

@@ -72,7 +72,7 @@ def _live(options: argparse.Namespace, logs: Path | None) -> AbstractContextMana
     if options.otlp and logs is None:
         raise ValueError("--otlp sends what is written into logs: leave --no-logs out")
     collector.headers(environment.get(collector.HEADERS, ""))
-    return sent_to(options.otlp or collector.stated(environment), logs=logs)
+    return sent_to(options.otlp or collector.stated(environment))
 
 
 def run(options: argparse.Namespace) -> int:

@@ -63,11 +63,12 @@ def _user() -> str:
 
 
 def _lanes_of(url: str) -> int:
-    from chaoslab.wire.client import ToxiproxyClient, ToxiproxyError
     from chaoslab.wire.lane_names import delete_all
+    from chaoslab.wire.proxies import ToxiproxyError
+    from chaoslab.wire.toxiproxy_package import ToxiproxyServer
 
     try:
-        with ToxiproxyClient(url) as toxiproxy:
+        with ToxiproxyServer(url) as toxiproxy:
             print(f"{delete_all(toxiproxy)} lanes deleted at {url}")
     except ToxiproxyError as error:
         return refuse(error)

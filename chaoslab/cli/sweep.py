@@ -1,5 +1,7 @@
 """`chaoslab sweep`: the lab at each value of one or two settings, with charts and a table over them."""
 
+from __future__ import annotations
+
 import argparse
 import sys
 from collections.abc import Sequence
@@ -10,6 +12,7 @@ from chaoslab.base.commandline import PROVES_NOTHING, as_json, filled, path, pri
 from chaoslab.cli import _output
 
 if TYPE_CHECKING:
+    from chaoslab.lab.launch import LabEnd
     from chaoslab.reports.sweeps import DoneCell
 
 HELP = "run the lab at each value of one or two settings, with charts and a table over them"
@@ -78,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
     return code
 
 
-def _unproven(done: "Sequence[DoneCell]") -> str:
+def _unproven(done: Sequence[DoneCell]) -> str:
     """The reason why the runs prove nothing: faults were held back in one, or none was met in any; empty if they do."""
     from chaoslab.analysis.verdict.exposure import Exposure, exposure_of_run
     from chaoslab.record.history import History
@@ -92,7 +95,7 @@ def _unproven(done: "Sequence[DoneCell]") -> str:
     return whole.nothing
 
 
-def _start(given: Sequence[str]) -> int:
+def _start(given: Sequence[str]) -> LabEnd:
     from chaoslab.lab import launch
 
     with _output.aside(silent=True):

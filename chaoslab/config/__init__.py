@@ -1,4 +1,4 @@
 """Settings, ports, and the plan that the settings describe.
 
-Other rooms use `effective`, `limits`, `scenario`, `settings`, `topology`.
+Other rooms use `effective`, `limits`, `part_version`, `scenario`, `settings`, `topology`.
 """

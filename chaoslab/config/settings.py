@@ -25,6 +25,8 @@ COMPOSES_OWN = (
 )  # fmt: skip
 """The starts of other names that `.env` may hold, since `docker compose` reads it too."""
 TOOLS_KEYS = ("TRANSLATOR_KEY",)
+OF_SERVICES = ("NOW", "SECRET_NAMES", "MODEL_TOKEN_MS", "TRANSLATOR", "TRANSLATOR_URL")
+"""The settings, beside keys and places, that a service of the lab or the model's stand-in reads."""
 AGENTS: dict[str, dict[str, Any]] = {
     "naive": {"tool_limit": 0, "prompt_limit": 0, "fallback": "none"},
     "default": {"tool_limit": 1, "prompt_limit": 1, "fallback": "direct"},

@@ -264,14 +264,15 @@ class Outage:
         return self.deed or ("paused" if self.held else "killed")
 
 
-WORDS = {"refused": "connection refused", "reset": "connection reset"}
+WORDS = {"refused": "connection refused", "reset": "connection reset", "unresolved": "the name was not found"}
 
 
 @dataclass(frozen=True)
 class OutageCut(Fault):
-    """The fault of a call that an outage meets on its way: `error` is refused or reset."""
+    """The fault of a call that an outage meets on its way: `error` is refused, reset, or unresolved where a container's
+    name goes with it."""
 
-    error: Literal["refused", "reset"]
+    error: Literal["refused", "reset", "unresolved"]
     layer = "tool"
     conditional: ClassVar[bool] = True
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from chaoslab.base import extras
 from chaoslab.base.commandline import GATE_FAILED, LAB_DOWN, PROVES_NOTHING, code_for, interrupted, refuse
@@ -31,9 +31,16 @@ FEW = 100
 """The most trials that run in one process: for these, starting more would take longer."""
 
 
-def start(given: Sequence[str], *, gate: Gate | None = None, drawn: bool = True, quiet: bool = False) -> int:
-    """Runs the lab with these settings and returns the exit code. Invalid input is reported in one line. `gate`: the
-    requirements on the result. `drawn`: draw its charts too. `quiet`: no progress on standard error.
+class LabEnd(NamedTuple):
+    """The exit code of a start of the lab, and the folder of its run; None if it was refused before there was one."""
+
+    code: int
+    folder: Path | None = None
+
+
+def start(given: Sequence[str], *, gate: Gate | None = None, drawn: bool = True, quiet: bool = False) -> LabEnd:
+    """Runs the lab with these settings. Invalid input is reported in one line. `gate`: the requirements on the result.
+    `drawn`: draw its charts too. `quiet`: no progress on standard error.
 
     Raises:
         extras.Incomplete: a package that this needs is not installed.
@@ -43,8 +50,8 @@ def start(given: Sequence[str], *, gate: Gate | None = None, drawn: bool = True,
     try:
         chosen = settings.load(given)
     except settings.SettingError as error:
-        return refuse(error)
-    worlds: dict[str, Callable[[Settings, Sequence[str], Gate | None], int]] = {
+        return LabEnd(refuse(error))
+    worlds: dict[str, Callable[[Settings, Sequence[str], Gate | None], LabEnd]] = {
         "local": partial(_local, drawn=drawn),
         "compose": partial(_compose, drawn=drawn),
         "virtual": partial(_virtual, drawn=drawn, quiet=quiet),
@@ -55,7 +62,7 @@ def start(given: Sequence[str], *, gate: Gate | None = None, drawn: bool = True,
 # In processes on loopback.
 
 
-def _local(chosen: Settings, given: Sequence[str], gate: Gate | None, *, drawn: bool) -> int:
+def _local(chosen: Settings, given: Sequence[str], gate: Gate | None, *, drawn: bool) -> LabEnd:
     from chaoslab.agent import model
     from chaoslab.base.clock import system
     from chaoslab.base.interrupts import Interrupts
@@ -76,7 +83,7 @@ def _local(chosen: Settings, given: Sequence[str], gate: Gate | None, *, drawn: 
         _check_state()
         run = Run.create(LOGS, now=chosen.now, writers=WRITERS)
     except (settings.SettingError, WorldError, OSError) as error:
-        return refuse(error)
+        return LabEnd(refuse(error))
     if chosen.base_port is None and ports != Ports():
         print(f"some port from {Ports().base} on is taken: this lab starts at {ports.base}")
 
@@ -108,12 +115,12 @@ def _local(chosen: Settings, given: Sequence[str], gate: Gate | None, *, drawn: 
                     stack.callback(stopper.close)
                 code = world.run_agent(("--run", run.name), stopper=stopper)
     except PortTaken as error:
-        return refuse(error)
+        return LabEnd(refuse(error))
     except WorldError as error:
-        return refuse(error, code=LAB_DOWN)
+        return LabEnd(refuse(error, code=LAB_DOWN))
     except KeyboardInterrupt:
         code = interrupted()
-    return leave(run.folder, code, gate=gate, drawn=drawn)
+    return LabEnd(leave(run.folder, code, gate=gate, drawn=drawn), run.folder)
 
 
 # In containers.
@@ -125,10 +132,11 @@ def _compose(
     gate: Gate | None,
     *,
     drawn: bool,
-) -> int:
+) -> LabEnd:
     from chaoslab.base.clock import system
     from chaoslab.config import settings
     from chaoslab.config.topology import Ports
+    from chaoslab.record import runs
     from chaoslab.worlds import compose
     from chaoslab.worlds.stopping import Stopper
 
@@ -141,13 +149,15 @@ def _compose(
         stops = stopper if _stopped(chosen) else None
         if stops:
             extras.check("a fault of processes with WORLD=compose", "compose")
-        before = _latest()
-        code = compose.run(settings.child_environment(chosen), stopper=stops, drawn=drawn)
+        folder = LOGS / runs.free_name(LOGS, clock=system)
+        code = compose.run(settings.child_environment(chosen), run=folder.name, stopper=stops, drawn=drawn)
     except (settings.SettingError, compose.WorldError, OSError) as error:
-        return refuse(error)
-    if not gate:
-        return code
-    return _ruled(gate, None if _latest() == before else _report(_latest()), 0 if code == PROVES_NOTHING else code)
+        return LabEnd(refuse(error))
+    if folder.exists():
+        runs.announce(folder)
+    if gate:
+        code = _ruled(gate, _report(folder), 0 if code == PROVES_NOTHING else code)
+    return LabEnd(code, folder if folder.exists() else None)
 
 
 def _unmet(gate: Gate, history: History) -> list[str]:
@@ -161,10 +171,6 @@ def _unmet(gate: Gate, history: History) -> list[str]:
     return list(not_met(history)) or [why] * bool(why)
 
 
-def _latest() -> Path:
-    return (LOGS / "latest").resolve()
-
-
 # In one process, on a clock that jumps.
 
 
@@ -175,7 +181,7 @@ def _virtual(
     *,
     drawn: bool,
     quiet: bool,
-) -> int:
+) -> LabEnd:
     from chaoslab.config import settings
     from chaoslab.config.topology import WRITERS
     from chaoslab.record.runs import Run
@@ -190,9 +196,10 @@ def _virtual(
             check_stated(chosen, asked, _prompts(chosen))
         run = Run.create(LOGS, now=spec.now, name=spec.name, writers=WRITERS)
     except (settings.SettingError, OSError) as error:
-        return refuse(error)
+        return LabEnd(refuse(error))
     run.make_latest()
-    return leave(run.folder, carry_out(spec, run.folder, quiet=quiet), gate=gate, drawn=drawn)
+    code = leave(run.folder, carry_out(spec, run.folder, quiet=quiet), gate=gate, drawn=drawn)
+    return LabEnd(code, run.folder)
 
 
 def spec_of(chosen: Settings, asked: Sequence[Any]) -> LabSpec:
@@ -361,11 +368,13 @@ def _check_state() -> None:
 def _check_toxiproxy(url: str) -> None:
     """Raises SettingError if a Toxiproxy was named and none answers there."""
     from chaoslab.config.settings import SettingError
-    from chaoslab.wire.client import ToxiproxyClient, ToxiproxyError
 
     if not url:
         return
-    with ToxiproxyClient(url, read_timeout_s=5.0) as toxiproxy:
+    from chaoslab.wire.proxies import ToxiproxyError
+    from chaoslab.wire.toxiproxy_package import ToxiproxyServer
+
+    with ToxiproxyServer(url, read_timeout_s=5.0) as toxiproxy:
         try:
             toxiproxy.version()
         except ToxiproxyError as error:
@@ -410,7 +419,7 @@ def _leave(
     code = _ruled(gate, report, code, () if gate is None else _unmet(gate, run.history))
     if summarized and (code or (gate and gate.given)):
         print()  # after the ruling
-    latest = folder.resolve() == _latest()
+    latest = folder.resolve() == (LOGS / "latest").resolve()
     print(f"logs    {folder}/{f'  (also {LOGS}/latest)' if latest else ''}")
     unwritten = _written(run, folder, code)
     if failed := max(unwritten, _drawn(run, folder) if drawn else 0):

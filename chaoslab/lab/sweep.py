@@ -11,6 +11,7 @@ from chaoslab.base.identity import canonical
 from chaoslab.config import settings
 from chaoslab.config.settings import SettingError, Settings
 from chaoslab.core.events import RunFinished, RunStarted
+from chaoslab.lab.launch import LabEnd
 from chaoslab.record import provenance, runs
 from chaoslab.record.gaps import last_of
 from chaoslab.record.lines import Record, parse_line
@@ -42,7 +43,8 @@ def grid(given: Sequence[str]) -> list[GridCell]:
             several[name] = values
         else:
             alone.append(word)
-    settings.load(alone)
+    # make passes its command line in the environment too, where a setting has all its values at once
+    settings.load(alone, environment={name: text for name, text in settings.inherited().items() if name not in several})
     if not several or len(several) > KNOBS_MAX:
         what = f"{', '.join(several)} have several values" if several else "no setting has several values"
         raise SettingError(f"{what}: a sweep takes one or two, as in TOXIC_PROB=0,0.1,0.2 ERROR_PROB=0,0.2")
@@ -75,7 +77,7 @@ def _values(name: str, text: str) -> list[str]:
 
 
 def sweep(
-    cells: Sequence[GridCell], prompts: Sequence[Any], start: Callable[[Sequence[str]], int], *, logs: Path,
+    cells: Sequence[GridCell], prompts: Sequence[Any], start: Callable[[Sequence[str]], LabEnd], *, logs: Path,
     clock: Clock = system,
 ) -> Iterator[DoneCell]:  # fmt: skip
     """Runs the cells in their order, but for those that have a complete run in `logs`. `prompts`: as the log of a run
@@ -86,10 +88,9 @@ def sweep(
     for number, cell in enumerate(cells, 1):
         folder = kept.get(cell)
         if folder is None:
-            began_s, before = clock.monotonic(), (logs / "latest").resolve()
-            code = start(cell.given)
-            folder = (logs / "latest").resolve()
-            if code or folder == before:
+            began_s = clock.monotonic()
+            code, folder = start(cell.given)
+            if code or folder is None:
                 raise CellStopped(cell, number, code or 2)
             took_s.append(clock.monotonic() - began_s)
         rest = sum(other not in kept for other in cells[number:])

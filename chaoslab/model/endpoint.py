@@ -37,10 +37,12 @@ _LIMITS = {
 
 
 def create_app(
-    *, api_key: str | None = None, clock: Clock = system, token_s: float = 0.0, model: LiveModel | None = None
-) -> Wsgi:
+    *, api_key: str | None = None, clock: Clock = system, token_s: float = 0.0, model: LiveModel | None = None,
+    digests: Mapping[str, str] | None = None,
+) -> Wsgi:  # fmt: skip
     """The endpoint as a WSGI application; with `api_key` it refuses every other key. `token_s`: the time before each
-    event of a streamed answer but the first. `model`: answers in the offline model's place.
+    event of a streamed answer but the first. `model`: answers in the offline model's place. `digests`: the version of
+    the process, for its /health.
 
     What is no chat completion goes to the application that speaks all formats.
 
@@ -56,7 +58,7 @@ def create_app(
         max_content_length = BODY_BYTES_MAX
 
     def health(_: str, __: Read) -> Response:
-        return _reply(200, {"status": "ok", "service": "model"})
+        return _reply(200, {"status": "ok", "service": "model"} | ({"digests": {**digests}} if digests else {}))
 
     def chat(_: str, read: Read) -> Response:
         try:
@@ -163,13 +165,14 @@ def _model(name: str) -> dict[str, Any]:
 def serve(
     *, host: str, port: int, ready: Callable[[int, Callable[[], None]], None] | None = None,
     api_key: str | None = None, token_s: float = 0.0, model: LiveModel | None = None,
+    digests: Mapping[str, str] | None = None,
 ) -> None:  # fmt: skip
     """Serves until stopped. `ready` is called with the port in use (for `port=0`) and a function to stop, once
     connections are accepted."""
     from waitress.server import create_server
 
     channels: dict[int, Any] = {}
-    app = create_app(api_key=api_key, token_s=token_s, model=model)
+    app = create_app(api_key=api_key, token_s=token_s, model=model, digests=digests)
     # The server's limit is above the application's, so that the application refuses, in Groq's format.
     server: Any = create_server(
         app, map=channels, host=host, port=port, threads=8, ident=None, max_request_body_size=2 * BODY_BYTES_MAX

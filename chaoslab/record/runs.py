@@ -8,7 +8,7 @@ import errno
 import json
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain, count
@@ -49,20 +49,24 @@ class Run:
 
     @classmethod
     def create(
-        cls, logs: Path, *, now: str, name: str = "", writers: Sequence[str] = (MAIN,), clock: Clock = system
-    ) -> Run:
-        """Makes a new folder, named by the wall clock. A run with a `name` is not of real time: it begins at `now`, and
-        its files do not show the wall clock. Each of the `writers` but the main one gets its log, so that one that is
-        missing later is known to be lost. Raises OSError: a file is in the way; its `filename` names it."""
+        cls, logs: Path, *, now: str, name: str = "", folder: str = "", writers: Sequence[str] = (MAIN,),
+        clock: Clock = system,
+    ) -> Run:  # fmt: skip
+        """Makes a new folder, named by the wall clock, or of the name `folder`. A run with a `name` is not of real
+        time: it begins at `now`, and its files do not show the wall clock. Each of the `writers` but the main one gets
+        its log, so that one that is missing later is known to be lost. Raises OSError: a file is in the way; its
+        `filename` names it."""
         cls.prepare(logs)
         latest = logs / "latest"
         if latest.is_dir() and not latest.is_symlink():
             raise FileExistsError(errno.EEXIST, "it should be a link to the newest run: rename it", str(latest))
-        stem = clock.utc().strftime(STAMP)
-        for folder in chain((stem,), (f"{stem}-{n}" for n in count(2))):
-            with contextlib.suppress(FileExistsError):
-                (logs / folder).mkdir()
-                break
+        if folder:
+            _make_named(logs, folder)
+        else:
+            for folder in _names_from(clock):
+                with contextlib.suppress(FileExistsError):
+                    (logs / folder).mkdir()
+                    break
         if name:
             run = cls(name, logs / folder, 0.0, now)
             started = now
@@ -72,8 +76,7 @@ class Run:
         for writer in (each for each in writers if each != MAIN):
             (run.folder / f"{writer}.log").touch()
         run._save(started=started, writers=writers)
-        for tell in announced:
-            tell(run.folder)
+        announce(run.folder)
         return run
 
     @staticmethod
@@ -152,6 +155,32 @@ def command_of(folder: Path) -> list[str]:
     except (ValueError, TypeError, KeyError):
         return []
     return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
+
+
+def announce(folder: Path) -> None:
+    """Tells of a new run all that `announced` lists: of one that this process has made, or has had made elsewhere."""
+    for tell in announced:
+        tell(folder)
+
+
+def free_name(logs: Path, *, clock: Clock = system) -> str:
+    """A name for the folder of a run that another process makes (`Run.create`, `folder`)."""
+    return next(name for name in _names_from(clock) if not (logs / name).exists())
+
+
+def _names_from(clock: Clock) -> Iterator[str]:
+    stem = clock.utc().strftime(STAMP)
+    return chain((stem,), (f"{stem}-{n}" for n in count(2)))
+
+
+def _make_named(logs: Path, folder: str) -> None:
+    """Makes the folder of that name. Raises OSError: no run can be called so, or one is: two would write into it."""
+    if not _NAME.fullmatch(folder):
+        raise OSError(errno.EINVAL, f"a run's name has up to {NAME_MAX} letters, digits, - and _", str(logs / folder))
+    try:
+        (logs / folder).mkdir()
+    except FileExistsError:
+        raise FileExistsError(errno.EEXIST, "there is a run of this name already", str(logs / folder)) from None
 
 
 _STAMPED = re.compile(r"(\d{8}-\d{6})(?:-(\d+))?", re.ASCII)

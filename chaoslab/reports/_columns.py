@@ -129,9 +129,9 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("duration_s", "Float64", "seconds until the right result, or until the trial's end"),
         Column("detect_s", "Float64", "seconds until it was noticed"),
         Column("repair_s", "Float64", "seconds from there to its end; missing if there was nothing to notice"),
-        Column("ending", "string", "retry, fallback, late, harm, or censored: it never recovered"),
+        Column("ending", "string", "retry, fallback, late, harm, never, or censored: nobody knows if it ever would"),
         Column("recovered", "boolean", "a right result came without harm"),
-        Column("cut", "boolean", "the log ended first, so nobody knows if it would have recovered"),
+        Column("cut", "boolean", "censored since the log ended first, and not since its service was dead"),
     ),
     "outcomes": (
         _RUN,
@@ -145,7 +145,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("seconds", "Float64", "the time since the faults began"),
         Column("share", "Float64", "the share of the incidents that are not over yet, from 0 to 1"),
         *_INTERVAL,
-        Column("open", "boolean", "no corner: an incident was still open here when the log ended"),
+        Column("open", "boolean", "no corner: an incident was cut short here"),
     ),
     "mttr": (
         _RUN,
@@ -157,6 +157,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("late", "Int64", "of these late, but right"),
         Column("with_harm", "Int64", "those that recovered with harm"),
         Column("never", "Int64", "those that never recovered"),
+        Column("censored", "Int64", "those of which nobody knows if they would have"),
         Column("mttr_s", "Float64", "the mean time to recovery, of the recovered; missing if none recovered"),
         Column("detect_s", "Float64", "its part until the fault was noticed, of recoveries by retry or fallback"),
         Column("repair_s", "Float64", "its part from there on"),

@@ -45,7 +45,7 @@ def _outcomes(report: RunReport) -> Rows:
 
 
 def _recovery(report: RunReport) -> Iterator[dict[str, Any]]:
-    """The corners, and between them the incidents that were still open when the log ended."""
+    """The corners, and between them the incidents that were cut short."""
     if (found := curve(report)) is None:
         return
     corners = zip(found.times_s, found.shares, found.lows, found.highs, strict=True)
@@ -140,7 +140,7 @@ def curve(report: RunReport) -> Curve | None:
     incidents = report.recovery.value.incidents
     if len(incidents) < ENOUGH:
         return None
-    never = sum(not one.recovered and not one.cut for one in incidents)
+    never = sum(not one.recovered and not one.censored for one in incidents)
     found = kaplan_meier(spells(incidents), [incident.trial for incident in incidents])
     if found is None:
         return None
@@ -152,6 +152,6 @@ def curve(report: RunReport) -> Curve | None:
     if found.horizon_s > corners[-1][0]:
         corners.append((found.horizon_s, *corners[-1][1:]))
     times, shares, lows, highs = zip(*corners, strict=True)
-    at = sorted({one.duration_s for one in incidents if one.cut})
+    at = sorted({one.duration_s for one in incidents if one.censored})
     censored = tuple((t, next(share for when, share, *_ in reversed(corners) if when <= t)) for t in at)
     return Curve(times, shares, lows, highs, censored, len(incidents), never)

@@ -79,8 +79,8 @@ def plain(done: DoneCell) -> dict[str, Any]:
         "levels": dict(done.cell.levels), "run": str(done.folder), "trials": len(done.report.trials),
         "ended": vars(figures.ended), "done": None if figures.done is None else vars(figures.done),
         "interval": None if well is None else [well.interval.low, well.interval.high],
-        "incidents": recovery.n, "never_recovered": recovery.censored, "mttr_mean_s": recovery.mean_s,
-        "trial_mean_s": fmean(times) if times else None,
+        "incidents": recovery.n, "never_recovered": recovery.never, "cut_short": recovery.censored,
+        "mttr_mean_s": recovery.mean_s, "trial_mean_s": fmean(times) if times else None,
     }  # fmt: skip
 
 
@@ -95,7 +95,7 @@ def _figures(report: RunReport) -> list[str]:
         f"{figures.ended.open:,}",
         "–" if done is None else percent(done),
         f"{met:,}",
-        f"{recovery.recovered} of {recovery.n}" if recovery.n else "–",
+        f"{recovery.recovered} of {known}" if (known := recovery.n - recovery.censored) else "–",
         "–" if recovery.mean_s is None else duration(recovery.mean_s, 2),
         duration(fmean(times), 2) if times else "–",
     ]

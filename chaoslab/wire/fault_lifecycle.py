@@ -10,7 +10,7 @@ from chaoslab.core.events import Event
 from chaoslab.core.exchange import Call, Observation, Toxic
 from chaoslab.core.fault import trait
 from chaoslab.wire import toxics
-from chaoslab.wire.client import ToxicInfo
+from chaoslab.wire.proxies import ToxicInfo
 
 REFUSED = "refused"
 """The lane without a listener, to which every call goes that is to be refused."""

@@ -4,7 +4,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from chaoslab.wire.client import ToxiproxyClient
+    from chaoslab.wire.toxiproxy_package import ToxiproxyServer
 
 _LEASED = re.compile(r"lane\..*\.([0-9]{1,12})", re.DOTALL)
 
@@ -14,10 +14,10 @@ def lane(target: str, run: str, number: int, until: int) -> str:
     return f"lane.{target}.{run}.{number}.{until}"
 
 
-def delete_all(toxiproxy: "ToxiproxyClient") -> int:
+def delete_all(toxiproxy: "ToxiproxyServer") -> int:
     """Deletes all lanes of a Toxiproxy, whoever made them. Returns their number. Raises ToxiproxyError: it does not
     answer, or refuses."""
-    from chaoslab.wire.client import ToxiproxyError
+    from chaoslab.wire.proxies import ToxiproxyError
 
     found = [name for name in toxiproxy.proxies() if _LEASED.fullmatch(name)]
     for name in found:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import socket
 import ssl
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
@@ -341,13 +342,15 @@ def _kind(error: httpx.HTTPError) -> str:
 
 
 def _in_handshake(error: httpx.ConnectError) -> str:
-    """The kind of failure behind httpx's ConnectError: no listener, or (under TLS) an end, a reset or a wrong
-    certificate."""
+    """The kind of failure behind httpx's ConnectError: no such name, no listener, or (under TLS) an end, a reset or a
+    wrong certificate."""
     cause: BaseException | None = error
     while cause is not None:
         # Python 3.11.2 has the second for an end in the middle of it too.
         if isinstance(cause, ssl.SSLEOFError | ssl.SSLZeroReturnError | anyio.EndOfStream):
             return "closed"
+        if isinstance(cause, socket.gaierror):  # DNS: as of a container that was killed
+            return "unresolved"
         if isinstance(cause, ssl.SSLCertVerificationError):
             return "untrusted"
         if isinstance(cause, ssl.SSLError):

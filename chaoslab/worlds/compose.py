@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 FILE = Path("docker-compose.yaml")
 UNSEEN = (130, 137, 143)
 """The exit codes of an agent whose report nobody saw: it was no longer followed, or was killed before it wrote one."""
+ENDING, LAST_LINES = ("agent", "settings"), 5
+"""The parts that end by themselves, whose words were shown, and the lines that are shown of another that has exited."""
 WINDING_UP_S = 240.0
 """A time that is enough to stop and take down; Ctrl-C does not interrupt that."""
 
@@ -224,9 +226,11 @@ def _stopping(make: Callable[[Containers], Stopper] | None, environment: Mapping
 
 
 def run(
-    environment: Mapping[str, str], *, stopper: Callable[[Containers], Stopper] | None = None, drawn: bool = True
-) -> int:
-    """Runs the whole lab in containers, attached to the agent; returns the agent's exit code. `stopper`: makes what
+    environment: Mapping[str, str], *, run: str = "", stopper: Callable[[Containers], Stopper] | None = None,
+    drawn: bool = True,
+) -> int:  # fmt: skip
+    """Runs the whole lab in containers, attached to the agent; returns the agent's exit code. `run`: the name of the
+    run's folder, which the agent makes. `stopper`: makes what
     carries out the faults of processes, once the lab is up. `drawn`: the agent draws charts. Raises WorldError: there
     is no Docker, or nothing to compose here."""
     if not FILE.exists():
@@ -237,7 +241,7 @@ def run(
         raise WorldError("docker has no 'compose' plug-in: install Docker Compose 2.40 or newer")
     for folder in ("logs", "state", "charts", "data"):
         Path(folder).mkdir(exist_ok=True)
-    environment = {**environment, "STOPPER": "host", "COMPOSE_LAST": ""}
+    environment = {**environment, "STOPPER": "host", "COMPOSE_LAST": "", "COMPOSE_RUN": run}
     if not drawn:
         environment["COMPOSE_CHARTS"] = "--no-charts"
     code, ended = INTERRUPTED, None
@@ -252,6 +256,7 @@ def run(
         except KeyboardInterrupt:
             pass
         try:
+            _tell_exited(environment)
             _docker(environment, "compose", "stop", "agent")
             ended = _ended(environment)
             if ended in UNSEEN:
@@ -261,15 +266,30 @@ def run(
     return code if ended is None else ended
 
 
+def _tell_exited(environment: Mapping[str, str]) -> None:
+    """Shows the last lines of each part that has exited though it should be up; nothing where all are."""
+    state = '{{if eq .State "exited" "dead"}}{{.Service}} {{.ExitCode}}{{end}}'
+    for line in _said(environment, "ps", "--all", "--format", state).splitlines():
+        part, _, code = line.partition(" ")
+        if part and part not in ENDING:
+            words = _said(environment, "logs", "--no-log-prefix", "--tail", str(LAST_LINES), part)
+            print(f"{part} has exited with code {code}; its last lines:", file=sys.stderr)
+            print(*(f"  {one}" for one in words.splitlines()), sep="\n", file=sys.stderr, flush=True)
+
+
 def _ended(environment: Mapping[str, str]) -> int | None:
     """The agent's exit code; None if it never ran."""
     state = '{{if eq .State "exited"}}{{.ExitCode}}{{end}}'
-    command = ("docker", "compose", "ps", "--all", "--format", state, "agent")
-    said = subprocess.run(
-        command, env=dict(environment), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
-        start_new_session=True, check=False,
-    ).stdout.strip()  # fmt: skip
+    said = _said(environment, "ps", "--all", "--format", state, "agent").strip()
     return int(said) if said else None
+
+
+def _said(environment: Mapping[str, str], *command: str) -> str:
+    """What a command of compose prints, out of reach of the terminal's Ctrl-C."""
+    return subprocess.run(
+        ("docker", "compose", *command), env=dict(environment), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        text=True, start_new_session=True, check=False,
+    ).stdout  # fmt: skip
 
 
 def _docker(

@@ -226,11 +226,15 @@ class Local:
 
     def _hold_proxies(self) -> None:
         """Has the embedded Toxiproxy occupy the proxies' ports, until the manager makes the proxies themselves."""
-        from chaoslab.wire.client import ProxyInfo, ToxiproxyClient, ToxiproxyError
+        from chaoslab.wire.proxies import ToxiproxyError
+        from chaoslab.wire.toxiproxy_package import ToxiproxyServer
 
         ports = {target: self.ports.proxy(target) for target in (*SERVICES, MODEL)}
-        held = [ProxyInfo(target, f"{HOST}:{port}", f"{HOST}:{NOWHERE}") for target, port in ports.items()]
-        with ToxiproxyClient(f"http://{HOST}:{self.ports.toxiproxy}") as toxiproxy:
+        held = [
+            {"name": target, "listen": f"{HOST}:{port}", "upstream": f"{HOST}:{NOWHERE}"}
+            for target, port in ports.items()
+        ]
+        with ToxiproxyServer(f"http://{HOST}:{self.ports.toxiproxy}") as toxiproxy:
             try:
                 toxiproxy.populate(held)
             except ToxiproxyError as error:

@@ -5,7 +5,7 @@ from pathlib import Path
 from chaoslab.config.topology import Ports
 from chaoslab.core import events
 from chaoslab.record.history import History
-from chaoslab.wire.client import ToxiproxyClient
+from chaoslab.wire.toxiproxy_package import ToxiproxyServer
 from tests import warm
 from tests.cli_parts import chaoslab, free_base, prompts
 from tests.hard.dying_parts import Lab, lab, mortal
@@ -54,7 +54,7 @@ def test_a_second_lab_on_one_toxiproxy_says_who_holds_it_and_harms_nobody(tmp_pa
     there.mkdir()
     settings = (prompts(tmp_path, ASKED * 10), "TOXIC_PROB=1", "TOXICS=latency", "LATENCY_MS=400", "ERROR_PROB=0")
     first, second = free_base(), free_base()
-    with mortal("real") as toxiproxy, ToxiproxyClient(toxiproxy.url) as client:
+    with mortal("real") as toxiproxy, ToxiproxyServer(toxiproxy.url) as client:
         shared = f"TOXIPROXY_URL={toxiproxy.url}"
         with lab(here, *settings, shared, base=first, python=warm.python()) as a:
             a.until("info.log", '"kind": "call_finished"')

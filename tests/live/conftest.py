@@ -57,7 +57,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     ports = _free_ports()
     stack = Stack(folder, f"chaoslabtest{os.getpid()}", client, next(ports), next(ports))
     try:
-        with open(tmp_path_factory.getbasetemp().parent / "built", "a+") as first:
+        base = tmp_path_factory.getbasetemp()  # a worker's lies in that of its run; that of a run alone, beside others'
+        with open((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "built", "a+") as first:
             fcntl.flock(first, fcntl.LOCK_EX)
             first.seek(0)
             if project := first.read():  # another worker has built them, for a project of that name

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from chaoslab.base.clock import system
 from chaoslab.core.events import CallFinished, FaultWitnessed, LabDisturbed, PromptFinished, RunFinished
 from chaoslab.record.history import History
 from tests.live.compose_parts import WITHIN_S, Stack, until
@@ -80,7 +81,7 @@ def test_a_part_that_is_gone_for_good_ends_the_run_in_one_line_and_the_next_one_
         ended_with, said = ended(stack)
         assert ended_with == code, said
         if part != "agent":
-            lines = [line for line in said.splitlines() if not line.startswith("trial ")]
+            lines = [line for line in said.splitlines() if not line.startswith(("trial ", "run "))]
             assert lines[0].startswith("the lab is down: ")
             assert lines[1:3] == ["", lines[2]], lines  # the report follows
             assert lines[2].startswith("The run ended early")
@@ -105,6 +106,18 @@ def test_a_part_that_is_gone_for_good_ends_the_run_in_one_line_and_the_next_one_
     )
 
 
+def test_a_part_that_was_paused_is_well_a_moment_after_unpause(stack: Stack) -> None:
+    """Else the next run would wait for its next probe, which comes after minutes."""
+    began_s = system.monotonic()
+    weather = stack.container("weather")
+    weather.pause()
+    weather.unpause()
+    until(lambda: stack.container("weather").attrs["State"]["Health"]["Status"] == "healthy", "weather is well")
+    ran = stack.compose("run", "--rm", "-T", "agent", PROMPTS=stack.prompts(ASKED[:1]), TOXIC_PROB="0", ERROR_PROB="0")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert system.monotonic() - began_s < 90  # a probe of a part that goes on takes 100 s
+
+
 def test_a_tool_that_is_killed_fails_its_own_calls_and_no_others(stack: Stack) -> None:
     others, weather = [ASKED[0], ASKED[2]], ASKED[1]
     run = begun(stack, [*others * 16, *[weather] * 2])  # each of the last takes seconds
@@ -122,3 +135,5 @@ def test_a_tool_that_is_killed_fails_its_own_calls_and_no_others(stack: Stack) -
         if not event.ok and (record.trial, event.target, event.request, event.attempt) not in faulty
     }
     assert failed == {"weather"}  # failures that nobody injected
+    around = {event.error for _, event in history.of(CallFinished) if event.via == "direct" and not event.ok}
+    assert around == {"unresolved"}  # nobody has the name of a container that was killed

@@ -71,8 +71,9 @@ def test_images_share_the_layers_of_their_dependencies(built: Stack) -> None:
 
 
 def test_no_secret_and_nothing_of_this_folder_gets_into_an_image(built: Stack) -> None:
-    code = "import os; print(sorted(os.listdir('/lab')))"
+    code = "import os; print(sorted(os.listdir('/lab')), os.path.exists('/lab/.env'))"
     expected = [
+        ".env",  # a link to where only `settings` has the user's
         "as-owner",
         "chaoslab",
         "charts",
@@ -84,7 +85,7 @@ def test_no_secret_and_nothing_of_this_folder_gets_into_an_image(built: Stack) -
         "pyproject.toml",
         "state",
     ]
-    assert inside(built, "agent", code) == str(expected)
+    assert inside(built, "agent", code) == f"{expected} False"
 
 
 def test_a_change_of_the_code_runs_without_a_build_and_a_build_does_not_install_anything_again(built: Stack) -> None:

@@ -267,6 +267,16 @@ def test_make_compose_reports_and_takes_down_what_was_up(stack: Stack) -> None:
     assert _ps(stack) == {}
 
 
+def test_ctrl_c_of_up_tells_where_the_report_is(fresh: Stack) -> None:
+    before = fresh.runs()
+    up = fresh.begin(["docker", "compose", "--ansi", "never", "up"], PROMPTS=fresh.prompts(ASKED * 40))
+    run = fresh.logged("prompt_finished", after=before, at_least=2)
+    up.interrupt()
+    up.ended()
+    assert f"its report will be logs/{run}/report.html, also after Ctrl-C" in up.text()
+    assert (fresh.folder / "logs" / run / "report.html").exists()
+
+
 def test_ctrl_c_keeps_what_was_done_and_ends_with_130(fresh: Stack) -> None:
     before = fresh.runs()
     up = fresh.begin(["make", "compose", f"PROMPTS={fresh.prompts(ASKED * 40)}"])

@@ -153,7 +153,7 @@ ENDED: dict[str, tuple[list[Moment], Ending, float, float | None]] = {
     ),
     "another request or target closes nothing": (
         [FAILED, TIMED_OUT, call(2, 1, ok=True, request=2), call(3, 2, ok=True, target="weather"), over(4)],
-        Ending.CENSORED, 3.1, 3.0,
+        Ending.NEVER, 3.1, 3.0,
     ),
     "a witness logged after the next attempt still counts": (
         [FAILED, call(1.001, 2, ok=True), witnessed(1.002, "refused"), over(4)], Ending.RETRY, 0.101, 0.001
@@ -171,9 +171,9 @@ def test_an_incident_ends(moments: list[Moment], ending: Ending, took_s: float, 
 @pytest.mark.parametrize("fault", ["malformed_json", "html_instead_of_json", "empty_response", "partial_success"])
 def test_a_reply_that_is_no_right_one_is_none_whatever_its_status(fault: str) -> None:
     met = [asked(0, 1, q="tea"), call(1, 1, ok=True), witnessed(1, fault)]
-    assert only(history(*met, over(4))) == (Ending.CENSORED, 4.0, 3.0)
+    assert only(history(*met, over(4))) == (Ending.NEVER, 4.0, 3.0)
     other = [asked(2, 2, q="milk"), call(2.5, 1, ok=True, request=2)]
-    assert only(history(*met, *other, over(4))) == (Ending.CENSORED, 4.0, 3.0)
+    assert only(history(*met, *other, over(4))) == (Ending.NEVER, 4.0, 3.0)
     again = [asked(2, 2, q="tea"), call(2.5, 1, ok=True, request=2), witnessed(2.5, fault, request=2)]
     once_more = [asked(3, 3, q="tea"), call(3.5, 1, ok=True, request=3)]
     first, second = incidents(history(*met, *again, *once_more, over(4)))
@@ -210,8 +210,8 @@ def test_a_trial_has_an_incident_for_each_request_that_met_a_fault() -> None:
     story = history(*first, *second, *other, over(4))
     assert [(i.target, i.fault, i.ending) for i in incidents(story)] == [
         ("search", "timeout", Ending.RETRY),
-        ("movies", "tool_error", Ending.CENSORED),
-        ("search", "refused", Ending.CENSORED),
+        ("movies", "tool_error", Ending.NEVER),
+        ("search", "refused", Ending.NEVER),
     ]
 
 
@@ -235,8 +235,8 @@ def test_eight_incidents_by_hand() -> None:
 def test_what_never_recovers_stays_at_risk_so_the_median_may_not_be_reached() -> None:
     """The curve's own figures: 1 minus the share that recovered by each moment, where nothing is censored."""
     recovered = [spell(float(t)) for t in (1, 2, 3)]
-    found = recovery([*recovered, *[spell(1.5, Ending.CENSORED)] * 5])
-    assert (found.n, found.censored, found.median, found.horizon_s) == (8, 5, None, 3)
+    found = recovery([*recovered, *[spell(1.5, Ending.NEVER)] * 5])
+    assert (found.n, found.never, found.median, found.horizon_s) == (8, 5, None, 3)
     # S: 7/8 after 1 s, 6/8 after 2 s, 5/8 after 3 s; as censored, the five would have left 0 of 2 at 3 s
     assert sure(found.restricted_mean).value == pytest.approx(1 + 7 / 8 + 6 / 8)
     cut = recovery([*recovered, *[spell(1.5, Ending.CENSORED)._replace(cut=True)] * 5])
@@ -245,7 +245,7 @@ def test_what_never_recovers_stays_at_risk_so_the_median_may_not_be_reached() ->
 
 def test_a_recovery_with_harm_is_counted_apart_and_is_none_for_the_curve() -> None:
     found = recovery([*[spell(float(t)) for t in (1, 2, 3, 4)], *[spell(1.5, Ending.HARM)] * 4])
-    assert (found.n, found.retry, found.harmed, found.censored, found.recovered) == (8, 4, 4, 0, 4)
+    assert (found.n, found.retry, found.harmed, found.never, found.recovered) == (8, 4, 4, 0, 4)
     assert found.mean_s == 2.5
     # S: 7/8, 6/8, 5/8 and 4/8 after 4 s, where it rests: the four with harm are never over
     assert sure(found.median).value == 4
@@ -256,7 +256,7 @@ def test_the_mean_from_the_notice_is_over_those_that_noticed() -> None:
     assert found.mean_s == pytest.approx(5.3 / 3)
     assert found.since_notice_s == pytest.approx(0.3)
     assert recovery([spell(0.7, Ending.LATE)]).since_notice_s is None
-    unrecovered = [spell(9, Ending.CENSORED, noticed_after_s=2), spell(9, Ending.HARM, noticed_after_s=2)]
+    unrecovered = [spell(9, Ending.NEVER, noticed_after_s=2), spell(9, Ending.HARM, noticed_after_s=2)]
     assert recovery([spell(2.5, noticed_after_s=2), *unrecovered]).since_notice_s == 0.5
     assert recovery(unrecovered).since_notice_s is None
 
@@ -291,5 +291,5 @@ def test_no_incident_is_no_data_and_not_0() -> None:
 
 
 def test_none_recovered_has_no_mean_and_no_median() -> None:
-    found = recovery([spell(2, Ending.CENSORED)] * 9)
+    found = recovery([spell(2, Ending.NEVER)] * 9)
     assert (found.mean_s, found.median, found.recovered) == (None, None, 0)

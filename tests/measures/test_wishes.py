@@ -110,7 +110,7 @@ def test_calls_for_other_things_repair_nothing() -> None:
     async def agent(_: str) -> str:
         return await first_of([find("x"), find("y"), other("x")])
 
-    assert ended(run(agent, lab.inject("lost_reply", "find", calls=[1]))) == [(1, Ending.CENSORED)]
+    assert ended(run(agent, lab.inject("lost_reply", "find", calls=[1]))) == [(1, Ending.NEVER)]
 
 
 def test_the_answer_to_an_earlier_call_for_the_same_repairs_nothing() -> None:
@@ -119,7 +119,7 @@ def test_the_answer_to_an_earlier_call_for_the_same_repairs_nothing() -> None:
         await asyncio.gather(find("x"), return_exceptions=True)
         return answer
 
-    assert ended(run(agent, lab.inject("tool_error", "find", calls=[2]))) == [(2, Ending.CENSORED)]
+    assert ended(run(agent, lab.inject("tool_error", "find", calls=[2]))) == [(2, Ending.NEVER)]
 
 
 def test_an_equal_call_that_changes_something_is_another_wish() -> None:
@@ -134,10 +134,10 @@ def test_an_equal_call_that_changes_something_is_another_wish() -> None:
     for name in ("lost_reply", "timeout_before_effect", "empty_response"):
         trial = lab.run(agent, "x", tools=[pay], faults=[lab.inject(name, "pay", calls=[1])], facts=["tea"], twin=False)
         assert [event.content for _, event in trial.history.of(Effect)], name
-        assert ended(trial) == [(1, Ending.CENSORED)], name
+        assert ended(trial) == [(1, Ending.NEVER)], name
 
 
-@pytest.mark.parametrize(("method", "ending"), [("GET", Ending.RETRY), ("POST", Ending.CENSORED)])
+@pytest.mark.parametrize(("method", "ending"), [("GET", Ending.RETRY), ("POST", Ending.NEVER)])
 def test_a_service_is_asked_by_its_methods_what_a_request_changes(method: str, ending: Ending) -> None:
     async def agent(_: str) -> str:
         async with httpx.AsyncClient(timeout=3) as client:
@@ -166,7 +166,7 @@ def test_of_two_questions_to_a_model_nobody_knows_that_they_were_the_same() -> N
     fault = lab.inject("lost_reply", "api.openai.com", calls=[1])
     trial = run(agent, fault, reads=(), services={"api.openai.com": model})
     assert [e.arguments for _, e in trial.history.of(CallStarted)] == [{"messages": 1}] * 2
-    assert ended(trial) == [(1, Ending.CENSORED)]
+    assert ended(trial) == [(1, Ending.NEVER)]
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -183,7 +183,7 @@ def test_batches_give_the_figures_of_the_whole_run(tmp_path: Path, monkeypatch: 
     assert whole.recovery.value is not None
     endings = [each.ending for each in whole.recovery.value.incidents]
     assert endings == [each.ending for each in own]
-    assert {Ending.RETRY, Ending.CENSORED} == set(endings)  # in some trials both of the two met a fault
+    assert {Ending.RETRY, Ending.NEVER} == set(endings)  # in some trials both of the two met a fault
 
 
 # By the events alone.

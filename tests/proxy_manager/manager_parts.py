@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import httpx
 import pytest
 
 from chaoslab.base.clock import Clock, SystemClock, system
@@ -15,8 +16,8 @@ from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.proxy_manager.arming import Places
 from chaoslab.proxy_manager.manager import Manager
 from chaoslab.record.runs import Run
-from chaoslab.wire.client import ToxiproxyClient
 from chaoslab.wire.control import Control
+from chaoslab.wire.toxiproxy_package import ToxiproxyServer
 from tests.seams.lab_parts import SERVERS, Bench, bench, embedded, free_port, open_run, said, site
 from tests.told import Story, told_by
 
@@ -59,6 +60,12 @@ def another(lab: Bench, upstream: str = "") -> Run:
     return run
 
 
+def turn_away(lab: Bench, proxy: str) -> None:
+    """Gives a proxy another upstream, as somebody else would: toxiproxy-python cannot change one."""
+    url = f"{lab.toxiproxy.url}/proxies/{proxy}"
+    httpx.patch(url, json={"upstream": "127.0.0.1:9"}, trust_env=False).raise_for_status()
+
+
 def end(lab: Bench, run: Run) -> None:
     control = Control(lab.state)
     control.end_run(run.name)
@@ -69,7 +76,7 @@ def end(lab: Bench, run: Run) -> None:
 def a_manager(folder: Path, *, clock: Clock = system, kind: type[Manager] = Manager) -> Iterator[Manager]:
     """A manager that does not serve yet."""
     places = Places("127.0.0.1", "127.0.0.1", {}, free_port())
-    with embedded() as url, ToxiproxyClient(url) as toxiproxy:
+    with embedded() as url, ToxiproxyServer(url) as toxiproxy:
         yield kind(state=folder / "state.db", logs=folder / "logs", toxiproxy=toxiproxy, places=places, clock=clock)
 
 

@@ -39,6 +39,17 @@ def test_the_figures_are_those_of_the_report(tmp_path: Path) -> None:
     assert (found["chaoslab_lanes"], found["chaoslab_runs"], found["chaoslab_agent_up"]) == (2, 1, 0)
 
 
+def test_a_run_that_ended_before_the_first_scrape_counts_and_only_once(tmp_path: Path) -> None:
+    folder = FakeRun(tmp_path / "logs" / "run", prompts=5, chance=0.4).write()
+    trials = len(RunReport.read(folder).outcomes)
+    figures = Figures(tmp_path / "logs")
+    for _ in range(2):
+        found = values(figures.text([], lanes=0, served=["run"]))
+        assert sum(v for n, v in found.items() if "trials_total" in n) == trials
+        assert (found["chaoslab_runs"], found["chaoslab_agent_up"]) == (0, 0)
+    figures.close()
+
+
 def test_a_trial_counts_when_its_lanes_are_down_and_the_agent_is_up_while_it_writes(tmp_path: Path) -> None:
     run = Run.create(tmp_path, now="2026-06-01T09:00:00Z")
     figures = Figures(tmp_path)

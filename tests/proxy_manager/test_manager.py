@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from urllib3 import PoolManager
+from requests import Session
 
 from chaoslab.base import levers
 from chaoslab.base.clock import SystemClock, system
@@ -27,10 +27,23 @@ from chaoslab.record.history import History
 from chaoslab.record.log import LogLost
 from chaoslab.record.runs import Run
 from chaoslab.record.steering import PAUSED
-from chaoslab.wire.client import ToxicInfo, ToxiproxyClient
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import Health, LabDown
-from tests.proxy_manager.manager_parts import CALL, SLOW, Ahead, a_manager, always, another, end, on_lab, seen, with_lab
+from chaoslab.wire.proxies import ToxicInfo
+from chaoslab.wire.toxiproxy_package import ToxiproxyServer
+from tests.proxy_manager.manager_parts import (
+    CALL,
+    SLOW,
+    Ahead,
+    a_manager,
+    always,
+    another,
+    end,
+    on_lab,
+    seen,
+    turn_away,
+    with_lab,
+)
 from tests.seams.lab_parts import NOW, SERVERS, Bench, bench, embedded, eventually, said, site
 
 
@@ -43,7 +56,8 @@ async def test_a_lane_is_made_for_one_call_and_goes_with_it(lab: Bench) -> None:
     assert held.listen == f"{answer.host}:{answer.port}"
     assert held.upstream == lab.toxiproxy.get("weather").upstream
     attributes = {"latency": 50, "jitter": 0}
-    assert held.toxics == (ToxicInfo("latency_downstream", "latency", "downstream", 1.0, attributes),)
+    (slow,) = held.toxics().values()
+    assert not ToxicInfo("latency_downstream", "latency", "downstream", 1.0, attributes).differs_from(slow)
     (shown,) = lab.manager.status()["lanes"]
     assert shown == {"lane": name, "fault": "latency", "target": "weather", "trial": "p1.r1"}
     lab.seam.lanes.done(row, seen(0.06))
@@ -54,7 +68,7 @@ async def test_a_lane_is_made_for_one_call_and_goes_with_it(lab: Bench) -> None:
     (armed,) = [e for _, e in history.of(events.FaultArmed)]
     assert (armed.lane, armed.request_id, armed.injection) == (name, "id1", "wire")
     stages = dict.fromkeys(("armed", "healed", "injected", "scheduled", "witnessed"), 1)
-    assert lab.manager.status()["faults"] == {"latency": stages}
+    assert lab.manager.status()["wire_faults"] == {"latency": stages}
 
 
 @pytest.mark.parametrize("server", SERVERS)
@@ -68,7 +82,7 @@ def test_all_faults_that_hit_a_call_stand_on_its_one_lane(tmp_path: Path, server
         row, answer = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
         (name,) = lab.lanes_left()
         assert answer.rolled == ["late", "later", "cut"]
-        assert [(t.name, t.type, t.stream) for t in lab.toxiproxy.get(name).toxics] == [
+        assert [(t.name, t.type, t.stream) for t in lab.toxiproxy.get(name).toxics().values()] == [
             ("timeout_upstream", "timeout", "upstream"),
             ("latency_downstream", "latency", "downstream"),
             ("latency_downstream_2", "latency", "downstream"),
@@ -216,7 +230,7 @@ async def test_refused_is_one_disabled_proxy_that_stays(lab: Bench) -> None:
 
 @on_lab(always("refused"))
 async def test_a_fault_that_cannot_be_armed_ends_the_experiment(lab: Bench) -> None:
-    lab.toxiproxy.update("refused", enabled=True)
+    lab.toxiproxy.get("refused").enable()
     with pytest.raises(LabDown, match="could not be armed: the proxy 'refused' has been enabled by somebody else"):
         await lab.seam.lanes.ask(CALL, deadline_s=2.0)
     assert "enabled by somebody else" in lab.manager.health().trouble
@@ -229,9 +243,9 @@ def test_a_new_run_reaps_what_lost_its_owner_and_nothing_else(tmp_path: Path) ->
     foreign = {"somebody.else", "lane.weather.theirs.²", f"lane.weather.theirs.{'1' * 5000}"}
 
     async def run(url: str, address: str) -> None:
-        with ToxiproxyClient(url) as toxiproxy:
+        with ToxiproxyServer(url) as toxiproxy:
             for name in (expired, alive, *foreign):
-                toxiproxy.create(name, upstream=address)
+                toxiproxy.create(name=name, upstream=address)
         async with bench(tmp_path, url, Plan(1), {"weather": address}) as lab:
             assert set(lab.toxiproxy.proxies()) == {alive, *foreign, "weather", "refused"}
 
@@ -265,7 +279,7 @@ def test_a_manager_that_stops_takes_its_lanes_down(tmp_path: Path) -> None:
         async with bench(tmp_path, url, always("latency", **SLOW), {"weather": address}) as lab:
             await lab.seam.lanes.ask(CALL, deadline_s=2.0)
             left.extend(lab.lanes_left())
-        with ToxiproxyClient(url) as toxiproxy:
+        with ToxiproxyServer(url) as toxiproxy:
             assert not [name for name in toxiproxy.proxies() if name.startswith("lane.")]
 
     with embedded() as url, site(lambda _: said({})) as weather:
@@ -618,7 +632,7 @@ def test_a_toxiproxy_that_takes_long_to_delete_a_lane_is_waited_for(
 
     async def story(lab: Bench) -> None:
         row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
-        with held_up(monkeypatch, PoolManager, "request") as called, monkeypatch.context() as patch:
+        with held_up(monkeypatch, Session, "request") as called, monkeypatch.context() as patch:
             patch.setattr(manager_module, "SLOW_S", 0.02)
             patch.setattr(manager_module, "STILL_S", 0.1)
             lab.seam.lanes.done(row, seen(0.06))
@@ -724,7 +738,7 @@ async def test_what_is_taken_down_by_hand_is_made_anew_and_told(lab: Bench) -> N
 
 @on_lab(Plan(1))
 async def test_a_clean_proxy_that_has_become_anothers_is_no_lab_of_ours(lab: Bench) -> None:
-    lab.toxiproxy.update("weather", upstream="127.0.0.1:9")
+    turn_away(lab, "weather")
     assert "'weather' on the Toxiproxy" in lab.manager.health().trouble
     with pytest.raises(LabDown, match=r"is another's: it listens on .* for 127.0.0.1:9"):
         await lab.seam.lanes.ask(CALL, deadline_s=2.0)

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from chaoslab.core import events
@@ -15,10 +14,10 @@ from chaoslab.core.exchange import Call
 from chaoslab.core.plan import Plan
 from chaoslab.proxy_manager import manager as manager_module
 from chaoslab.record.runs import Run
-from chaoslab.wire.client import ToxicInfo, ToxiproxyDown, ToxiproxyError
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import Health, LabDown
-from tests.proxy_manager.manager_parts import CALL, SLOW, Ahead, always, another, end, on_lab, seen, with_lab
+from chaoslab.wire.proxies import ToxiproxyDown, ToxiproxyError
+from tests.proxy_manager.manager_parts import CALL, SLOW, Ahead, always, another, end, on_lab, seen, turn_away, with_lab
 from tests.seams.lab_parts import NOW, Bench, embedded, eventually, managed, open_run
 
 MET = {"latency": seen(0.06), "refused": seen(0.001, error="refused")}
@@ -44,7 +43,7 @@ def forgets(lab: Bench) -> ToxiproxyError:
 
 
 def gives_away(lab: Bench) -> ToxiproxyError:
-    lab.toxiproxy.update("weather", upstream="127.0.0.1:9")
+    turn_away(lab, "weather")
     return cut(lab)
 
 
@@ -366,11 +365,11 @@ async def test_what_somebody_else_does_to_a_proxy_is_said_and_marks_the_calls_th
     monkeypatch.setattr(manager_module, "EXPIRE_POLL_S", math.inf)  # no look between a call and what somebody does
     assert warnings() == []
     await lab.seam.lanes.ask(CALL, deadline_s=2.0)
-    lab.toxiproxy.add_toxic("weather", ToxicInfo("mine", "latency", attributes={"latency": 1500}))
+    lab.toxiproxy.get("weather").add_toxic(name="mine", type="latency", attributes={"latency": 1500})
     (warning,) = warnings()
     assert re.fullmatch(r"not from this lab: latency on weather since \d\d:\d\d:\d\d", warning)
     await lab.seam.lanes.ask(replace(CALL, request=2), deadline_s=2.0)
-    httpx.delete(f"{lab.toxiproxy.url}/proxies/weather/toxics/mine", trust_env=False).raise_for_status()
+    lab.toxiproxy.get("weather").destroy_toxic("mine")
     assert warnings() == [warning]
     await lab.seam.lanes.ask(replace(CALL, request=3), deadline_s=2.0)
     hit = [(event.request, event.why) for _, event in lab.history().of(events.CallDisturbed)]

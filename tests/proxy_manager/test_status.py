@@ -9,11 +9,13 @@ from pathlib import Path
 import httpx
 import pytest
 
+from chaoslab.core.events import PromptStarted
 from chaoslab.core.plan import Plan
 from chaoslab.proxy_manager import clean_proxies
 from chaoslab.proxy_manager.command import server
 from chaoslab.proxy_manager.manager import Manager
-from tests.proxy_manager.manager_parts import Ahead
+from tests.event_parts import prompt_finished
+from tests.proxy_manager.manager_parts import Ahead, another, end
 from tests.seams.lab_parts import bench, embedded, eventually, said, site
 
 
@@ -36,7 +38,7 @@ def test_health_status_pause_and_resume(tmp_path: Path) -> None:
         async with bench(tmp_path, url, Plan(1), {"weather": address}) as lab:
             with asked(lab.manager) as client:
                 assert client.get("/health").json() == {"status": "ok", "trouble": "", "epoch": 0, "recovering": False}
-                shown = {"paused": False, "runs": [lab.run.name], "calls": 0, "faults": {}, "lanes": []}
+                shown = {"paused": False, "runs": [lab.run.name], "calls": 0, "wire_faults": {}, "lanes": []}
                 assert client.get("/status").json() == shown
                 figures = client.get("/metrics")
                 assert figures.headers["Content-Type"].startswith("text/plain; version=0.0.4")
@@ -52,6 +54,24 @@ def test_health_status_pause_and_resume(tmp_path: Path) -> None:
                 assert client.post("/status").status_code == 405
                 lost = client.get("/paus")
                 assert (lost.status_code, "POST /pause" in lost.json()["error"]) == (404, True)
+
+    with embedded() as url, site(lambda _: said({})) as weather:
+        asyncio.run(run(url, weather.address))
+
+
+def test_a_run_that_was_over_before_anybody_asked_is_in_the_figures(tmp_path: Path) -> None:
+    async def run(url: str, address: str) -> None:
+        async with bench(tmp_path, url, Plan(1), {"weather": address}) as lab:
+            first = another(lab)
+            with first.log("info") as log:
+                log.write(PromptStarted(prompt_index=1, prompt="?"), trial="p1.r1")
+                log.write(prompt_finished(), trial="p1.r1")
+            end(lab, first)
+            eventually(lambda: lab.manager.status()["runs"] == [lab.run.name])
+            with asked(lab.manager) as client:
+                figures = client.get("/metrics").text
+        assert 'chaoslab_trials_total{outcome="unknown"} 1\n' in figures
+        assert "chaoslab_runs 1\n" in figures
 
     with embedded() as url, site(lambda _: said({})) as weather:
         asyncio.run(run(url, weather.address))

@@ -8,6 +8,7 @@ from xml.etree.ElementTree import Element, fromstring
 import pytest
 
 from chaoslab.analysis.measures.cost import Costs, Spending
+from chaoslab.analysis.measures.incidents import Ending
 from chaoslab.analysis.measures.intervals import rate
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.guard import Section
@@ -58,21 +59,23 @@ def test_every_picture_has_a_title_and_words_for_who_cannot_see_it(report: RunRe
 
 
 def test_the_recovery_curve_comes_to_rest_at_those_that_never_recovered(report: RunReport, tmp_path: Path) -> None:
-    root = drawn(recovery.draw(report))
+    section = report.recovery.value
+    met = tuple(one._replace(ending=Ending.NEVER) if one.censored else one for one in section.incidents)
+    root = drawn(recovery.draw(replace(report, recovery=Section(replace(section, incidents=met)))))
     (line,) = of(root, "polyline")
     points = [tuple(map(float, point.split(","))) for point in (line.get("points") or "").split()]
     assert points[0] == (0, 0)
     assert points == sorted(points), "time goes on, and the share of the open incidents falls"
     assert points[-1][0] == 1000
     assert all(0 <= y <= recovery.HEIGHT for _, y in points)
-    met = report.recovery.value.incidents
     never = [incident for incident in met if not incident.recovered]
     assert points[-1][1] == pytest.approx(recovery.HEIGHT * (1 - len(never) / len(met)), abs=0.1)
     (plateau,) = of(root, "line", "least")
     assert float(plateau.get("y1") or 0) == points[-1][1] < recovery.HEIGHT
     assert of(root, "line", "censored") == []
-    section = report.recovery.value
-    cut = replace(section, incidents=tuple(one._replace(cut=not one.recovered) for one in met))
+    cut = replace(
+        section, incidents=tuple(one if one.recovered else one._replace(ending=Ending.CENSORED) for one in met)
+    )
     open_ = drawn(recovery.draw(replace(report, recovery=Section(cut))))
     assert len(of(open_, "line", "censored")) == len({incident.duration_s for incident in never}) > 0
     assert of(open_, "line", "least") == []
@@ -88,7 +91,7 @@ def test_the_timeline_has_a_lane_per_target_a_stroke_per_fault_and_a_bar_per_inc
     bars = of(root, "line", "bar")
     assert len(bars) == len(incidents)
     assert all(at(bar.get("x1")) <= at(bar.get("x2")) <= 1 for bar in bars)
-    lost = [one for one in incidents if not one.recovered]
+    lost = [one for one in incidents if not one.recovered and not one.censored]
     assert texts(root).count("✖") + texts(root).count("■") == len(lost) == len(of(root, "line", "bad"))
     links = [one.get(HREF) for one in root.iter("a")]
     assert sorted(filter(None, links)) == sorted(f"#trial={one.trial}" for one in incidents)

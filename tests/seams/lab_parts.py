@@ -28,9 +28,9 @@ from chaoslab.record.log import LogLost
 from chaoslab.record.runs import Run
 from chaoslab.seams.http.seam import HttpSeam
 from chaoslab.seams.http.tags import EXTENSION, RequestTag, Target
-from chaoslab.wire.client import ToxiproxyClient
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import Lanes
+from chaoslab.wire.toxiproxy_package import ToxiproxyServer
 from tests.waiting import DEADLINE_S as DEADLINE_S
 from tests.waiting import eventually as eventually
 from tests.wire.wire_parts import embedded as embedded
@@ -141,7 +141,7 @@ def managed(folder: Path, url: str, targets: list[str], *, clock: Clock = system
     """A proxy manager in a thread of its own, over the Toxiproxy at `url`."""
     ports = dict(zip(targets, fixed_ports(len(targets)), strict=True))
     places = Places("127.0.0.1", "127.0.0.1", ports, fixed_ports(1, start=30000)[0])
-    with ToxiproxyClient(url) as toxiproxy:
+    with ToxiproxyServer(url) as toxiproxy:
         manager = Manager(
             state=folder / "state.db", logs=folder / "logs", toxiproxy=toxiproxy, places=places, clock=clock
         )
@@ -201,7 +201,7 @@ class Bench:
     run: Run
     seam: HttpSeam
     manager: Manager
-    toxiproxy: ToxiproxyClient
+    toxiproxy: ToxiproxyServer
     client: httpx.AsyncClient
     state: Path
 
@@ -266,7 +266,7 @@ async def bench(
         lanes = Lanes(state, run.name, clock=system, healthy=lambda: asyncio.to_thread(manager.health))
         stack.callback(lanes.close)
         info = stack.enter_context(run.log("info"))
-        toxiproxy = stack.enter_context(ToxiproxyClient(url))
+        toxiproxy = stack.enter_context(ToxiproxyServer(url))
         seam = HttpSeam(plan=plan, targets=targets, lanes=lanes, log=info, clock=system, price=cost_usd, tls=tls)
         async with httpx.AsyncClient(transport=seam, timeout=None) as client:
             yield Bench(run, seam, manager, toxiproxy, client, state)

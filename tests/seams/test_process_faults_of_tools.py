@@ -1,6 +1,7 @@
 """Outages of the lab's own services: who is told that they met one, and what is said when nobody stops anything."""
 
 import asyncio
+import socket
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
@@ -159,6 +160,14 @@ class Supervisor(OutageRequests):
             self.back_s[row] = 0.0
 
 
+class NoName(httpx.ConnectError):
+    """The client's error where a container's name is gone with it."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.__cause__ = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+
 class Wire:
     """The way to a service that answers, or fails, like this: (seconds, the failure or None) for each request."""
 
@@ -195,6 +204,8 @@ DEAD, DONE = "connection reset, nothing was done", "connection reset, the work w
         ([lasting("service_down", 1)], [(0, 0.1, REFUSED)], ["killed"], []),
         ([lasting("service_down", 1)], [(0, 0.1, RESET), (0, 0.1, REFUSED), (9, 0.1, RESET)], ["killed"],
          [(1, "service_down", DEAD), (2, "service_down", "connection refused")]),
+        ([lasting("service_down", 1)], [(0, 0.1, RESET), (0, 0.1, NoName)], ["killed"],
+         [(1, "service_down", DEAD), (2, "service_down", "the name was not found")]),
         ([lasting("service_down", 1)], [(0, 0.1, RESET), (0, 0.1, None)], ["killed"],
          [(1, "service_down", DEAD)]),
         ([lasting("service_down", 1), lasting("service_down", 2)], [(0, 0.1, RESET), (0, 0.1, REFUSED)], ["killed"],

@@ -12,7 +12,7 @@ from chaoslab.faults.network.reset_peer import ResetPeer
 from chaoslab.faults.network.timeout import Timeout
 from chaoslab.faults.tool.tool_error import ToolError
 from chaoslab.wire import fault_lifecycle
-from chaoslab.wire.client import ToxicInfo
+from chaoslab.wire.proxies import ToxicInfo
 from tests.event_parts import fault_at
 
 CALL = Call("weather", "current_weather", "p1.r1", 3, 2, "id3")

@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import socket
 import ssl
 from collections.abc import Awaitable, Callable
 
@@ -197,6 +198,7 @@ def test_a_body_is_unpacked_whole_as_it_is_part_by_part(body: bytes, codings: st
         (httpx.ReadTimeout, None, "timed_out"), (httpx.ConnectTimeout, None, "timed_out"),
         (httpx.PoolTimeout, None, "timed_out"), (httpx.ConnectError, None, "refused"),
         (httpx.ConnectError, ConnectionRefusedError(), "refused"),
+        (httpx.ConnectError, socket.gaierror(socket.EAI_NONAME, "Name or service not known"), "unresolved"),
         (httpx.ConnectError, ssl.SSLEOFError(), "closed"),
         (httpx.ConnectError, ssl.SSLCertVerificationError(), "untrusted"),
         (httpx.ConnectError, ssl.SSLError(), "garbled"), (httpx.ConnectError, ConnectionResetError(), "reset"),

@@ -12,13 +12,14 @@ import pytest
 
 from chaoslab.base.dice import Dice
 from chaoslab.wire import lane_names
-from chaoslab.wire.client import ToxiproxyClient, ToxiproxyError
+from chaoslab.wire.proxies import ToxiproxyError
 from chaoslab.wire.server import _http as http
 from chaoslab.wire.server import _listener as listener
 from chaoslab.wire.server._catalog import Catalog
 from chaoslab.wire.server._http import Connection
 from chaoslab.wire.server._listener import Dials, Listener, split_address
 from chaoslab.wire.server.rest import RestRequest, RestResponse
+from chaoslab.wire.toxiproxy_package import ToxiproxyServer
 from tests.told import in_a_loop
 
 GET = b"GET /version HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -286,11 +287,11 @@ def test_all_lanes_are_deleted_and_no_other_proxy() -> None:
 
     for status in (None, 404):  # the latter: its call was over meanwhile
         there = Proxies(status)
-        assert lane_names.delete_all(cast(ToxiproxyClient, there)) == 3
+        assert lane_names.delete_all(cast(ToxiproxyServer, there)) == 3
         assert there.gone == [held[0], held[2], held[4]]
     for status in (403, 405, 500):
         with pytest.raises(ToxiproxyError):
-            lane_names.delete_all(cast(ToxiproxyClient, Proxies(status)))
+            lane_names.delete_all(cast(ToxiproxyServer, Proxies(status)))
     assert [lane_names.is_over(name, 100.0) for name in held] == [True, False, False, False, False]
     assert lane_names.is_over(lane_names.lane("a.b", "run", 7, 99), 100.0)
 

@@ -43,7 +43,8 @@ PINNED = ["image inspect"] * 4
 BEFORE = {"make": [INFO, PLUGIN, *PINNED, RUN_ONE, "compose rm"], "run": [INFO, PLUGIN, "compose rm"]}
 """`make` looks for the pinned images, and has the settings checked in a container; the other door has checked them
 itself."""
-AFTER = ["compose stop", "compose ps"]
+AFTER = ["compose ps", "compose stop", "compose ps"]
+"""What has exited is looked up before anything is taken down."""
 DOWN = "compose down"
 ROOT = Path(__file__).parent.parent.parent
 RUN = "import os, sys; from chaoslab.worlds import compose; sys.exit(compose.run(os.environ))"
@@ -53,8 +54,8 @@ DOORS = {"make": ("make", "-f", str(ROOT / "Makefile"), "compose"), "run": (sys.
 @pytest.fixture
 def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder to compose in, and a `docker` that writes down what it is asked and fails where a file says so. Its
-    agent ended with what the file `ended` says, and its run is the folder `left`; what follows the agent goes on for as
-    long as there is somebody at the pipe `follow`.
+    agent ended with what the file `ended` says, and its run is a copy of the folder `left`; what follows the agent goes
+    on for as long as there is somebody at the pipe `follow`.
     """
     monkeypatch.chdir(tmp_path)
     (tmp_path / "docker-compose.yaml").touch()
@@ -68,9 +69,10 @@ trap 'echo "$* is interrupted" >> asked; exit 130' INT
 case "$1 $2" in
   "info "*) exit $(cat info 2>/dev/null || echo 0) ;;
   "compose version") exit $(cat plugin 2>/dev/null || echo 0) ;;
-  "compose up") [ -d left ] && ln -sfn ../left logs/latest; exit $(cat up 2>/dev/null || echo 0) ;;
-  "compose logs") if [ -p follow ]; then cat follow; fi ;;
-  "compose ps") cat ended 2>/dev/null || true ;;
+  "compose up") [ -d left ] && cp -r left logs/$COMPOSE_RUN; exit $(cat up 2>/dev/null || echo 0) ;;
+  "compose logs")
+    case $3 in --follow) if [ -p follow ]; then cat follow; fi ;; *) echo "no room"; echo "ended" ;; esac ;;
+  "compose ps") case $* in *agent) cat ended 2>/dev/null || true ;; *) cat exited 2>/dev/null || true ;; esac ;;
 esac
 """
     )
@@ -96,6 +98,19 @@ def test_an_agent_that_was_stopped_or_killed_has_its_report_shown_and_all_is_tak
     assert f"Error {code}" in ended.stderr or code == 0 or door == "run"
     assert asked(docker) == [*BEFORE[door], UP, LOGS, WAIT, *AFTER, *[RUN_ONE][: code in (130, 137)], DOWN]
     assert all((docker / name).is_dir() for name in ("logs", "state", "charts", "data"))
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_part_that_has_exited_is_told_of_with_its_last_lines_before_all_is_taken_down(
+    docker: Path, door: str
+) -> None:
+    (docker / "ended").write_text("3")
+    (docker / "exited").write_text("\nagent 3\nsettings 0\nweather 137\n")
+    ended = subprocess.run(DOORS[door], cwd=docker, capture_output=True, text=True, check=False)
+    said = ended.stdout + ended.stderr
+    assert "weather has exited with code 137; its last lines:\n  no room\n  ended\n" in said
+    assert said.count("has exited with code") == 1
+    assert asked(docker) == [*BEFORE[door], UP, LOGS, WAIT, AFTER[0], LOGS, *AFTER[1:], DOWN]
 
 
 @pytest.mark.parametrize("door", DOORS)

@@ -181,7 +181,8 @@ class Findings:
     @property
     def damaged(self) -> set[str]:
         """The trials that were hit by what nobody injected."""
-        return {*self.uninjected.measure.damage.trials, *self.disturbances.measure.hit}
+        dead = {one.trial for one in self.recovery.measure.settled() if one.beside_dead_service}
+        return {*self.uninjected.measure.damage.trials, *self.disturbances.measure.hit} | dead
 
     @property
     def of_functions(self) -> bool:

@@ -24,7 +24,7 @@ Some faults open none, since nothing can recover from them: those that corrupt a
 until the trial ends. The fault's class defines this (`traits`). Nor does a fault open one at an attempt that was
 answered and also corrupted: nobody could know that a repair was needed.
 
-It ends in one of five ways:
+It ends in one of six ways:
 
 - `retry`: another attempt, by the tool, the agent or a new plan, at this request or at another one for the same thing.
 - `fallback`: an attempt around the proxy.
@@ -33,11 +33,13 @@ It ends in one of five ways:
   two entries of its ledger by the same tool with equal content and without a common request id. (An agent that wants
   the same thing twice looks alike.) Or the trial left the world that its user's function reads in a state that is
   neither the right one nor the one before; which of its calls did so is not known.
-- `censored`: the trial ended first, so that it never recovers; or the log did (`cut`), and nobody knows if it would.
+- `never`: the trial ended first, so that it never recovers.
+- `censored`: nobody knows if it would have recovered, since the log ended first (`cut`), as where the lab itself died,
+  or since the service was dead for a reason that nobody injected (`_dead_services.py`).
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, cached_property
@@ -45,6 +47,7 @@ from itertools import combinations
 from sys import intern
 from typing import NamedTuple
 
+from chaoslab.analysis.measures._dead_services import DeadServices
 from chaoslab.analysis.measures._wishes import Wishes
 from chaoslab.analysis.verdict import traits
 from chaoslab.analysis.verdict._end_state import compare
@@ -62,6 +65,7 @@ class Ending(StrEnum):
     FALLBACK = "fallback"
     LATE = "late"
     HARM = "harm"
+    NEVER = "never"
     CENSORED = "censored"
 
 
@@ -74,7 +78,7 @@ class Incident(NamedTuple):
     """One request that met a fault.
 
     `opened_t`: the start of the attempt that met the fault. `duration_s`: from there to the right result, or to the
-    trial's end. `noticed_after_s`: from there to the notice. `cut`: the log ends before the trial does.
+    trial's end. `noticed_after_s`: from there to the notice. `cut`: it is censored since the log ends before the trial.
     """
 
     trial: str
@@ -92,6 +96,16 @@ class Incident(NamedTuple):
     def recovered(self) -> bool:
         """True if a right result came without harm."""
         return self.ending in RECOVERED
+
+    @property
+    def censored(self) -> bool:
+        """True if it lasted at least so long, and nobody knows how it would have ended."""
+        return self.ending is Ending.CENSORED
+
+    @property
+    def beside_dead_service(self) -> bool:
+        """True if it is censored because its service was dead, and nobody had injected that."""
+        return self.censored and not self.cut
 
     @property
     def since_notice_s(self) -> float | None:
@@ -112,6 +126,24 @@ class Traits:
 
 def incidents(history: History, of: Traits | None = None) -> list[Incident]:
     """The incidents in the order in which they opened. `of`: kept for several histories of one run."""
+    dead = DeadServices()
+    dead.take(history)
+    return without_blame(in_batch(history, of), dead.requests())
+
+
+def without_blame(found: Sequence[Incident], dead: Collection[tuple[str, str, int]]) -> list[Incident]:
+    """The incidents, those censored that never recovered because their service was dead. `dead`: trial, target and
+    number of the requests that met it so."""
+    return [
+        one._replace(ending=Ending.CENSORED)
+        if one.injection and one.ending is Ending.NEVER and (one.trial, one.target, one.request) in dead
+        else one
+        for one in found
+    ]
+
+
+def in_batch(history: History, of: Traits | None = None) -> list[Incident]:
+    """The incidents of a part of a run, which does not tell all about the run's services."""
     told = _Told(history, of or Traits())
     first: dict[tuple[str, str, int], tuple[Record, events.FaultWitnessed]] = {}
     for record, fault, at in history.placed(events.FaultWitnessed):
@@ -233,7 +265,8 @@ class _Told:
         noticed_t = min(noticed_t, closed_t, again_t if again_t > opened_t else noticed_t)
         duration_s, noticed_after_s = _lasted_s(opened_t, closed_t), _lasted_s(opened_t, noticed_t)
         target, name, injection = intern(fault.target), intern(fault.fault), intern(fault.injection)
-        cut = ending is Ending.CENSORED and trial not in self.ends
+        cut = ending is Ending.NEVER and trial not in self.ends
+        ending = Ending.CENSORED if cut else ending
         return Incident(
             trial, target, fault.request, name, injection, opened_t, duration_s, ending, noticed_after_s, cut
         )  # fmt: skip
@@ -258,7 +291,7 @@ class _Told:
         for t, call in tries:
             if call.ok and (call.attempt >= fault.attempt or call.via == "direct"):
                 return t, Ending.LATE if call.attempt == fault.attempt and call.via != "direct" else _by(call)
-        return None, Ending.CENSORED
+        return None, Ending.NEVER
 
 
 def _by(call: events.CallFinished) -> Ending:

@@ -7,8 +7,8 @@ is given beside it; a late answer has none.
 No recovery counts as a duration of 0. An incident whose trial ended without recovery, or with harm, never recovers: it
 stays at risk to the end of Kaplan–Meier's curve, which comes to rest at the share of these. So the curve is 1 minus the
 cumulative incidence of recovery, where what never recovers is a competing event (Gray 1988; Fine and Gray 1999), and
-the median is not reached if more than half never recover. Only an incident whose trial the log does not see to its
-end is censored: it lasted at least so long.
+the median is not reached if more than half never recover. An incident whose trial the log does not see to its end, or
+whose service was dead for a reason that nobody injected, is censored: it lasted at least so long.
 """
 
 from collections import Counter, defaultdict
@@ -18,9 +18,10 @@ from itertools import compress
 from statistics import fmean
 from typing import Protocol
 
+from chaoslab.analysis.measures._dead_services import DeadServices
 from chaoslab.analysis.measures.incidents import Ending as Ending
 from chaoslab.analysis.measures.incidents import Incident as Incident
-from chaoslab.analysis.measures.incidents import Traits, in_order
+from chaoslab.analysis.measures.incidents import Traits, in_batch, in_order, without_blame
 from chaoslab.analysis.measures.incidents import incidents as incidents
 from chaoslab.analysis.measures.intervals import Estimate, Interval, Spell, bootstrap_mean, kaplan_meier
 from chaoslab.record.history import History
@@ -36,7 +37,7 @@ class Recovery:
     `mean_s` is over the recovered ones, from the fault's beginning. Over those by retry or fallback, `detected_s` goes
     from there to the notice, and `since_notice_s` from the notice on; their sum is the mean duration of these. The
     estimates are None below 8 incidents; so is the median if more than half of them never recovered, or not within the
-    observed time. `censored` counts all that did not recover.
+    observed time. `never` counts those that did not recover, `censored` those of which nobody knows if they would have.
     """
 
     n: int
@@ -44,6 +45,7 @@ class Recovery:
     fallback: int
     late: int
     harmed: int
+    never: int
     censored: int
     mean_s: float | None
     detected_s: float | None
@@ -56,7 +58,7 @@ class Recovery:
     @property
     def recovered(self) -> int:
         """The number that recovered without harm."""
-        return self.n - self.censored - self.harmed
+        return self.n - self.never - self.censored - self.harmed
 
     @property
     def enough(self) -> bool:
@@ -80,14 +82,21 @@ class IncidentTimes:
     found: list[Incident] = field(default_factory=list)
     _of: Traits = field(default_factory=Traits)
 
+    _dead: DeadServices = field(default_factory=DeadServices)
+
     def take(self, history: History) -> None:
-        self.found += incidents(history, self._of)
+        self.found += in_batch(history, self._of)
+        self._dead.take(history)
+
+    def settled(self) -> list[Incident]:
+        """The incidents, with all that is known of the services by now."""
+        return without_blame(self.found, self._dead.requests())
 
     def result(self, begun: Collection[str] = ()) -> Mttr:
         """The recoveries. `begun`: the trials of the run. Where the agent's log was cut, the manager's tells of faults
         in later ones, and nobody of how they went on; those are left out. Empty: the run's trials are not known."""
         known = frozenset(begun)
-        found = sorted((one for one in self.found if not known or one.trial in known), key=in_order)
+        found = sorted((one for one in self.settled() if not known or one.trial in known), key=in_order)
         faults: dict[str, list[Incident]] = defaultdict(list)
         places: dict[tuple[str, str], list[Incident]] = defaultdict(list)
         for incident in found:
@@ -109,14 +118,14 @@ class _Lasted(Protocol):
     @property
     def duration_s(self) -> float: ...
     @property
-    def cut(self) -> bool: ...
+    def censored(self) -> bool: ...
 
 
 def spells(found: Sequence[_Lasted]) -> list[Spell]:
     """The durations for the curve. One that never recovers lasts as long as the longest of all."""
     whole_s = max((one.duration_s for one in found), default=0.0)
     return [
-        Spell(one.duration_s if one.recovered or one.cut else whole_s, ended=one.recovered) for one in found
+        Spell(one.duration_s if one.recovered or one.censored else whole_s, ended=one.recovered) for one in found
     ]  # fmt: skip
 
 
@@ -139,6 +148,7 @@ def recovery(found: Sequence[Incident]) -> Recovery:
         fallback=counts[Ending.FALLBACK],
         late=counts[Ending.LATE],
         harmed=counts[Ending.HARM],
+        never=counts[Ending.NEVER],
         censored=counts[Ending.CENSORED],
         mean_s=fmean(durations) if durations else None,
         detected_s=fmean([noticed_s for noticed_s, _ in noticed]) if noticed else None,

@@ -27,22 +27,25 @@ SHAPES = {
     Ending.FALLBACK: ("s", "recovered by fallback"),
     Ending.LATE: ("^", "late, but right"),
     Ending.HARM: ("X", "recovered with harm"),
-    Ending.CENSORED: (">", "never recovered (at least so long)"),
+    Ending.NEVER: (">", "never recovered (at least so long)"),
+    Ending.CENSORED: ("D", "cut short, by the log's end or a dead service"),
 }
 """The shape of each ending. The colour is the fault's, except for harm, which has the same in every chart."""
+OPEN = (Ending.NEVER, Ending.CENSORED)
+"""Those that end without a right answer, whose shapes are outlines."""
 
 
 def mttr(run: Frames) -> Figure:
-    """A row per fault, with a point per incident, open arrows for censored ones, and Kaplan–Meier's median with its
-    interval."""
+    """A row per fault, with a point per incident, open arrows for those that never recovered, and Kaplan–Meier's median
+    with its interval."""
     report, incidents, by_fault = run.measures, run.incidents, run.mttr
     title = "Time to recovery by fault"
     if incidents.empty:
         return nothing(title, f"no data: {_none(report)}")
     every = report.recovery.value.overall
     note = f"{count(every.n, 'incident')}: {every.recovered:,} recovered, "
-    note += f"{every.harmed:,} with harm, "
-    note += f"{every.censored:,} never"
+    note += f"{every.harmed:,} with harm, {every.never:,} never"
+    note += f", {every.censored:,} cut short" if every.censored else ""
     most = incidents.value_counts(["fault", "ending"]).max()
     note += "; of the most frequent kinds not every point is drawn" if most > POINTS else ""
     if every.mean_s is not None:
@@ -62,7 +65,7 @@ def mttr(run: Frames) -> Figure:
     for ending, (marker, label) in SHAPES.items():
         if number := (incidents["ending"] == ending).sum():
             color = OUTCOMES["harm"].color if ending is Ending.HARM else SLATE
-            face = "none" if ending is Ending.CENSORED else color
+            face = "none" if ending in OPEN else color
             said = f"{label} ({number:,})"
             axes.scatter([], [], s=30, facecolors=face, edgecolors=color, marker=marker, label=said)
     marked = False
@@ -92,9 +95,9 @@ def _points(axes: Axes, scaled: DurationAxis, row: int, mine: DataFrame, color: 
             scaled.places(shown["duration_s"]),
             shown["y"].tolist(),
             s=size,
-            facecolors="none" if ending is Ending.CENSORED else edge,
-            edgecolors=edge if ending is Ending.CENSORED else "white",
-            linewidths=max(width, 0.8) if ending is Ending.CENSORED else width,
+            facecolors="none" if ending in OPEN else edge,
+            edgecolors=edge if ending in OPEN else "white",
+            linewidths=max(width, 0.8) if ending in OPEN else width,
             marker=marker,
             clip_on=False,
         )

@@ -30,7 +30,7 @@ def recovery_curve(run: Frames) -> Figure:
         xs, ys = still_open["seconds"].tolist(), still_open["share"].tolist()
         axes.plot(
             xs, ys, linestyle="", marker="|", markersize=10, markeredgewidth=1.6, color=SLATE, clip_on=False,
-            label=f"still open when the log ended ({n - over - never:,})",
+            label=f"cut short, by the log's end or a dead service ({n - over - never:,})",
         )  # fmt: skip
     axes.set_xlim(0, max(times_s[-1], 1e-6) * 1.03)
     axes.set_ylim(0, 1.02)

@@ -63,7 +63,8 @@ def mttr_against(found: Sequence[Series], axis: Axis, incidents: DataFrame) -> F
     for row in incidents.itertuples():
         met[row.run].append(_incident(row))
     every = recovery([incident for each in met.values() for incident in each])
-    note = f"{count(len(met), 'run')}, {count(every.n, 'incident')}, {every.censored:,} never recovered"
+    note = f"{count(len(met), 'run')}, {count(every.n, 'incident')}, {every.never:,} never recovered"
+    note += f", {every.censored:,} cut short" if every.censored else ""
     note += f", {every.harmed:,} with harm" if every.harmed else ""
     note += "; filled: Kaplan–Meier median, open: mean of the recovered; bars: 95 % intervals"
     if not every.n:

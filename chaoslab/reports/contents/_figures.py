@@ -59,7 +59,7 @@ def recovery(of: Recovery) -> dict[str, Any]:
     that recovered; those that were late and right have nothing to detect."""
     return {
         "incidents": of.n, "recovered": of.recovered, "by_retry": of.retry, "by_fallback": of.fallback,
-        "late": of.late, "with_harm": of.harmed, "never": of.censored, "mttr_s": of.mean_s,
+        "late": of.late, "with_harm": of.harmed, "never": of.never, "censored": of.censored, "mttr_s": of.mean_s,
         "mttr_interval_s": _interval(of.mean_interval), "detect_s": of.detected_s, "repair_s": of.since_notice_s,
         "median_s": _estimate(of.median), "restricted_mean_s": _estimate(of.restricted_mean),
         "horizon_s": of.horizon_s,

@@ -114,11 +114,24 @@ def recovery(report: RunReport) -> Iterator[str | Table]:
     for (target, fault), of in sorted(found.by_target.items(), key=_worst):
         places[fault, target] = of
     rows = [
-        ["recovery from", "target", "n", "retry", "fallback", "late", "harm", "never", "mean", "detect", "repair"],
+        [
+            "recovery from",
+            "target",
+            "n",
+            "retry",
+            "fallback",
+            "late",
+            "harm",
+            "never",
+            "cut short",
+            "mean",
+            "detect",
+            "repair",
+        ],
         *(_recovered(*place, of) for place, of in each_place(by_fault, places)),
     ]
     caption = "Time to recovery (mean = detect + repair, but for late answers), worst first"
-    yield Table(caption, rows[0], rows[1:], names=2).without("fallback", "late", "harm")
+    yield Table(caption, rows[0], rows[1:], names=2).without("fallback", "late", "harm", "cut short")
     if len(by_fault) > 1 and any(of.enough for of in by_fault.values()):
         medians = [
             [fault, str(of.n), seconds(of.median) if of.median else "not reached" if of.enough else "too few"]
@@ -134,7 +147,8 @@ def recovered(found: Recovery) -> str:
     by = ", ".join(f"{number} {way}" for way, number in ways.items() if number)
     harmed = f", {found.harmed} with harm ({HARMED})" if found.harmed else ""
     some = f"{found.recovered} of {count(found.n, 'incident')} recovered{f' ({by})' if by else ''}"
-    return f"{some}{harmed}, {found.censored} never"
+    open_ = f", {found.censored} cut short, by the log's end or a dead service" if found.censored else ""
+    return f"{some}{harmed}, {found.never} never{open_}"
 
 
 def _never(found: Recovery) -> Iterator[str]:
@@ -153,11 +167,11 @@ def _never(found: Recovery) -> Iterator[str]:
 
 def _worst(named: tuple[object, Recovery]) -> tuple[int, int, float]:
     of = named[1]
-    return -of.harmed, -of.censored, -(of.mean_s or 0.0)
+    return -of.harmed, -of.never, -(of.mean_s or 0.0)
 
 
 def _recovered(fault: str, target: str, of: Recovery) -> list[str]:
-    numbers = (of.n, of.retry, of.fallback, of.late, of.harmed, of.censored)
+    numbers = (of.n, of.retry, of.fallback, of.late, of.harmed, of.never, of.censored)
     times = (NONE if s is None else duration(s, 2) for s in (of.mean_s, of.detected_s, of.since_notice_s))
     return [fault, target, *map(str, numbers), *times]
 

@@ -38,5 +38,5 @@ def draw(report: RunReport) -> Picture | None:
     )
     caption = "Incidents that are not over yet (Kaplan–Meier); shaded: 95 % interval"
     caption += "; broken line: the share that never recovered, or did so with harm" if found.never else ""
-    caption += "; upright strokes: still open when the log ended" if found.censored else ""
+    caption += "; upright strokes: cut short, by the log's end or a dead service" if found.censored else ""
     return picture("recovery", "Recovery over time", said, HEIGHT, parts, caption=f"{caption}.")

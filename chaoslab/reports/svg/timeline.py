@@ -25,7 +25,8 @@ NAME, LABEL = 60, 32
 """The most characters of a name, and of one beside a lane, which must fit on a phone."""
 SAID = {
     Ending.RETRY: "recovered by retry", Ending.FALLBACK: "recovered by fallback", Ending.LATE: "late, but right",
-    Ending.HARM: "recovered with harm", Ending.CENSORED: "never recovered",
+    Ending.HARM: "recovered with harm", Ending.NEVER: "never recovered",
+    Ending.CENSORED: "cut short",
 }  # fmt: skip
 
 
@@ -65,6 +66,7 @@ def draw(report: RunReport) -> Picture | None:
         "Stroke: an attempt that met a fault. Bar: an incident, to ● its recovery, ■ a recovery with harm, or ✖ its "
     )
     caption += "end without one"
+    caption += "; ▸ the end of what is known of it" if endings[Ending.CENSORED] else ""
     caption += "; choose one to see its trial" if links and incidents else ""
     caption += f"; one in {step} incidents is drawn" if step > 1 else ""
     caption += f"; {every.sample}" if every.sample else ""
@@ -81,11 +83,13 @@ def _took(duration_s: float) -> float:
 def _bar(one: Incident, scale: PictureAxis, began_t: float, top: float, *, link: bool) -> Element:
     left, right = scale.place(one.opened_t - began_t), scale.place(one.opened_t + one.duration_s - began_t)
     y = top + 30
-    bad = one.ending in (Ending.HARM, Ending.CENSORED)
+    bad = one.ending in (Ending.HARM, Ending.NEVER)
     parts = [el("line", x1=share(left), x2=share(right), y1=y, y2=y, class_=f"bar{' bad' if bad else ''}")]
-    mark = {Ending.CENSORED: "✖", Ending.HARM: "■"}.get(one.ending)
+    mark = {Ending.NEVER: "✖", Ending.HARM: "■", Ending.CENSORED: "▸"}.get(one.ending)
     if mark:
-        parts.append(el("text", mark, x=share(right), y=y + 5, text_anchor="middle", class_="end bad"))
+        parts.append(
+            el("text", mark, x=share(right), y=y + 5, text_anchor="middle", class_=f"end{' bad' if bad else ''}")
+        )
     else:
         parts.append(el("circle", cx=share(right), cy=y, r=5, class_="end"))
     said = (

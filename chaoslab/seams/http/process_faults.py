@@ -15,8 +15,9 @@ from chaoslab.core.exchange import Call
 from chaoslab.core.fault import Outage, OutageCut
 from chaoslab.wire.control import Control, explain
 
-CUT = ("closed", "reset", "refused")
-"""The failures of a call to a process that is down, through a proxy or around it."""
+CUT = ("closed", "reset", "refused", "unresolved")
+"""The failures of a call to a process that is down, through a proxy or around it. A dead container has no name."""
+MET_AS = {"refused": OutageCut("refused"), "unresolved": OutageCut("unresolved")}
 STOPPED_S = 60.0
 """Seconds in which a supervisor stops a process, in a container too."""
 BACK_S = 60.0
@@ -98,7 +99,7 @@ class ConfirmedOutage:
         """The fault of another call that this outage met, by its failure and its time; None if it did not."""
         name, injection = self.active.fault_name, self.active.injection
         if self.outage.held is None:
-            cut = OutageCut("refused" if error == "refused" else "reset")
+            cut = MET_AS.get(error or "", OutageCut("reset"))
             return ActiveFault(injection, name, cut) if error in CUT else None
         left_s = self.until_s - began_s
         if left_s > 0 and error is not None and self.outage.how == "partitioned":

@@ -203,14 +203,12 @@ def followed(folders: Iterable[str], collector: Collector) -> int:
 
 
 @contextmanager
-def sent_to(base: str, *, logs: Path | None) -> Iterator[None]:
-    """A context in which each run that this process and its children begin is sent to a collector. `base`: its address;
-    empty: none. `logs`: where a run that was begun elsewhere, as in a container, is found by its link `latest`."""
+def sent_to(base: str) -> Iterator[None]:
+    """A context in which each run that this process announces (`runs.announce`) is sent to a collector. `base`: its
+    address; empty: none."""
     if not base:
         yield
         return
-    link = None if logs is None else logs / "latest"
-    before = link.resolve() if link else None
     read_end, write_end = os.pipe()
     program = (sys.executable, *(("-m",) if {"", str(Path.cwd())} & {*sys.path} else ("-P", "-m")))
     sender = subprocess.Popen(
@@ -218,10 +216,8 @@ def sent_to(base: str, *, logs: Path | None) -> Iterator[None]:
         stdin=read_end, stdout=subprocess.DEVNULL, start_new_session=True,  # a Ctrl-C is for the run alone
     )  # fmt: skip
     os.close(read_end)
-    told: list[Path] = []
 
     def tell(folder: Path) -> None:
-        told.append(folder)
         os.write(write_end, f"{folder.absolute()}\n".encode())
 
     runs.announced.append(tell)
@@ -229,8 +225,6 @@ def sent_to(base: str, *, logs: Path | None) -> Iterator[None]:
         yield
     finally:
         runs.announced.remove(tell)
-        if link and not told and link.exists() and link.resolve() != before:
-            tell(link.resolve())
         os.close(write_end)
         try:
             sender.wait(PATIENCE_S)

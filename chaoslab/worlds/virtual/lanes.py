@@ -18,9 +18,9 @@ from chaoslab.core.occasion import Occasion
 from chaoslab.core.plan import Plan
 from chaoslab.record.log import Log
 from chaoslab.wire import fault_lifecycle, toxics
-from chaoslab.wire.client import ToxicInfo
 from chaoslab.wire.control import FIRST, ManagerAnswer
 from chaoslab.wire.lanes import Health, LabDown
+from chaoslab.wire.proxies import ToxicInfo
 from chaoslab.wire.server.end import Attached
 from chaoslab.wire.server.proxy import Junction
 from chaoslab.wire.server.turns import WorkerTimer

@@ -84,10 +84,14 @@ class RuleEvidence:
 
     @cached_property
     def cases(self) -> dict[Case, list[int]]:
-        """The trials, by their places in `order`. Most are alike, so a rule looks at each kind of trial once."""
+        """The trials, by their places in `order`. Most are alike, so a rule looks at each kind of trial once. One whose
+        service was dead after the fault, for a reason that nobody injected, tells nothing of the agent and is none."""
         found: dict[Case, list[int]] = {}
+        dead = {one.trial for one in self.report.recovery.value.incidents if one.beside_dead_service}
         figures = self.report.figures.value.by_key
         for number, trial in enumerate(self.order):
+            if trial in dead:
+                continue
             verdict, of = self.report.verdicts[trial], figures.get(trial, TrialFigures())
             case = Case(
                 verdict.outcome, self.report.standings[trial], verdict.said, bool(verdict.harm),

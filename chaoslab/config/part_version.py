@@ -1,0 +1,37 @@
+"""The version of a running part of the lab: digests of its sources and of the settings that services read.
+
+Each part tells its version at its /health, and the agent asks all of them before a run. A list that parts write
+themselves into when they start would be old where one is started again.
+"""
+
+import hashlib
+from collections.abc import Mapping
+
+from chaoslab.config.settings import OF_SERVICES, Settings
+from chaoslab.record.provenance import ABSENT, PACKAGE, digest_of
+
+SOURCES = (PACKAGE, "flask_tools")
+"""The packages that several parts run: the twins of the agent's prompts are made by the services' own code."""
+OF_RUN = "NOW"
+"""The setting that each run tells the services itself."""
+SETTINGS = "settings"
+
+
+def digests(chosen: Settings) -> dict[str, str]:
+    """The digests of this process, by package, and of its settings."""
+    values = chosen.environment()
+    told = "\n".join(f"{name}={values[name]}" for name in OF_SERVICES if name != OF_RUN)
+    of_settings = hashlib.blake2b(told.encode(), digest_size=6).hexdigest()
+    return {name: digest_of(name) for name in SOURCES} | {SETTINGS: of_settings}
+
+
+def differences(own: Mapping[str, str], parts: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """The parts that differ from `own`, as in "weather has other sources". A package that one side lacks is no
+    difference, since each container holds only what it runs."""
+    lines = []
+    for part, told in parts.items():
+        other = [name for name in own if ABSENT not in (own[name], told.get(name, ABSENT)) and told[name] != own[name]]
+        what = ["sources"] if any(name != SETTINGS for name in other) else []
+        what += [SETTINGS] if SETTINGS in other else []
+        lines += [f"{part} has other {' and '.join(what)}"] if what else []
+    return lines

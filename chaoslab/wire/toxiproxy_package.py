@@ -1,0 +1,200 @@
+"""toxiproxy-python, asked to talk to one server of several, in time, and about what it cannot tell.
+
+`ToxiproxyServer` is the package's `Toxiproxy` and gives out its `Proxy`: listing, creating, populating, toxics and
+deleting are all the package's. What stands here is what it cannot do, each beside its line.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import TracebackType
+from typing import Any
+from urllib.parse import quote
+
+import requests
+from toxiproxy import Proxy, Toxiproxy, api
+from toxiproxy.exceptions import InvalidToxic, NotFound, ProxyExists
+
+from chaoslab.wire.proxies import ToxiproxyDown, ToxiproxyError, check_name
+
+READ_TIMEOUT_S = 26.0  # the real server gives up with a 503 after 25 s
+CONNECT_TIMEOUT_S = 2.0
+STATUS = {InvalidToxic: 400, NotFound: 404, ProxyExists: 409}
+"""The statuses that the package knows for refusals. It takes all others for success."""
+
+_asked: ContextVar[ToxiproxyServer | None] = ContextVar("asked", default=None)
+
+
+class _Requests:
+    """What the package's module finds in the place of `requests`. It has one endpoint for the whole process, no
+    timeout, and opens a connection for each request; so within `ToxiproxyServer.asked` they go here, and else, as those
+    of a user's own tests, to `requests` as ever."""
+
+    def __getattr__(self, method: str) -> Any:
+        server = _asked.get()
+        return getattr(requests, method) if server is None else getattr(server, f"_{method}")
+
+
+api.requests = _Requests()
+
+
+class ToxiproxyServer(Toxiproxy):  # type: ignore[misc] # the package has no types
+    """One server, over connections that are kept. Threads may share it."""
+
+    def __init__(self, url: str, *, read_timeout_s: float = READ_TIMEOUT_S) -> None:
+        """Names the server at `url`, as in TOXIPROXY_URL: `http://127.0.0.1:8474`, or without the scheme."""
+        self.url = (url if "://" in url else f"http://{url}").rstrip("/")
+        self._timeout = (CONNECT_TIMEOUT_S, read_timeout_s)
+        self._session = requests.Session()
+        self._session.trust_env = False  # an HTTP proxy of the environment is not for loopback
+        self.waiting = False
+        """True while a request waits for its answer. The real server answers none while a proxy that is being deleted
+        still dials its upstream, which takes three seconds if a container is gone."""
+
+    def __enter__(self) -> ToxiproxyServer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._session.close()
+
+    # The package's own, at this server. What they raise is put into words.
+
+    def version(self) -> str:
+        with self.asked():  # the package gives the body's bytes, and opens a socket without a timeout first
+            return str(api.APIConsumer.get("/version").json()["version"])
+
+    def proxies(self) -> dict[str, ServedProxy]:
+        with self.asked():
+            return {name: ServedProxy(self, vars(proxy)) for name, proxy in super().proxies().items()}
+
+    def create(self, upstream: str, name: str, listen: str | None = None, enabled: bool | None = None) -> ServedProxy:
+        check_name("proxy", name)
+        with self.asked():
+            return ServedProxy(self, vars(super().create(upstream, name, listen, enabled)))
+
+    def populate(self, proxies: list[dict[str, Any]]) -> list[ServedProxy]:
+        with self.asked():
+            return list(super().populate(proxies))
+
+    def reset(self) -> bool:
+        with self.asked():
+            return bool(super().reset())
+
+    def running(self) -> bool:
+        """True if a Toxiproxy answers: the package looks for an open port, without a timeout."""
+        try:
+            return bool(self.version())
+        except ToxiproxyError:
+            return False
+
+    def destroy(self, proxy: str | Proxy) -> bool:
+        """Deletes a proxy, or the one of that name: the package does nothing with a name, and says nothing."""
+        return self.named(proxy).destroy() if isinstance(proxy, str) else bool(proxy.destroy())
+
+    def get(self, name: str) -> ServedProxy:
+        """The proxy of that name as it is now. Raises ToxiproxyError with status 404: there is none, for which the
+        package gives None."""
+        found = self.get_proxy(name)
+        if found is None:
+            raise ToxiproxyError("proxy not found", status=404)
+        return found  # type: ignore[no-any-return]
+
+    def named(self, name: str) -> ServedProxy:
+        """The proxy of that name, of which nothing is known: the package would list all to find it."""
+        return ServedProxy(self, {"name": name, "upstream": "", "listen": "", "enabled": True})
+
+    @contextmanager
+    def asked(self) -> Iterator[None]:
+        """A context in which the package talks to this server, in this thread. Raises ToxiproxyError in it: the server
+        refused, or is none. ToxiproxyDown: it does not answer."""
+        before = _asked.set(self)
+        try:
+            yield
+        except tuple(STATUS) as error:
+            said = error.args[0] if error.args else ""
+            raise ToxiproxyError(_words(said), status=STATUS[type(error)]) from error
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            # It takes any answer for one of Toxiproxy's.
+            raise ToxiproxyError(f"{self.url} is no Toxiproxy: {error!r:.80}", status=200) from error
+        finally:
+            _asked.reset(before)
+
+    def _get(self, url: str, **how: Any) -> requests.Response:
+        return self._ask("GET", url, **how)
+
+    def _post(self, url: str, **how: Any) -> requests.Response:
+        return self._ask("POST", url, **how)
+
+    def _delete(self, url: str, **how: Any) -> requests.Response:
+        return self._ask("DELETE", url, **how)
+
+    def _ask(self, method: str, url: str, **how: Any) -> requests.Response:
+        """Sends one request of the package to this server. Raises ToxiproxyError for what it would take for success."""
+        path = quote("/" + url.split("/", 3)[3])  # it puts names there as they are
+        self.waiting = True
+        try:
+            reply = self._session.request(
+                method, self.url + path, timeout=self._timeout, allow_redirects=False, **how
+            )  # fmt: skip
+        except requests.ReadTimeout:
+            raise ToxiproxyDown(f"Toxiproxy at {self.url} did not answer {method} {path} in time") from None
+        except requests.RequestException as error:
+            raise ToxiproxyDown(f"Toxiproxy at {self.url} cannot be reached: {error}") from error
+        finally:
+            self.waiting = False
+        if (not reply.ok and reply.status_code not in STATUS.values()) or 300 <= reply.status_code < 400:
+            raise ToxiproxyError(_words(reply.content) or reply.reason or "no reason given", status=reply.status_code)
+        return reply
+
+
+class ServedProxy(Proxy):  # type: ignore[misc] # as above
+    """The package's proxy on one server. It keeps no link to the server that it came from."""
+
+    def __init__(self, server: ToxiproxyServer, values: dict[str, Any]) -> None:
+        super().__init__(**values)
+        self._server = server
+
+    def toxics(self) -> dict[str, Any]:
+        with self._server.asked():
+            return dict(super().toxics())
+
+    def add_toxic(self, **options: Any) -> None:
+        with self._server.asked():
+            super().add_toxic(**options)
+
+    def destroy_toxic(self, toxic_name: str) -> bool:
+        with self._server.asked():
+            return bool(super().destroy_toxic(toxic_name))
+
+    def destroy(self) -> bool:
+        with self._server.asked():
+            return bool(super().destroy())
+
+    def disable(self) -> None:
+        with self._server.asked():
+            super().disable()
+
+    def enable(self) -> None:
+        with self._server.asked():
+            super().enable()
+
+
+def _words(content: Any) -> str:
+    """The text of a refusal: the error field, or the text of the page that came instead."""
+    text = content.decode("utf-8", "replace") if isinstance(content, bytes) else str(content)
+    try:
+        data = json.loads(text)
+    except ValueError:
+        data = None
+    if isinstance(data, dict) and "error" in data:
+        return str(data["error"])
+    return " ".join(re.sub(r"<[^>]*>", " ", text).split())[:200]
