@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from chaoslab.analysis.verdict.answer import UNDECIDED
 from chaoslab.search import causes
 from chaoslab.search.strategies import ORDER
 from chaoslab.search.strategies.pairs import by_kind, of_pair
@@ -118,7 +119,8 @@ class Map:
                 why = self.ended or "it was not reached"
                 found.append(Untried(str(row), probe.label, why, "a larger budget tries it" if self.ended else ""))
             elif tried.void:
-                then = "facts=, effects= or says= would decide it" if tried.outcome == "unknown" else ""
+                # Of an answer alone: a trial that is unknown for another reason stays so whatever is stated.
+                then = "facts=, says= or judge= would decide it" if UNDECIDED in tried.why else ""
                 found.append(Untried(str(row), probe.label, f"{tried.outcome}: {tried.why}", then))
         found += self._behind
         for target, reasons in self.others.items():

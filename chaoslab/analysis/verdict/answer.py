@@ -23,6 +23,8 @@ from chaoslab.core.events import AnswerRead, CallFinished, EndState, PromptFinis
 from chaoslab.record.lines import Record
 from chaoslab.record.spoken import Spoken
 
+UNDECIDED = "nothing certain tells"
+"""The beginning of the reason of a verdict that only the user's facts, says or judge would decide."""
 QUOTED = 120
 """The most characters of an answer that a finding quotes."""
 
@@ -293,7 +295,7 @@ def _sense_of_turn(trial: AnsweredTrial, turn: TurnFinished) -> AnswerSense:
     if beside is None and turn.twin is None and not turn.facts:
         return AnswerSense(Said.RIGHT, Basis.SAME, "nothing was stated about it")
     hint = f"it seems to admit it: {brief(admission, QUOTED)}" if admission else "" if beside is None else beside.text
-    return AnswerSense(Said.UNCLEAR, Basis.NONE, "nothing certain tells if it is right", hint=hint)
+    return AnswerSense(Said.UNCLEAR, Basis.NONE, f"{UNDECIDED} if it is right", hint=hint)
 
 
 def _sense_of_done(trial: AnsweredTrial) -> AnswerSense | None:
@@ -352,7 +354,5 @@ def _describe_unclear(trial: AnsweredTrial) -> AnswerSense:
         hint = "it has its twin's values, and seems to claim it"
     else:
         hint = beside.text
-    text = (
-        "nothing certain tells if the answer says so" if trial.lost else "nothing certain tells if the answer is right"
-    )
+    text = f"{UNDECIDED} if the answer says so" if trial.lost else f"{UNDECIDED} if the answer is right"
     return AnswerSense(Said.UNCLEAR, Basis.NONE, text, hint=hint)
