@@ -26,15 +26,18 @@ def test_a_row_is_an_attempt_and_a_retry_names_the_faults_before_it() -> None:
 
 
 def test_every_cell_that_was_not_tried_has_its_reason() -> None:
-    found = known(tried(at(A), "failed"), replace(tried(at(B), "unknown"), why="no twin"))
+    open_ = replace(tried(at(B), "unknown"), why="nothing certain tells if the answer is right")
+    found = known(tried(at(A), "failed"), open_)
     untried = Map(found, {"c": {"cut_stream": "c has no stream"}}, ended="the budget of 2 trials was spent").untried
     assert [str(each) for each in untried] == [
         "rate_limit at a 1: the budget of 2 trials was spent; a larger budget tries it",
-        "exception at b 1: unknown: no twin; facts=, effects= or says= would decide it",
+        "exception at b 1: unknown: nothing certain tells if the answer is right; facts=, says= or judge= would decide it",
         "rate_limit at b 1: the budget of 2 trials was spent; a larger budget tries it",
         "every fault at c 1 (after exception at a 1): it is made behind failed; mend that, and explore again",
         "cut_stream at c: not applicable: c has no stream",
     ]
+    twinless = known(replace(tried(at(B), "unknown"), why="no twin"))
+    assert str(Map(twinless, {}).untried[0]) == "exception at b 1: unknown: no twin"
 
 
 def test_the_map_is_told_in_words_and_as_data() -> None:
