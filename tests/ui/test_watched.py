@@ -22,7 +22,6 @@ from chaoslab.record import runs
 from chaoslab.reports import runs as listed_runs
 from chaoslab.reports.contents._matrix import matrix
 from chaoslab.surfaces.ui import _watched as module
-from chaoslab.surfaces.ui._acts import label
 from chaoslab.surfaces.ui.reader import LOW, Reader
 from chaoslab.surfaces.ui.server import _story
 from tests.reports import hostile_run
@@ -105,22 +104,6 @@ def test_a_log_that_is_cut_replaced_or_deleted_is_told_and_read_anew(logs: Path,
         assert run.look() is False
         assert run.state()["ended"] == "info.log was deleted"
         assert run.state()["done"] == 40
-
-
-def test_a_label_counts_at_once(tmp_path: Path) -> None:
-    list(trials(tmp_path, trials=40))
-    with seen((tmp_path / "latest").resolve()) as run:
-        unknown = next(row for row in run.rows.values() if row.outcome == "unknown")
-        with pytest.raises(ValueError, match=r"there is no trial 'p9\.r9'"):
-            label(run.folder, run.began_as, [*run.rows], {"trial": "p9.r9", "said": "right"})
-        with pytest.raises(ValueError, match="an answer is right, wrong"):
-            label(run.folder, run.began_as, [*run.rows], {"trial": unknown.trial, "said": "<b>"})
-        label(run.folder, run.began_as, [*run.rows], {"trial": unknown.trial, "said": "admits it"})
-        run.judge_again(unknown.trial)
-        run.look()
-        now = run.rows[unknown.trial]
-        assert (now.outcome, now.certain) != (unknown.outcome, unknown.certain)
-        assert now.outcome == str(RunReport.read(run.folder).verdicts[unknown.trial].outcome)
 
 
 def test_one_trial_is_told_without_the_others(logs: Path) -> None:
