@@ -102,12 +102,12 @@ def _index(options: argparse.Namespace) -> int:
 
 def _leave(name: str, options: argparse.Namespace) -> int:
     from chaoslab.lab.launch import leave
-    from chaoslab.reports.loaded import opened
+    from chaoslab.reports.loaded import Loaded
     from chaoslab.reports.places import find
 
     folder = find(name)
     own = folder.parent / folder.resolve().name
-    run = opened(name if Path(name).exists() else str(folder))
+    run = Loaded.read(name if Path(name).exists() else str(folder))
     code = leave(own, 0, run=run, summarized=len(options.runs) != PAIR)
     return _shown(own / "report.html", code) if options.open else code
 
@@ -141,14 +141,13 @@ def _write(name: str, options: argparse.Namespace, *, alone: bool) -> int:
 
 def _tables(name: str, options: argparse.Namespace, *, alone: bool) -> int:
     """Writes the tables of one run as Parquet and prints the paths; returns the exit code."""
-    from chaoslab.record.runs import revision_of
-    from chaoslab.reports import places, tables
-    from chaoslab.reports.frames import Frames
+    from chaoslab.reports import places
+    from chaoslab.reports.frames import Frames, write_parquet
 
     own = places.charts_of(name).parent
     folder = own if not options.out else Path(options.out) if alone else Path(options.out) / own.resolve().name
     try:
-        print(*tables.write(Frames(places.read(name), revision=revision_of(own)), folder), sep="\n")
+        print(*write_parquet(Frames.read(name), folder), sep="\n")
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else error  # pyarrow's own text has its words around the reason
         said = f"cannot write {error.filename or folder}: {why}"

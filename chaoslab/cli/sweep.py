@@ -39,7 +39,6 @@ def run(options: argparse.Namespace) -> int:
     from chaoslab.config.settings import SettingError
     from chaoslab.lab import launch
     from chaoslab.lab.sweep import CellStopped, grid, sweep
-    from chaoslab.record.history import History
     from chaoslab.reports import charts, sweeps
     from chaoslab.reports.frames import Frames, Joined
 
@@ -64,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
         code = stopped.code
     if len(done) < 2:
         return code
-    read = (Frames(History.read(one.folder), one.report) for one in done)
+    read = (Frames(one.folder, one.report) for one in done)
     pictures = charts.rendered(charts.overlay(Joined(read, only=charts.OVERLAID)))
     try:
         page = sweeps.write(done, pictures, options.out)

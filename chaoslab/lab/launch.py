@@ -400,11 +400,11 @@ def _leave(
     folder: Path, code: int, program: str | None, gate: Gate | None, run: Loaded | None, *, summarized: bool,
     drawn: bool,
 ) -> int:  # fmt: skip
-    from chaoslab.reports.loaded import LoadedKept
+    from chaoslab.reports.loaded import Loaded
 
     try:
         if run is None and (found := _report(folder)) is not None:
-            run = LoadedKept(folder, found)
+            run = Loaded(folder, found)
     except OSError as error:
         return refuse(error, code=code or 2)
     if run is None:

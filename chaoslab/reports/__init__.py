@@ -2,5 +2,5 @@
 
 Other rooms use `changes.formats`, `charts.series`, `charts.sweep`, `contents.headline`, `contents.outcomes`,
 `explored`, `fault_check`, `fault_pages`, `frames`, `gate`, `index`, `levels`, `loaded`, `page`,
-`places`, `progress`, `replay`, `report`, `runs`, `show`, `sweeps`, `tables`, `text`, `trials`.
+`places`, `progress`, `replay`, `report`, `runs`, `show`, `sweeps`, `text`, `trials`.
 """

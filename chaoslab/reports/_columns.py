@@ -1,7 +1,10 @@
 """The columns of the tables that a run's log is read as."""
 
+import json
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from chaoslab.base.identity import digest
 
 
 class Column(NamedTuple):
@@ -53,7 +56,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("prompt_index", "Int64", "the prompt's number, from 1"),
         Column("prompt", "string", "the user's words"),
         Column("outcome", "string", "correct, degraded, wrong, false_success, harm, failed, hung, unknown, invalid …"),
-        Column("hint", "string", "for a person: what an answer of an open trial seems to say; decides nothing"),
+        Column("hint", "string", "for a person: what an answer of an open trial seems to say, if any; decides nothing"),
         Column("world", "string", "as asked, left undone, harm, may have been done, not stated"),
         Column("said", "string", "right, wrong, admits it, passes over it, unclear, nothing"),
         Column("basis", "string", "end, ledger, state, facts, values, same answer, says, judge, none"),
@@ -230,3 +233,18 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
     ),
 }  # fmt: skip
 """Table → its columns."""
+_OWN = frozenset(column.name for column in COLUMNS["runs"])
+
+
+def settings_of(run: Mapping[str, Any]) -> dict[str, str]:
+    """The settings in a row of the table `runs`."""
+    return {name: as_text(value) for name, value in run.items() if name not in _OWN}
+
+
+def as_text(value: Any) -> str:
+    """The value of a setting as a chart and a table have it."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return f"{value:g}"
+    if isinstance(value, str):
+        return value
+    return digest(value)[:6] if isinstance(value, dict) else json.dumps(value, ensure_ascii=False, default=str)

@@ -1,34 +1,45 @@
-"""A run's log as tables: pandas DataFrames with documented columns."""
+"""A run as tables: pandas DataFrames with documented columns, of its log's lines and of its measures' values."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 from chaoslab.analysis.measures.errors import failures
 from chaoslab.analysis.measures.incidents import incidents
+from chaoslab.analysis.measures.intervals import kaplan_meier
+from chaoslab.analysis.measures.mttr import ENOUGH, spells
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.guard import Section
 from chaoslab.analysis.verdict.judge import verdicts
 from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.base import extras
+from chaoslab.base.files import replacing
+from chaoslab.base.identity import digest
 from chaoslab.core import events
+from chaoslab.core.events import RunStarted
 from chaoslab.record.history import History, Place, WithHistory
 from chaoslab.record.lines import Record
-from chaoslab.reports._columns import COLUMNS
-from chaoslab.reports._inputs import settings_of
-from chaoslab.reports._points import MEASURED
+from chaoslab.record.runs import revision_of
+from chaoslab.record.trial_stream import TrialStream, Unordered
+from chaoslab.reports._columns import COLUMNS, as_text, settings_of
+from chaoslab.reports.contents import _figures as figures
+from chaoslab.reports.contents._matrix import matrix
+from chaoslab.reports.contents._spent import added
+from chaoslab.reports.levels import level_in
+from chaoslab.reports.places import LOGS, reported
 
 if TYPE_CHECKING:
     import pandas as pd
 
-
-NAMES = ("trials", "calls", "faults", "effects", "usage", "incidents")
-"""The tables whose rows depend on one trial each."""
+Row = Mapping[str, Any]
+WIRE = "wire"
+"""The injection that TOXIC_PROB makes; the settings describe it completely."""
 
 
 def _property(name: str, doc: str) -> cached_property[pd.DataFrame]:
@@ -41,37 +52,68 @@ def _property(name: str, doc: str) -> cached_property[pd.DataFrame]:
     return cached_property(made)
 
 
-@dataclass(frozen=True)
 class Frames:
-    """A run as tables, each made when it is first asked for. The rows are in the order of its log's time. `known`: the
-    report on it, if it was made before. `revision`: the commit that its run.json names."""
+    """A run as tables, each made when it is first asked for. The rows are in the order of its log's time."""
 
-    history: History
-    known: RunReport | None = None
-    revision: str = ""
+    def __init__(self, source: History | Path, known: RunReport | None = None) -> None:
+        """`source`: the run's history, or its folder, of which no whole history is held. `known`: the report on it, if
+        it was made before."""
+        self._source, self._known = source, known
+
+    @classmethod
+    def read(cls, name: str, *, logs: Path = LOGS) -> Self:
+        """The run that `places.read` finds by this name. Raises LookupError: as that."""
+        known, source = reported(name, logs=logs)
+        return cls(source, known)
+
+    @cached_property
+    def history(self) -> History:
+        """The run's history; of a folder, it is read when it is first asked for."""
+        return self._source if isinstance(self._source, History) else History.read(self._source)
 
     @property
     def name(self) -> str:
         """The run's name; empty without any event."""
-        return self.history.run
+        return self.measures.name
 
     @cached_property
     def measures(self) -> RunReport:
         """The measures of the run as values, with what its log says of the run as a whole."""
-        return self.known or RunReport.of(self.history)
+        return self._known or RunReport.of(self.history)
 
     def _table(self, name: str) -> pd.DataFrame:
-        """The table of this name, made anew; a setting's column in `runs` as text. Raises KeyError: there is none."""
-        rows = of(self.measures) if (of := MEASURED.get(name)) else LOGGED[name](self, self.history)
-        return _frame(name, ({"run": self.name, "revision": self.revision or None, **row} for row in rows))
+        """The table of this name; a setting's column in `runs` as text. Raises KeyError: there is none."""
+        if name in LOGGED:
+            return self._of_lines[name].value
+        rows = [*MEASURED[name](self.measures)]
+        made = Columns(
+            name, settings=[setting for row in rows for setting in settings_of(row)] if name == "runs" else ()
+        )
+        made.add(rows, self._run)
+        return made.frame()
 
-    def judged(self, part: History) -> Mapping[str, Verdict]:
-        """The verdicts on the trials of a part."""
-        return verdicts(part) if self.known is None else self.known.verdicts
+    @cached_property
+    def _run(self) -> Row:
+        """The part of a row that tells the run."""
+        revision = revision_of(self._source) if isinstance(self._source, Path) else None
+        return {"run": self.name, "revision": revision or None}
 
-    def tells_usage(self, part: History) -> bool:
-        """True if the log can tell the use of models."""
-        return part.has(events.Usage) if self.known is None else self.known.knows_usage
+    @cached_property
+    def _of_lines(self) -> Mapping[str, Section[pd.DataFrame]]:
+        """The tables of the log's lines, all made in one reading."""
+        try:
+            return self._read([self._source] if isinstance(self._source, History) else TrialStream(self._source))
+        except Unordered:
+            return self._read([self.history])
+
+    def _read(self, parts: Iterable[History]) -> Mapping[str, Section[pd.DataFrame]]:
+        made = {name: Columns(name) for name in LOGGED}
+        unknown = dict.fromkeys(made, "")
+        for part in parts:
+            for name, columns in made.items():
+                rows = LOGGED[name](part, self.measures)
+                unknown[name] = unknown[name] or Section.of(partial(columns.add, rows, self._run)).unknown
+        return {name: Section(None, why) if (why := unknown[name]) else Section.of(made[name].frame) for name in made}
 
     @cached_property
     def runs(self) -> pd.DataFrame:
@@ -113,19 +155,18 @@ class Joined(Frames):
 
     def __init__(self, runs: Iterable[Frames], *, only: Sequence[str] = ()) -> None:
         named: Counter[str] = Counter()
-        each: list[tuple[str, Callable[[str], pd.DataFrame]]] = []
+        self._each: list[tuple[str, Callable[[str], pd.DataFrame]]] = []
         for run in runs:
             named[run.name] += 1
             again = f" ({named[run.name]})" if named[run.name] > 1 else ""
             kept = {table: Section.of(partial(run._table, table)) for table in only}
-            each.append((again, partial(_value, kept) if only else run._table))
-        vars(self).update(_each=each)
+            self._each.append((again, partial(_value, kept) if only else run._table))
 
     def _table(self, name: str) -> pd.DataFrame:
         """The tables of the runs, one below the other. Raises Unknown: a measure raised. KeyError: `only` lacks it."""
         import pandas as pd
 
-        found = [(again, of(name)) for again, of in vars(self)["_each"]]
+        found = [(again, of(name)) for again, of in self._each]
         tables = [table.assign(run=table["run"] + again) if again else table for again, table in found]
         return pd.concat(tables, ignore_index=True)
 
@@ -147,35 +188,37 @@ def frame(trials: Iterable[WithHistory]) -> pd.DataFrame:
         usage = usage or events.Usage in history.kinds
         rows += [{"run": history.run, **row} for row in _trials(history, verdicts(history), usage=True)]
     unknown = {} if usage else {"tokens": None, "cost_usd": None}  # as in one log of all trials
-    return _frame("trials", [row | unknown for row in rows])
-
-
-def empty(name: str) -> pd.DataFrame:
-    """The table without a row."""
-    return _frame(name, [])
-
-
-def _frame(name: str, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    made = Columns(name)
-    made.add(rows)
+    made = Columns("trials")
+    made.add((row | unknown for row in rows), {})
     return made.frame()
+
+
+def write_parquet(run: Frames, folder: Path) -> list[Path]:
+    """Writes `trials.parquet` and so on into the folder, each replaced as a whole. Raises Incomplete: pandas or pyarrow
+    is not installed. OSError: a file could not be written."""
+    extras.check("a Parquet file", "parquet")
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for name in COLUMNS:
+        path = folder / f"{name}.parquet"
+        with replacing(path) as part:
+            getattr(run, name).to_parquet(part, engine="pyarrow", index=False)
+        paths.append(path)
+    return paths
 
 
 class Columns:
     """The columns of the table of a name, to which rows are added."""
 
-    def __init__(self, name: str) -> None:
-        self._name, self._of = name, {column.name: column.dtype for column in COLUMNS[name]}
+    def __init__(self, name: str, *, settings: Iterable[str] = ()) -> None:
+        self._of = {column.name: column.dtype for column in COLUMNS[name]} | dict.fromkeys(settings, "string")
         self._values: dict[str, list[Any]] = {column: [] for column in self._of}
 
-    def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        if self._name == "runs":
-            rows = [*rows]
-            self._of |= {setting: "string" for row in rows for setting in settings_of(row)}
-            self._values |= {setting: [] for setting in self._of if setting not in self._values}
+    def add(self, rows: Iterable[Row], run: Row) -> None:
+        """Adds rows. `run`: the values that all of them have."""
         for row in rows:
             for column, values in self._values.items():
-                values.append(_whole(row.get(column)))
+                values.append(_whole(row.get(column, run.get(column))))
 
     def frame(self) -> pd.DataFrame:
         import pandas as pd
@@ -203,7 +246,7 @@ def _whole(value: Any) -> Any:
 
 def _trials(history: History, judged: Mapping[str, Verdict], *, usage: bool) -> Iterator[dict[str, Any]]:
     """The rows. `usage`: the log can tell the use of models."""
-    counted = _Counted(history, usage=usage)
+    sums = _sums(history, usage=usage)
     ends = {record.trial: event for record, event in history.of(events.PromptFinished)}
     for record, started in history.of(events.PromptStarted):
         trial, end = record.trial or "", ends.get(record.trial)
@@ -223,42 +266,27 @@ def _trials(history: History, judged: Mapping[str, Verdict], *, usage: bool) -> 
             "began_s": record.t,
             "duration_s": None if end is None else end.duration_s,
             "twin_s": started.twin_s,
-            **counted.of(trial),
+            **sums[record.trial],
         }
 
 
-_COUNTED: Mapping[type[events.Event], str] = {
-    events.CallStarted: "calls",
-    events.FaultWitnessed: "faults",
-    events.Effect: "effects",
-}
-
-
-class _Counted:
-    """Sums by trial, in one pass."""
-
-    def __init__(self, history: History, *, usage: bool) -> None:
-        self._sums: dict[str | None, dict[str, Any]] = {}
-        self._calm: dict[str, Any] = dict.fromkeys(_COUNTED.values(), 0)
-        if usage:
-            self._calm |= {"tokens": 0, "cost_usd": 0.0}
-        for record in history.records:
-            event = record.event
-            if isinstance(event, events.StoryLeftOut):
-                sums = self._sums.setdefault(record.trial, {})
-                sums["calls"] = sum(event.calls.values())
-                sums["faults"] = sum(sum(by.values()) for by in event.met.values())
-            elif (name := _COUNTED.get(type(event))) is not None:
-                sums = self._sums.setdefault(record.trial, {})
-                sums[name] = sums.get(name, 0) + 1
-            elif isinstance(event, events.Usage):
-                sums = self._sums.setdefault(record.trial, {})
-                sums["tokens"] = sums.get("tokens", 0) + event.prompt_tokens + event.completion_tokens
-                before = sums.get("cost_usd", 0.0)
-                sums["cost_usd"] = None if before is None or event.cost_usd is None else before + event.cost_usd
-
-    def of(self, trial: str) -> dict[str, Any]:
-        return {**self._calm, **self._sums.get(trial, {})}
+def _sums(history: History, *, usage: bool) -> Mapping[str | None, dict[str, Any]]:
+    """The sums of each trial."""
+    none = {"calls": 0, "faults": 0, "effects": 0, **({"tokens": 0, "cost_usd": 0.0} if usage else {})}
+    found: dict[str | None, dict[str, Any]] = defaultdict(none.copy)
+    kinds = {"calls": events.CallStarted, "faults": events.FaultWitnessed, "effects": events.Effect}
+    for name, kind in kinds.items():
+        for record, _ in history.of(kind):
+            found[record.trial][name] += 1
+    for record, story in history.of(events.StoryLeftOut):
+        met = sum(sum(by.values()) for by in story.met.values())
+        found[record.trial] |= {"calls": sum(story.calls.values()), "faults": met}
+    for record, used in history.of(events.Usage):
+        sums = found[record.trial]
+        before = sums["cost_usd"]
+        sums["tokens"] += used.prompt_tokens + used.completion_tokens
+        sums["cost_usd"] = None if before is None or used.cost_usd is None else before + used.cost_usd
+    return found
 
 
 def _place(record: Record, event: Any) -> dict[str, Any]:
@@ -358,12 +386,153 @@ def _incidents(history: History) -> Iterator[dict[str, Any]]:
         }  # fmt: skip
 
 
-LOGGED: Mapping[str, Callable[[Frames, History], Iterable[Mapping[str, Any]]]] = {
-    "trials": lambda run, part: _trials(part, run.judged(part), usage=run.tells_usage(part)),
-    "calls": lambda _, part: _calls(part),
-    "faults": lambda _, part: _faults(part),
-    "effects": lambda _, part: _effects(part),
-    "usage": lambda _, part: _usage(part),
-    "incidents": lambda _, part: _incidents(part),
+LOGGED: Mapping[str, Callable[[History, RunReport], Iterable[Row]]] = {
+    "trials": lambda part, run: _trials(part, run.verdicts, usage=run.knows_usage),
+    "calls": lambda part, _: _calls(part),
+    "faults": lambda part, _: _faults(part),
+    "effects": lambda part, _: _effects(part),
+    "usage": lambda part, _: _usage(part),
+    "incidents": lambda part, _: _incidents(part),
 }
-"""Table → its rows, of the lines of a part of the log."""
+"""Table → its rows, of the lines of a part of the log with whole trials."""
+
+
+def summarize_run(report: RunReport) -> dict[str, Any]:
+    """A run in one row, with each setting that its log states under its own name."""
+    run, judged, met = report.started, report.success, report.delivered
+    row: dict[str, Any] = {**_settings(run), "trials": len(report.trials), "level": level_in(run)}
+    if report.rulings is not None:
+        row["scenario"] = report.rulings.scenario or None
+    if run is not None:
+        row |= {"world": run.world or None, "model": run.model or None, "inputs": json.dumps(_others(run))}
+        row["seed"] = None if run.seed is None else str(run.seed)
+    if not judged.unknown:
+        ended, done = judged.value.ended, judged.value.done
+        row |= {"judged": ended.judged, "well": ended.well, "open": ended.open}
+        row |= {"done": done.well, "not_done": done.bad} if done is not None else {}
+    if not met.unknown:
+        row["faults"] = sum(one.witnessed for one in met.value.by_fault)
+    if not report.recovery.unknown:
+        of_all = report.recovery.value.overall
+        row |= {"incidents": of_all.n, "recovered": of_all.recovered, "mttr_s": of_all.mean_s}
+    return row
+
+
+def _outcomes(report: RunReport) -> Iterable[Row]:
+    for outcome, of in report.success.value.by_outcome.items():
+        yield {"outcome": outcome, "trials": of.count, "share": of.value, **vars(of.interval)}
+
+
+def recovery_corners(report: RunReport) -> list[dict[str, Any]]:
+    """The corners of Kaplan–Meier's curve: `seconds` since the fault began, the `share` of the incidents that are not
+    over, from 0 to 1, `low` and `high` of its 95 % interval (log–log). Between them those that were still `open` when
+    the log ended. None below 8 incidents, where the interval would be misleading."""
+    met = report.recovery.value.incidents
+    curve = kaplan_meier(spells(met), [incident.trial for incident in met]) if len(met) >= ENOUGH else None
+    if curve is None:
+        return []
+    corners: list[dict[str, Any]] = [{"seconds": 0.0, "share": 1.0, "low": 1.0, "high": 1.0, "open": False}]
+    for step in curve.steps:
+        level = {"share": step.share, "low": step.interval.low, "high": step.interval.high}
+        corners += [corners[-1] | {"seconds": step.at_s}, corners[-1] | {"seconds": step.at_s} | level]
+    if curve.horizon_s > corners[-1]["seconds"]:
+        corners.append(corners[-1] | {"seconds": curve.horizon_s})
+    for cut_s in sorted({one.duration_s for one in met if one.censored}):
+        before = next(corner for corner in reversed(corners) if corner["seconds"] <= cut_s and not corner["open"])
+        corners.append({"seconds": cut_s, "share": before["share"], "open": True})
+    return sorted(corners, key=itemgetter("seconds"))
+
+
+def _mttr(report: RunReport) -> Iterable[Row]:
+    """As under `recovery` in the report's JSON."""
+    for fault, of in report.recovery.value.by_fault.items():
+        row = figures.recovery(of)
+        ends = row["median_s"] or {}
+        yield {
+            "fault": fault, **row, "median_s": ends.get("value"), "median_low_s": ends.get("low"),
+            "median_high_s": ends.get("high"),
+        }  # fmt: skip
+
+
+def _latency(report: RunReport) -> Iterable[Row]:
+    for target, of in report.attempts.value.by_target.items():
+        for met, found in zip((False, True), of.both, strict=True):
+            if found:
+                yield {
+                    "target": target, "met": met, "attempts": len(found),
+                    "p10_s": found.at(0.1), "p50_s": found.at(0.5), "p90_s": found.at(0.9),
+                }  # fmt: skip
+
+
+def _throughput(report: RunReport) -> Iterable[Row]:
+    if (found := report.throughput.value) is not None:
+        for n, (trials, calls) in enumerate(zip(found.prompts, found.calls, strict=True)):
+            edges = {"from_s": n * found.width_s, "to_s": (n + 1) * found.width_s}
+            yield {**edges, "trials": trials, "calls": calls}
+
+
+def _costs(report: RunReport) -> Iterable[Row]:
+    return ({"fault": row.fault, "trials": row.trials, **row.amounts} for row in added(report))
+
+
+def _matrix(report: RunReport) -> Iterable[Row]:
+    for cell in (cell for cells in matrix(report).rows.values() for cell in cells):
+        figures = {} if cell.bad is None else {
+            "bad": cell.bad.count, "judged": cell.bad.total, **vars(cell.bad.interval),
+        }  # fmt: skip
+        worst = None if cell.worst is None else str(cell.worst)
+        yield {**vars(cell), "state": str(cell.state), "bad": None, **figures, "worst": worst}
+
+
+def _reliability(report: RunReport) -> Iterable[Row]:
+    """As in the report's JSON, with the recovery of the run."""
+    if (found := figures.reliability(report)) is None:
+        return
+    of_run = found if report.recovery.unknown else {**figures.recovery(report.recovery.value.overall), **found}
+    judged, well = (found["available"][name] for name in ("total", "count"))
+    for budget in found["error_budgets"]:
+        yield {**of_run, **budget, "judged": judged, "well": well, "budget_left": budget["left"]}
+
+
+MEASURED: Mapping[str, Callable[[RunReport], Iterable[Row]]] = {
+    "runs": lambda report: [summarize_run(report)] if report.started or report.trials else [],
+    "outcomes": _outcomes, "recovery": recovery_corners, "mttr": _mttr, "latency": _latency,
+    "amplification": figures.amplification, "throughput": _throughput, "costs": _costs, "matrix": _matrix,
+    "reliability": _reliability,
+}  # fmt: skip
+"""Table → its rows. All others are made of the log's lines."""
+
+
+def _settings(run: RunStarted | None) -> dict[str, str]:
+    """The settings that the run's log states."""
+    return {} if run is None else {name: as_text(value) for name, value in run.settings.items()}
+
+
+def _others(run: RunStarted | None) -> dict[str, str]:
+    """All else that its log states. What is long is a digest; injections that follow from the settings are left out."""
+    if run is None:
+        return {}
+    found: dict[str, Any] = {"prompts": digest(run.asked)[:6]} if run.asked else {}
+    found |= {name: value for name, value in (("MODEL", run.model), ("WORLD", run.world)) if value}
+    if run.now and "NOW" not in run.settings:  # NOW=now is another time in each run
+        found["NOW"] = run.now
+    injections = [] if _follows(run.plan, run.settings) else run.injections
+    found |= {f"injection {i.get('name')}": _rest(i) for i in injections if i.get("name") != WIRE}
+    found |= {f"version of {name}": value for name, value in run.code.items()}
+    return {name: as_text(value) for name, value in found.items()}
+
+
+def _rest(injection: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in injection.items() if key != "name"}
+
+
+def _follows(plan: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
+    """True if the plan is what the settings ask for, so that they say it all."""
+    from chaoslab.config.scenario import from_settings
+    from chaoslab.config.settings import SettingError, Settings
+
+    try:
+        made = from_settings(Settings.from_shown(settings, where="a log")).to_json()
+        return digest(made) == digest(dict(plan))
+    except (SettingError, TypeError, ValueError):
+        return False

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 
 from chaoslab.base import extras
 from chaoslab.base.registry import did_you_mean
-from chaoslab.record.history import History
-from chaoslab.reports._kept import Kept
 from chaoslab.reports.frames import Frames, Joined
-from chaoslab.reports.places import LATEST, LOGS, matching, reported
+from chaoslab.reports.places import LATEST, matching
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,10 +43,6 @@ class Loaded(Frames):
 
         return Report(self._source, known=self.measures)
 
-    @property
-    def _source(self) -> History | Path:
-        return self.history
-
 
 class SeveralRuns(Joined, Loaded):
     """Several runs from their logs."""
@@ -60,11 +54,7 @@ class SeveralRuns(Joined, Loaded):
         return figures, figures
 
     def report(self) -> Report:
-        raise ValueError(f"these are {len(vars(self)['_each'])} runs: load one of them for a report")
-
-
-class LoadedKept(Kept, Loaded):
-    """A run in a folder of which no whole history is held."""
+        raise ValueError(f"these are {len(self._each)} runs: load one of them for a report")
 
 
 def load(*runs: str | Path) -> Loaded:
@@ -76,11 +66,5 @@ def load(*runs: str | Path) -> Loaded:
         LookupError, FileNotFoundError: there is no such run. Incomplete: pandas is not installed.
     """
     extras.check("lab.load", "frames")
-    found = [opened(name) for run in runs or (LATEST,) for name in matching(str(run))]
+    found = [Loaded.read(name) for run in runs or (LATEST,) for name in matching(str(run))]
     return found[0] if len(found) == 1 else SeveralRuns(found)
-
-
-def opened(name: str, *, logs: Path = LOGS) -> Loaded:
-    """The run that `places.read` finds by this name. Raises LookupError: as that."""
-    known, source = reported(name, logs=logs)
-    return Loaded(source, known) if isinstance(source, History) else LoadedKept(source, known)

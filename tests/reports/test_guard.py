@@ -23,7 +23,6 @@ from chaoslab.analysis.verdict.seen import TrialEvents
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.core.events import PromptStarted
 from chaoslab.record.history import History
-from chaoslab.reports import _points as points
 from chaoslab.reports import charts, contents, frames, show
 from chaoslab.reports.charts import errors as errors_chart
 from chaoslab.reports.charts import mttr as mttr_chart
@@ -124,7 +123,7 @@ def test_in_the_summary_it_reads_unknown_and_every_other_line_stands(
 
 BROKEN = {
     "errors": (errors_chart, "errors"), "mttr": (mttr_chart, "mttr"), "throughput": (Ends, "result"),
-    "recovery_curve": (points, "curve"),
+    "recovery_curve": (frames, "kaplan_meier"),
 }  # fmt: skip
 
 

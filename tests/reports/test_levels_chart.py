@@ -18,11 +18,10 @@ from chaoslab.core.levels import FAMILIES, LEVELS, level
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.reports import charts
-from chaoslab.reports._points import of_run
 from chaoslab.reports.changes import Changes
 from chaoslab.reports.changes.formats import FORMATS
 from chaoslab.reports.contents import Contents
-from chaoslab.reports.frames import Frames, Joined
+from chaoslab.reports.frames import Frames, Joined, summarize_run
 from chaoslab.reports.levels import level_in, pooled
 from tests.event_parts import run_started
 
@@ -62,7 +61,7 @@ def test_a_plan_of_no_one_level_says_none() -> None:
 
 def test_runs_of_one_level_count_together_and_an_unjudged_run_is_no_zero() -> None:
     runs = [at(2, "wrong"), at(0, "correct"), at(0, "correct", "wrong"), at(1, "unknown")]
-    found = pooled("all", map(of_run, runs))
+    found = pooled("all", map(summarize_run, runs))
     assert [(value, share.count, share.total) for value, share in found.points] == [(0, 2, 3), (2, 0, 1)]
 
 

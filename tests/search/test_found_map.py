@@ -31,13 +31,13 @@ def test_every_cell_that_was_not_tried_has_its_reason() -> None:
     untried = Map(found, {"c": {"cut_stream": "c has no stream"}}, ended="the budget of 2 trials was spent").untried
     assert [str(each) for each in untried] == [
         "rate_limit at a 1: the budget of 2 trials was spent; a larger budget tries it",
-        "exception at b 1: unknown: nothing certain tells if the answer is right; facts=, says= or judge= would decide it",
+        f"exception at b 1: unknown: {open_.why}; facts=, says= or judge= would decide it",
         "rate_limit at b 1: the budget of 2 trials was spent; a larger budget tries it",
         "every fault at c 1 (after exception at a 1): it is made behind failed; mend that, and explore again",
         "cut_stream at c: not applicable: c has no stream",
     ]
     twinless = known(replace(tried(at(B), "unknown"), why="no twin"))
-    assert str(Map(twinless, {}).untried[0]) == "exception at b 1: unknown: no twin"
+    assert "exception at b 1: unknown: no twin" in [str(each) for each in Map(twinless, {}).untried]
 
 
 def test_the_map_is_told_in_words_and_as_data() -> None:

@@ -11,7 +11,6 @@ from chaoslab.base import levers
 from chaoslab.campaigns.journal import Journal
 from chaoslab.campaigns.running import LEVER, SEEN
 from chaoslab.memory.store import FILE, Memory
-from chaoslab.surfaces.ui._acts import Children
 from chaoslab.surfaces.ui._campaign import state
 from chaoslab.surfaces.ui.reader import Reader
 from chaoslab.surfaces.ui.server import HEADER, Pages
@@ -33,7 +32,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def client(logs: Path) -> Iterator[TestClient]:
     with closing(Reader(logs)) as reader:
         read(reader)
-        app = Pages(reader, Children(logs), lambda _: "").app("t")
+        app = Pages(reader, lambda _: "").app("t")
         headers = {"authorization": "Bearer t", HEADER: "1"}
         with TestClient(app, base_url="http://127.0.0.1:8300", headers=headers) as found:
             yield found

@@ -9,8 +9,6 @@ import pytest
 from starlette.testclient import TestClient
 
 from chaoslab.proxy_manager.figures import Figures
-from chaoslab.surfaces.ui import _acts
-from chaoslab.surfaces.ui._acts import Children
 from chaoslab.surfaces.ui.reader import Reader
 from chaoslab.surfaces.ui.server import DOOR, HEADER, Pages
 from tests.ui.parts import read, trials
@@ -33,7 +31,7 @@ def client(logs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
     with closing(Reader(logs)) as reader:
         reader.run((logs / "latest").resolve().name)
         read(reader)
-        app = Pages(reader, Children(logs), lambda runs: figures.text(runs, lanes=0)).app(TOKEN)
+        app = Pages(reader, lambda runs: figures.text(runs, lanes=0)).app(TOKEN)
         with TestClient(app, base_url=BASE, follow_redirects=False) as found:
             yield found
 
@@ -66,15 +64,16 @@ def test_nobody_is_answered_without_the_token(path: str, client: TestClient) -> 
     ],
 )
 def test_another_sites_page_gets_nothing(headers: dict[str, str], status: int, inside: TestClient) -> None:
-    for method, path in (("GET", "/"), ("POST", "/start"), ("GET", f"{DOOR}{TOKEN}")):
+    for method, path in (("GET", "/"), ("POST", "/run/x/steer"), ("GET", f"{DOOR}{TOKEN}")):
         answer = inside.request(method, path, headers={**ACT, **headers})
         assert (answer.status_code, answer.text.count("\n")) == (status, 1)
         assert "set-cookie" not in answer.headers
 
 
-def test_a_form_of_another_page_can_do_nothing(inside: TestClient) -> None:
-    assert inside.post("/start", json={"scenario": "x"}).status_code == 403
-    assert inside.post("/start", json={}, headers={**ACT, "origin": BASE}).status_code == 400
+def test_a_form_of_another_page_can_do_nothing(inside: TestClient, logs: Path) -> None:
+    path = f"{_run(logs)}/steer"
+    assert inside.post(path, json={"do": "pause"}).status_code == 403
+    assert inside.post(path, json={}, headers={**ACT, "origin": BASE}).status_code == 400
 
 
 def test_a_page_may_load_only_from_this_server(inside: TestClient) -> None:
@@ -101,7 +100,6 @@ def _run(logs: Path) -> str:
         ("{run}/trial/p9.r9", 404, "there is no trial p9.r9 in"),
         ("{run}/tail/..%2frun.json", 404, ""),
         ("{run}/tail/run.json", 404, "there is no log run.json"),
-        ("/compare?then=a&now=b", 404, "there is no run a in"),
     ],
 )
 def test_what_is_not_there_is_told_in_one_line(
@@ -114,45 +112,17 @@ def test_what_is_not_there_is_told_in_one_line(
 
 
 @pytest.mark.parametrize(
-    ("path", "body", "said"),
+    ("body", "said"),
     [
-        ("/start", {"scenario": "--help"}, "'--help' is no scenario below this folder"),
-        ("/start", {"scenario": "shop.chaos.yml", "trials": "-1"}, "trials should be a whole number, and not '-1'"),
-        ("/start", {"scenario": "shop.chaos.yml", "level": "--set"}, "the level should be from 0 to 10"),
-        ("/start", {"scenario": "shop.chaos.yml", "set": "--junit=x"}, "should be NAME=VALUE"),
-        ("/start", [], "it should be a JSON object"),
-        ("/start", {"scenario": "x" * 20_000}, "that is more than any page of this server sends"),
-        ("{run}/steer", {"do": "pause"}, "nothing runs in"),
-        ("{run}/label", {"trial": "p1.r1", "said": "splendid"}, "an answer is right, wrong"),
+        ([], "it should be a JSON object"),
+        ({"do": "x" * 20_000}, "that is more than any page of this server sends"),
+        ({"do": "pause"}, "nothing runs in"),
     ],
 )
-def test_a_wrong_wish_gets_one_line(path: str, body: Any, said: str, inside: TestClient, logs: Path) -> None:
-    (logs.parent / "shop.chaos.yml").write_text("")
-    answer = inside.post(path.format(run=_run(logs)), json=body, headers=ACT)
+def test_a_wrong_wish_gets_one_line(body: Any, said: str, inside: TestClient, logs: Path) -> None:
+    answer = inside.post(f"{_run(logs)}/steer", json=body, headers=ACT)
     assert answer.status_code == 400
     assert said in answer.text
-
-
-def test_the_words_of_a_start_are_a_command(inside: TestClient, logs: Path) -> None:  # noqa: ARG001
-    (logs.parent / "shop.chaos.yml").write_text("")
-    asked = {"scenario": "shop.chaos.yml", "trials": "20", "seed": "7", "level": "3", "set": "agent=shop:new"}
-    words = ["test", "shop.chaos.yml", "--logs", str(logs), "--trials", "20", "--seed", "7", "--chaos-level", "3"]
-    assert Children(logs).words(asked) == [*words, "--set", "agent=shop:new"]
-
-
-def test_a_page_that_asks_during_a_look_has_the_scenarios_of_the_look_before_it(
-    here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It would put the lab first, and start that in place of a scenario."""
-    children, seen = Children(here / "logs"), list[Any]()
-
-    def found(_: object) -> list[Path]:
-        seen.append(children.scenarios)
-        return [Path("shop.chaos.yml")]
-
-    monkeypatch.setattr(_acts, "scenario_files", found)
-    assert [children.look() for _ in range(2)] == [["shop.chaos.yml", _acts.LAB]] * 2
-    assert seen == [None, ["shop.chaos.yml", _acts.LAB]]
 
 
 def test_a_page_of_trials_is_sorted_filtered_and_cut(inside: TestClient, logs: Path) -> None:
@@ -164,7 +134,7 @@ def test_a_page_of_trials_is_sorted_filtered_and_cut(inside: TestClient, logs: P
     assert inside.get(f"{path}?q=nothing+like+it&page=99999999999").json()["rows"] == []
 
 
-def test_the_report_and_the_comparison_are_those_of_the_commands(inside: TestClient, logs: Path) -> None:
+def test_the_report_and_the_map_are_those_of_the_commands(inside: TestClient, logs: Path) -> None:
     run = (logs / "latest").resolve().name
     report = inside.get(f"/run/{run}/report.html")
     assert report.headers["content-disposition"].startswith("attachment")
@@ -172,7 +142,6 @@ def test_the_report_and_the_comparison_are_those_of_the_commands(inside: TestCli
     (logs / "latest" / "map.html").write_text("<script>alert(1)</script>")
     assert f'href="/run/{run}/map"' in inside.get(f"/run/{run}").text
     assert inside.get(f"/run/{run}/map").headers["content-security-policy"].startswith("sandbox; default-src 'none'")
-    assert "12 pairs of trials: 0 worse, 0 better" in inside.get(f"/compare?then={run}&now={run}").text
 
 
 def test_prometheus_asks_with_the_token(client: TestClient) -> None:

@@ -19,7 +19,6 @@ from chaoslab.lab.recorded_run import read as recorded
 from chaoslab.record.history import History
 from chaoslab.reports.contents import Contents
 from chaoslab.surfaces import levers
-from chaoslab.surfaces.ui._acts import Children
 from chaoslab.surfaces.ui.reader import Reader
 from chaoslab.surfaces.ui.server import HEADER, Pages
 from tests.cli_parts import Typed
@@ -124,7 +123,7 @@ ONE = {"fault": "tool_error", "target": "crm", "status": 503, "name": "down/up 1
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[TestClient]:
     with closing(Reader(tmp_path)) as reader:
-        app = Pages(reader, Children(tmp_path), lambda _: "").app("t")
+        app = Pages(reader, lambda _: "").app("t")
         headers = {"authorization": "Bearer t", HEADER: "1"}
         with TestClient(app, base_url="http://127.0.0.1:8300", headers=headers) as found:
             yield found

@@ -32,15 +32,6 @@ SHOP = """def refund(order: int) -> str:
 def agent(prompt: str) -> str:
     return f"order 17 is {refund(17)}"
 """
-SCENARIO = """name: refund
-agent: shop:agent
-tools: [shop:refund]
-prompt: Refund order 17.
-trials: 3
-accept: [correct, degraded, failed, harm, wrong, unknown]
-faults:
-  - {fault: latency, target: refund, delay_s: 1}
-"""
 
 
 OVER = re.compile(r'status of 404 .*/run/[\d-]+/levers"')
@@ -53,7 +44,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     list(trials(folder / "logs", trials=120))
     hostile_run.write(folder / "logs" / "20250101-000000", trials=3)
     (folder / "shop.py").write_text(SHOP)
-    (folder / "refund.chaos.yml").write_text(SCENARIO)
     return folder
 
 
@@ -183,19 +173,7 @@ def test_a_gateway_is_paused_a_fault_of_it_switched_off_and_it_is_stopped(
     page.until("document.getElementById('levers').children.length === 0")
 
 
-def test_a_scenario_is_started_with_other_knobs(page: Browser, base: str, place: Path) -> None:
-    page.open(base, ready="!document.getElementById('start').hidden")
-    page.do("document.querySelector('#start [name=trials]').value = '2'")
-    page.do("document.querySelector('#start button').click()")
-    page.until("document.getElementById('children').textContent.includes('ended with exit code')")
-    said = page.do("document.getElementById('children').textContent")
-    assert "test refund.chaos.yml --logs logs --trials 2" in said
-    assert "exit code 0" in said, said
-    page.until("[...document.querySelectorAll('#rows tbody tr')].some((row) => row.textContent.includes('refund'))")
-    assert (place / "logs" / "latest" / "rulings.jsonl").exists()
-
-
-def test_the_list_is_searched_and_sorted_and_two_runs_are_compared(page: Browser, base: str) -> None:
+def test_the_list_is_searched_and_sorted(page: Browser, base: str) -> None:
     page.open(base, ready="document.getElementById('count').textContent.includes('runs')")
     page.do("document.getElementById('by-text').value = 'owned'")
     page.do("document.getElementById('filter').dispatchEvent(new Event('input'))")
@@ -205,12 +183,9 @@ def test_the_list_is_searched_and_sorted_and_two_runs_are_compared(page: Browser
     page.until("document.querySelectorAll('#rows tbody tr').length > 2")
     page.do("document.querySelector('[data-by=run] button').click()")
     page.until("document.querySelector('#rows tbody tr').textContent.includes('20250101')")
-    page.do("[...document.querySelectorAll('#rows tbody input')].slice(-2).forEach((box) => box.click())")
-    page.do("document.getElementById('compare').click()")
-    page.until("document.querySelector('h1')?.textContent.match(/to compare|pairs? of trials/) !== null")
 
 
-def test_a_trial_has_its_story_and_is_labelled(page: Browser, base: str, place: Path) -> None:
+def test_a_trial_has_its_story(page: Browser, base: str, place: Path) -> None:
     run = next(folder for folder in sorted((place / "logs").iterdir()) if folder.name.startswith("2026"))
     page.open(
         f"{base}/run/{run.name}", ready=f"document.querySelectorAll('#rows tbody tr').length === 100 && {ALL_READ}"
@@ -221,10 +196,8 @@ def test_a_trial_has_its_story_and_is_labelled(page: Browser, base: str, place: 
     page.do("document.getElementById('filter').dispatchEvent(new Event('input'))")
     page.until("document.querySelector('#rows tbody').textContent.includes('unknown')")
     address = page.do("document.querySelector('#rows tbody a').href")
-    page.open(address, ready="document.querySelector('.plot svg') !== null && document.querySelector('button.label')")
+    page.open(address, ready="document.querySelector('.plot svg') !== null")
     assert page.do("document.querySelectorAll('table.events tbody tr').length") > 4
-    page.do("document.querySelector('[data-said=\"admits it\"]').click()")
-    page.until("document.getElementById('trial-h').textContent.includes('degraded')")
 
 
 def test_the_keyboard_reaches_everything(page: Browser, base: str, place: Path) -> None:

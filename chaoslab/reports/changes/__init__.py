@@ -18,11 +18,11 @@ from chaoslab.analysis.verdict.standing import Standing
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.jsonable import shown
 from chaoslab.core.events import RunStarted
-from chaoslab.reports._points import of_run
 from chaoslab.reports.changes._spending import MovedAmount, moved
 from chaoslab.reports.charts.series import lines
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents._rows import TrialRow
+from chaoslab.reports.frames import summarize_run
 from chaoslab.reports.levels import PassRate, pooled
 from chaoslab.reports.page import count
 
@@ -145,7 +145,7 @@ def differences(then: RunStarted | None, now: RunStarted | None) -> Iterator[str
 
 
 def _levels(then: RunReport, now: RunReport) -> PassRate | None:
-    runs = [of_run(then), of_run(now)]
+    runs = [summarize_run(then), summarize_run(now)]
     found = {run["level"] for run in runs}
     alone = len(lines(runs, of_levels=True)) == 1  # else the line would show what another difference did
     return pooled("", runs) if alone and len(found) > 1 and None not in found else None

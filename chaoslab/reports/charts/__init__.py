@@ -195,15 +195,14 @@ def put(
 def main(names: Sequence[str] = (), *, out: Path | None = None, logs: Path = LOGS) -> int:
     """Draws the named runs, by default the latest; several are drawn over each other. Returns 0, or with one line
     on the error 2, or 3 if the disk is full."""
-    from chaoslab.reports import _kept
-    from chaoslab.reports.frames import Joined
+    from chaoslab.reports.frames import Frames, Joined
 
     names = names or [LATEST]
     notes: list[str] = []
     apart = ""
 
     def frames_of(name: str) -> Frames:
-        run = _kept.frames_of(name, logs=logs)
+        run = Frames.read(name, logs=logs)
         notes.extend(f"{name}: {note}" if len(names) > 1 else note for note in run.measures.notes)
         return run
 

@@ -9,7 +9,7 @@ from typing import Self
 
 from chaoslab.config.settings import AGENTS, described
 from chaoslab.core.levels import NAMED
-from chaoslab.reports._inputs import as_text, settings_of
+from chaoslab.reports._columns import as_text, settings_of
 from chaoslab.reports._types import DataFrame
 from chaoslab.reports.levels import Run
 

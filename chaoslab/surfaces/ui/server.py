@@ -21,14 +21,11 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from chaoslab.base import files
-from chaoslab.base.clock import system
 from chaoslab.base.jsonable import line
 from chaoslab.record.lines import log_files
 from chaoslab.record.rulings import Rulings
 from chaoslab.record.trial_stream import stories as stories_of
 from chaoslab.reports import formats
-from chaoslab.reports.changes import Changes
-from chaoslab.reports.changes.formats import html as changes_page
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.outcomes import SEVERITY, glyph, word
 from chaoslab.reports.explored import MAP
@@ -36,7 +33,6 @@ from chaoslab.reports.formats import html
 from chaoslab.reports.formats.html.timelines import embedded, stories
 from chaoslab.reports.text import visible
 from chaoslab.surfaces.levers import of_gateway, steer
-from chaoslab.surfaces.ui._acts import Children
 from chaoslab.surfaces.ui._campaign import brief, state
 from chaoslab.surfaces.ui._remembered import shown
 from chaoslab.surfaces.ui._watched import TrialLine
@@ -49,8 +45,8 @@ DOOR = "/in/"
 """The address that has the token behind it."""
 POLL_S, PAGE, TAIL, LINE = 0.25, 100, 200, 2000
 """Seconds between two looks for what is new, rows of a page of trials, lines of a log's tail and characters of each."""
-LATEST, MEMORY, SCENARIOS_S = 20, "memory.db", 60.0
-"""The latest runs of a campaign, the file of a memory, and the seconds between two looks for scenarios."""
+LATEST, MEMORY = 20, "memory.db"
+"""The latest runs of a campaign, and the file of a memory."""
 BODY_MAX, FIRST, LOOK_S = 10_000, 10, 0.02
 """The most bytes of what a page sends, and the looks for runs or trials before a page is sent without them, and the
 seconds between two."""
@@ -117,11 +113,8 @@ class PageGuard:
 class Pages:
     """The answers behind each address."""
 
-    def __init__(self, reader: Reader, children: Children, metrics: Callable[[list[str]], str]) -> None:
-        self._reader, self._children, self._metrics = reader, children, metrics
-        self._looked_s = float("-inf")
-        self._looking: asyncio.Future[list[str]] | None = None
-        """The look for scenarios that was begun last: it is lost if nothing holds it."""
+    def __init__(self, reader: Reader, metrics: Callable[[list[str]], str]) -> None:
+        self._reader, self._metrics = reader, metrics
 
     def app(self, token: str) -> ASGIApp:
         routes = [
@@ -135,14 +128,12 @@ class Pages:
             Route("/run/{run}/tail/{log}", self.tail),
             Route("/run/{run}/report.html", self.report),
             Route("/run/{run}/map", self.map),
-            Route("/compare", self.compare),
             Route("/campaign/{name}", self.campaign),
             Route("/campaign/{name}/state", self.campaign_state),
             Route("/campaign/{name}/{do}", self.campaign_act, methods=["POST"]),
             Route("/memory", self.memory),
             Route("/run/{run}/steer", self.steer, methods=["POST"]),
             Route("/run/{run}/levers", self.levers),
-            Route("/start", self.start, methods=["POST"]),
             Route("/metrics", self.metrics),
             Route("/favicon.ico", lambda _: Response(status_code=204)),
             *(Route(f"/{name}", _static) for name in ("ui.css", "ui.js", "script.js", "elements.js")),
@@ -155,9 +146,6 @@ class Pages:
 
     async def runs(self, _: Request) -> Response:
         logs = self._reader.logs
-        if (now_s := system.monotonic()) - self._looked_s > SCENARIOS_S:
-            self._looked_s = now_s
-            self._looking = asyncio.ensure_future(run_in_threadpool(self._children.look))
         await _a_moment(lambda: self._reader.found)
         return _page("ui_runs.html", data=self._list(0), logs=str(logs), memory=(logs / MEMORY).is_file())
 
@@ -165,8 +153,8 @@ class Pages:
         version = self._reader.version
         rows = self._reader.since(since)
         return {
-            "version": version, "left": self._reader.left, "rows": rows, "children": self._children.listed(),
-            "campaigns": [brief(each) for each in self._reader.campaigns], "scenarios": self._children.scenarios,
+            "version": version, "left": self._reader.left, "rows": rows,
+            "campaigns": [brief(each) for each in self._reader.campaigns],
         }  # fmt: skip
 
     async def runs_events(self, request: Request) -> Response:
@@ -270,11 +258,6 @@ class Pages:
             raise LookupError(f"{path.parent.name} is of no exploration that has left a map")
         return HTMLResponse(await run_in_threadpool(files.read, path), headers={"content-security-policy": STILL})
 
-    async def compare(self, request: Request) -> Response:
-        owns = [self._reader.folder(request.query_params.get(key, "")) for key in ("then", "now")]
-        text = await run_in_threadpool(_compared, *owns)
-        return HTMLResponse(text, headers={"content-security-policy": STILL})
-
     # What lies beside the runs.
 
     async def campaign(self, request: Request) -> Response:
@@ -317,9 +300,6 @@ class Pages:
             raise LookupError(f"{folder.name} has no levers: it is over, or was begun without --levers")
         return JSONResponse(found)
 
-    async def start(self, request: Request) -> Response:
-        return JSONResponse({"said": self._children.start(await _body(request))})
-
     async def metrics(self, _: Request) -> Response:
         from chaoslab.base.prometheus import CONTENT_TYPE
 
@@ -339,10 +319,6 @@ def _story(folder: Path, trial: str) -> Contents:
 def _report(folder: Path) -> str:
     contents = Contents.read(str(folder), where=str(folder))
     return formats.files("html", contents)[html.FILE]
-
-
-def _compared(then: Path, now: Path) -> str:
-    return changes_page(Changes.of(*(Contents.read(str(each), where=str(each)) for each in (then, now))))
 
 
 def _tail(path: Path) -> list[str]:
@@ -461,7 +437,7 @@ def bound(host: str, port: int) -> socket.socket:
 
 async def serve(held: socket.socket, reader: Reader, *, token: str, metrics: Callable[[list[str]], str]) -> None:
     """Serves at this socket until SIGINT or SIGTERM."""
-    pages = Pages(reader, Children(reader.logs), metrics)
+    pages = Pages(reader, metrics)
     config = uvicorn.Config(pages.app(token), log_level="warning", lifespan="off", timeout_graceful_shutdown=2)
     server = uvicorn.Server(config)
     with suppress(KeyboardInterrupt):

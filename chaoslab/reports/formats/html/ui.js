@@ -84,8 +84,8 @@
   // All runs.
 
   function runsPage() {
-    const data = JSON.parse(byId("state").textContent), runs = new Map(), drawn = new Map(), chosen = new Set();
-    const search = byId("by-text"), state = byId("by-state"), name = byId("by-name"), compare = byId("compare");
+    const data = JSON.parse(byId("state").textContent), runs = new Map(), drawn = new Map();
+    const search = byId("by-text"), state = byId("by-state"), name = byId("by-name");
     const body = document.querySelector("#rows tbody");
     let by = "began", down = true, left = 0, page = 1;
 
@@ -102,16 +102,10 @@
       return (down ? -1 : 1) * (less || compared(String(a.run), String(b.run)));
     }
     function row(run) {
-      const box = make("input", { type: "checkbox", "aria-label": `compare ${run.run}` });
-      box.checked = chosen.has(run.run);
-      box.addEventListener("change", () => {
-        if (box.checked) chosen.add(run.run); else chosen.delete(run.run);
-        compare.disabled = chosen.size !== 2;
-      });
       const cell = (value, style = "n") => make("td", { class: style }, value === null || value === undefined || value === "" ? "–" : String(value));
       const link = make("a", { href: `/run/${encodeURIComponent(run.run)}` }, run.run);
       const said = run.gone ? "its folder is gone" : [run.ruling, run.said ?? "not read yet", run.ended === "done" ? "" : run.ended].filter(Boolean).join("; ");
-      return make("tr", { "data-key": run.run, ...(run.gone ? { class: "gone" } : {}) }, make("td", {}, box), make("th", { scope: "row" }, run.gone ? run.run : link),
+      return make("tr", { "data-key": run.run, ...(run.gone ? { class: "gone" } : {}) }, make("th", { scope: "row" }, run.gone ? run.run : link),
         cell(run.name, "said"), cell(run.well), make("td", { class: run.harmed ? "n harmed" : "n" }, String(run.harmed ?? "–")),
         make("td", { class: run.going ? "said going" : "said" }, said),
         cell(run.faults), cell(run.began, "began"), cell(run.seed), cell(run.level));
@@ -160,22 +154,9 @@
       });
       return make("div", { class: "trend" }, make("b", {}, key), svg, make("span", { class: "note" }, `${runs_.length} runs, the last ${last.well}`));
     }
-    function children(all) {
-      put("children", ...all.map((one) => make("div", { class: "child" }, make("code", {}, one.command), " ",
-        make("span", { class: "ruled" }, one.code === null ? "under way" : `ended with exit code ${one.code}`),
-        ...(one.said ? [make("details", {}, make("summary", {}, "what it printed"), make("pre", { tabindex: "0" }, one.said))] : []))));
-    }
     function take(found) {
       for (const run of found.rows) { runs.set(run.run, run); drawn.delete(run.run); }
       left = found.left;
-      children(found.children);
-      if (found.scenarios) {
-        const there = found.scenarios.length > 0;
-        choices(byId("start").elements.scenario, found.scenarios.map((each) => [each, each]));
-        byId("start").hidden = !there;
-        text("start-said", there ? "It is started as a command of its own, and goes on when these pages are closed."
-          : "No scenario is below the folder in which the pages were started: its file is called something.chaos.yml.");
-      }
       put("campaigns", ...found.campaigns.map((one) => make("li", {}, "Campaign ", make("a", { href: `/campaign/${encodeURIComponent(one.name)}` }, one.name),
         `: ${one.state}, step ${one.steps}`)));
       render();
@@ -187,14 +168,6 @@
     byId("filter").addEventListener("input", () => turn(1));
     byId("filter").addEventListener("submit", (event) => event.preventDefault());
     byId("filter").addEventListener("reset", () => setTimeout(() => turn(1)));
-    compare.addEventListener("click", () => {
-      const [then, now] = [...chosen].sort((a, b) => compared(`${runs.get(a).began} ${a}`, `${runs.get(b).began} ${b}`));
-      location.href = `/compare?then=${encodeURIComponent(then)}&now=${encodeURIComponent(now)}`;
-    });
-    byId("start").addEventListener("submit", (event) => {
-      event.preventDefault();
-      act("/start", Object.fromEntries(new FormData(event.target)));
-    });
     take(data);
     listen(`/events?since=${data.version}`, take);
   }
