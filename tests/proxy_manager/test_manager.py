@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from requests import Session
+from requests.adapters import HTTPAdapter
 
 from chaoslab.base import levers
 from chaoslab.base.clock import SystemClock, system
@@ -632,7 +632,7 @@ def test_a_toxiproxy_that_takes_long_to_delete_a_lane_is_waited_for(
 
     async def story(lab: Bench) -> None:
         row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
-        with held_up(monkeypatch, Session, "request") as called, monkeypatch.context() as patch:
+        with held_up(monkeypatch, HTTPAdapter, "send") as called, monkeypatch.context() as patch:
             patch.setattr(manager_module, "SLOW_S", 0.02)
             patch.setattr(manager_module, "STILL_S", 0.1)
             lab.seam.lanes.done(row, seen(0.06))
