@@ -87,10 +87,13 @@ def test_without_a_fault_it_is_as_its_twin() -> None:
     assert not list(trial.history.of(FaultsOff))
 
 
-def test_who_gives_up_honestly_is_degraded() -> None:
-    trial = trial_of(faults=[lab.inject("refused", "refund")])
-    assert (trial.outcome, trial.effects) == (lab.Outcome.DEGRADED, [])
+def test_who_gives_up_is_undone_and_degraded_where_the_user_says_which_words_admit_it() -> None:
+    refused = [lab.inject("refused", "refund")]
+    trial = trial_of(faults=refused)
+    assert (trial.outcome, trial.effects, trial.verdict.done) == (lab.Outcome.UNDONE, [], False)
+    assert trial.verdict.hint == 'it seems to admit it: "I could not refund it."'
     assert trial.recovery["refund"].ending == "never"
+    assert trial_of(faults=refused, says={"*": {"undone": "could not"}}).outcome is lab.Outcome.DEGRADED
 
 
 def test_an_agent_without_effects_is_compared_by_its_answer() -> None:
@@ -108,7 +111,11 @@ def test_stated_effects_and_facts_need_no_twin() -> None:
     assert trial_of(effects=right).twin is None
     assert trial_of(effects=[]).why == "refund, which was not asked for"
     assert trial_of(effects=right, facts=["30"]).outcome is lab.Outcome.CORRECT
-    assert trial_of(effects=right, facts=[["31", "thirty-one"]]).outcome is lab.Outcome.WRONG
+    lacking = trial_of(effects=right, facts=[["31", "thirty-one"]])
+    assert (lacking.outcome, lacking.verdict.correct) == (lab.Outcome.UNKNOWN, False)
+    assert lacking.why == "missing fact '31'; nothing certain tells if the answer is right"
+    told = {"says": {"*": {"undone": "could not"}}}
+    assert trial_of(effects=right, facts=[["31", "thirty-one"]], **told).outcome is lab.Outcome.WRONG
 
 
 def test_facts_alone_say_nothing_about_effects_which_are_compared_with_the_twin() -> None:
@@ -164,7 +171,7 @@ def test_prose_that_cannot_be_compared_is_said_to_be_so() -> None:
 
     trial = lab.run(poet, "How is it?", reads=[lookup], faults=[lab.inject("refused", "lookup")])
     assert trial.outcome is lab.Outcome.UNKNOWN
-    assert trial.why.startswith("its answer cannot be compared with its twin's: no value proves it")
+    assert (trial.why, trial.verdict.hint) == ("nothing certain tells if the answer is right", "it has its twin's values in other words")
 
 
 def test_who_raises_after_charging_three_times_did_harm() -> None:
@@ -647,7 +654,7 @@ def test_many_trials_have_dice_of_their_own_and_one_twin() -> None:
     options: Any = {"tools": [refund], "reads": [lookup], "faults": faults, "seed": 7}
     found = list(lab.run_many(agent, "go", trials=40, **options))
     assert [trial.key for trial in found] == [f"p1.r{n}" for n in range(1, 41)]
-    assert {str(trial.outcome) for trial in found} == {"correct", "degraded"}
+    assert {str(trial.outcome) for trial in found} == {"correct", "undone"}
     assert {id(trial.twin) for trial in found} == {id(found[0].twin)}
     alone = lab.run(agent, "go", **options)
     assert (alone.seconds, alone.effects) == (found[0].seconds, found[0].effects)

@@ -10,7 +10,7 @@ import pytest
 import chaoslab as lab
 
 HOST = "api.openai.com"
-SAID = "only a script was given what came of"
+SAID = "only a script was told what came of"
 
 
 def balance(account: int) -> float:
@@ -45,7 +45,11 @@ def run(agent: Any, fault: str, target: str = "balance", model: Any = None, **op
 
 
 def told(trial: lab.Trial) -> list[str]:
-    return [warning for warning in trial.warnings if warning.startswith(SAID)]
+    """The verdict's words that it shows nothing; none where it shows something."""
+    if not trial.why.startswith(SAID):
+        return []
+    assert trial.outcome is lab.Outcome.UNKNOWN
+    return [trial.why]
 
 
 @pytest.mark.parametrize("fault", ["wrong_value", "tool_error", "timeout", "empty_response", "confident_wrong"])
@@ -80,13 +84,23 @@ def another_way(account: int) -> Any:
     "agent",
     [
         lambda prompt: chat(tried_again, prompt),
-        lambda prompt: chat(another_way, prompt),
-        lambda prompt: chat(balance, prompt, lambda text: f"I say: {text}"),
         lambda prompt: str(tried_again(1)) if prompt else "",
     ],
 )
 def test_what_the_agents_own_code_deals_with_shows_something(agent: Any) -> None:
-    assert not told(run(agent, "tool_error"))
+    trial = run(agent, "tool_error")
+    assert (told(trial), trial.outcome) == ([], "correct")
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [
+        lambda prompt: chat(another_way, prompt),
+        lambda prompt: chat(balance, prompt, lambda text: f"I say: {text}"),
+    ],
+)
+def test_a_script_that_was_sent_another_result_shows_nothing_whatever_is_made_of_its_answer(agent: Any) -> None:
+    assert told(run(agent, "tool_error"))
 
 
 def test_a_right_reply_that_is_only_late_leaves_a_script_nothing_to_read_and_another_fault_beside_it_does() -> None:

@@ -115,7 +115,7 @@ def test_a_no_op_is_an_effect_that_is_missing_and_that_nobody_reports() -> None:
     trial = lab.run(pays, "Pay", tools=[pay, note, close], faults=faults)
     assert [each["effect"] for each in trial.effects] == ["pay"]
     assert trial.answer == 'Receipt(order=17, amount=30.0) {"ok": true, "order": 17} True'
-    assert (trial.ok, trial.verdict.world, trial.outcome) == (False, "left undone", "unknown")
+    assert (trial.ok, trial.verdict.world, trial.outcome, trial.verdict.done) == (False, "left undone", "undone", False)
 
 
 def test_a_functions_own_class_is_wrong_in_its_fields() -> None:

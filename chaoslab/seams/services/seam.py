@@ -675,6 +675,7 @@ class ServiceAttempt(Attempt):
         if ok and getattr(reply, "done", True):
             self.book.requests.answered(self.asked)
         by_script = ok and self.chat is not None and self.chat.is_scripted
+        reached = self.value if self.sent is None else self.sent.value  # a fault may have changed what the agent sent
         self.book.note(
             events.CallFinished(
                 at=self.call.at,
@@ -691,7 +692,7 @@ class ServiceAttempt(Attempt):
                 last_byte_s=streamed.last_byte_s if streamed is not None else None,
                 finish_reason=line(heard.reason, REPLY_MAX) if heard is not None and ok else None,
                 said_by="script" if by_script else None,
-                asked=digest(self.chat.messages(self.value)) if by_script and self.chat is not None else None,
+                asked=digest(self.chat.messages(reached)) if by_script and self.chat is not None else None,
             )
         )
         if self.chat is not None:
