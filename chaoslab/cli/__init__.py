@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     | 1 | it does not hold: --min-correct, --fail-on, a scenario of `test`, a new side of `compare` or `gate` that is worse, a `replay` that differs; where neither option is given, a trial of `exec`, `gateway` or `run` ends in harm, wrong or false_success |
     | 2 | something in a file or on the command line is wrong |
     | 3 | the lab failed |
-    | 4 | nothing is proved: a fault that had to hit met nobody, all trials of a `run` are invalid, one of `test`, `exec` or `gateway` is, damage that nobody injected hit one of a `lab` or `run`, or too few pairs of `compare` or `gate` could be judged, or `bisect` finds no single commit |
+    | 4 | nothing is proved: a fault that had to hit met nobody, all trials of a `run` are invalid, one of `test`, `exec` or `gateway` is, damage that nobody injected hit one of a `lab` or `run`, no trial met a fault or faults were held back, or too few pairs of `compare` or `gate` were tried or too many are open, or `bisect` finds no single commit |
     | 130 | Ctrl-C |
 
     `exec` ends with its command's own code if that is not 0 and the trial gives no code but 4.
