@@ -20,7 +20,7 @@ RUN_HELP = (
     "a run: its name or the beginning of it, its folder, latest, or latest~1 for the one before (default: latest)"
 )
 """The help of every command's argument for a run."""
-FORMAT = 1
+FORMAT = 2
 """The version of the JSON that commands print. An addition does not change it."""
 GATE_FAILED, LAB_DOWN, PROVES_NOTHING, INTERRUPTED = 1, 3, 4, 130
 """Exit codes of a command that runs trials, beside 0 and 2; `cli.main` describes them."""
