@@ -328,9 +328,14 @@ CASES = [
     Case("chaoslab toxiproxy --config none.json", f"none.json cannot be read: No such file or directory; {PROXIES}"),
     Case(
         "chaoslab toxiproxy --config mine.json",
-        "mine.json: no JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1); it should be "
-        "an array of proxies, as POST /populate takes it",
+        "mine.json: Expected `array | null`, got `object`; it should be an array of proxies, as POST /populate takes it",
         {"mine.json": "{"},
+    ),
+    Case(
+        "chaoslab toxiproxy --config mine.json",
+        "mine.json: JSON is malformed: invalid character (byte 0); it should be an array of proxies, as POST /populate "
+        "takes it",
+        {"mine.json": "proxies"},
     ),
     Case(
         "chaoslab toxiproxy --config mine.json",

@@ -5,6 +5,6 @@ Other rooms use `answers.compare`, `answers.hint`, `answers.values`, `measures.a
 `measures.faults`, `measures.idle`, `measures.impact`, `measures.incidents`, `measures.intervals`, `measures.latency`,
 `measures.mttr`, `measures.noticed`, `measures.quantiles`, `measures.recovery_quality`, `measures.reliability`,
 `measures.run_report`, `measures.trace_diff`, `measures.trials`, `metric`,
-`opinion`, `verdict.answer`, `verdict.guard`, `verdict.judge`, `verdict.ledger`, `verdict.opinions`, `verdict.says`,
-`verdict.seen`, `verdict.spoilt`, `verdict.standing`, `verdict.table`, `verdict.traits`.
+`opinion`, `verdict.answer`, `verdict.exposure`, `verdict.guard`, `verdict.judge`, `verdict.ledger`, `verdict.opinions`,
+`verdict.says`, `verdict.seen`, `verdict.standing`, `verdict.table`, `verdict.traits`.
 """

@@ -19,9 +19,9 @@ from chaoslab.core.events import CallsOrdered, FaultScheduled
 from chaoslab.core.fault import GROUP
 from chaoslab.core.inject import inject
 from chaoslab.core.plan import Injection
+from chaoslab.execution._confirming import BY, CHANCES, Confirmation, as_survived
+from chaoslab.execution._confirming import alike as is_alike
 from chaoslab.execution.agents.functions import name_of
-from chaoslab.execution.confirming import BY, CHANCES, Confirmation, as_survived
-from chaoslab.execution.confirming import alike as is_alike
 from chaoslab.execution.exploring import SearchSession, fails_by_verdict, session
 from chaoslab.execution.journal import SearchJournal
 from chaoslab.execution.options import RunArguments, check_number, taking

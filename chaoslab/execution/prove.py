@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from chaoslab.base.registry import did_you_mean
-from chaoslab.execution.confirming import BY, Confirmation, as_survived
+from chaoslab.execution._confirming import BY, Confirmation, as_survived
 from chaoslab.execution.explore import AskedExplore, Exploration, searched
 from chaoslab.execution.exploring import SearchSession, fails_by_verdict, session
 from chaoslab.execution.options import RunArguments

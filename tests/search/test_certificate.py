@@ -9,7 +9,7 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.core.inject import inject
-from chaoslab.search.seen_kinds import seen_kind
+from chaoslab.search._seen_kinds import seen_kind
 from chaoslab.search.strategies.singles import of_timeout
 from chaoslab.search.variation import Known, Made, Probe, Variation
 from tests.search.search_parts import PROBES, A, B, tried

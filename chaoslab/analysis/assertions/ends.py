@@ -10,7 +10,7 @@ from typing import ClassVar
 from chaoslab.analysis.assertions import Assertion, Bounds, FinishedTrial, Miss
 from chaoslab.analysis.measures.incidents import HARMED, Ending, how_bad, incidents
 from chaoslab.analysis.verdict import table
-from chaoslab.analysis.verdict.spoilt import failed_in_outages
+from chaoslab.analysis.verdict._spoilt import failed_in_outages
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.events import FaultHealed, FaultScheduled, FaultWitnessed
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import lru_cache
 
-from chaoslab.analysis.verdict import _end_state, ledger, spoilt
+from chaoslab.analysis.verdict import _end_state, _spoilt, ledger
 from chaoslab.analysis.verdict._repeated_request import find_repeated_requests
 from chaoslab.analysis.verdict.answer import AnsweredTrial, AnswerSense, sense_of
 from chaoslab.analysis.verdict.guard import guarded
@@ -95,12 +95,12 @@ def _judge(seen: TrialEvents, history: History) -> Verdict:
         # An unfinished trial failed at nothing, and a fault that it did not reach is no error of the lab.
         why = "it is still running" if history.running else "the run ended before it did"
         return _ended(Outcome.UNFINISHED, world, harm, lost, Finding(FindingKind.NO_ANSWER, why))
-    if vain := spoilt.disturbed(seen):
+    if vain := _spoilt.disturbed(seen):
         return _ended(Outcome.INVALID, world, harm, lost, vain)
     ended = finished[1]
     # A trial that hangs on an armed lane has met its fault, though no end of the call could witness it.
     hung = ended.error_type == HUNG
-    if vain := None if hung else spoilt.armed_in_vain(seen) or spoilt.unreached(seen):
+    if vain := None if hung else _spoilt.armed_in_vain(seen) or _spoilt.unreached(seen):
         return _ended(Outcome.INVALID, world, harm, lost, vain)
     if ended.status == events.UNTOLD and not harm:
         return Verdict(Outcome.UNKNOWN, "the log does not tell how it ended", world=world)
@@ -112,7 +112,7 @@ def _judge(seen: TrialEvents, history: History) -> Verdict:
         elif ended.status != "ok":
             why = f"no answer: {_ended_by(seen, ended.error_type)}"
         return _ended(outcome, world, harm, lost, Finding(FindingKind.NO_ANSWER, why, (line(finished[0]),)))
-    if unseen := spoilt.unseen(seen):
+    if unseen := _spoilt.unseen(seen):
         return _ended(Outcome.INVALID, world, harm, lost, unseen)
     if not started.stated and not harm:
         return Verdict(Outcome.UNKNOWN, started.incomparable or "nothing was stated about a right answer", world=world)

@@ -1,8 +1,8 @@
 """Two faults at two calls, led by what each did alone.
 
 A pair can only find something new if the second call is still made under the first fault. Of the faults that their
-caller sees as one kind at one call, one stands for all (`seen_kinds`), so that there are few enough pairs to try all of
-them. Pairs whose faults alone changed most come first, those of which one alone gave a wrong answer and did no harm
+caller sees as one kind at one call, one stands for all (`_seen_kinds`), so that there are few enough pairs to try all
+of them. Pairs whose faults alone changed most come first, those of which one alone gave a wrong answer and did no harm
 last. Then come some pairs of faults of one kind that led the trial another way. Before all pairs, the faults that were
 survived alone are tried together, one at each call: if that fails in a new way, it is shrunk to the few that it takes,
 in fewer trials than there are pairs.
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from chaoslab.core.plan import Injection
-from chaoslab.search.seen_kinds import seen_kind
+from chaoslab.search._seen_kinds import seen_kind
 from chaoslab.search.variation import LOST, Known, Site, Tried, Variation, site_of
 
 BATCH = 64
