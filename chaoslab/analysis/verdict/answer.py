@@ -19,7 +19,15 @@ from chaoslab.analysis.verdict.seen import TrialEvents, line
 from chaoslab.analysis.verdict.table import Basis, Said, WorldState
 from chaoslab.base.identity import digest
 from chaoslab.base.jsonable import brief, cut
-from chaoslab.core.events import AnswerRead, CallFinished, EndState, PromptFinished, PromptStarted, TurnFinished
+from chaoslab.core.events import (
+    AnswerRead,
+    CallFinished,
+    EndState,
+    FaultWitnessed,
+    PromptFinished,
+    PromptStarted,
+    TurnFinished,
+)
 from chaoslab.record.lines import Record
 from chaoslab.record.spoken import Spoken
 
@@ -187,6 +195,7 @@ def _read_by_says(trial: AnsweredTrial, event: AnswerRead) -> AnswerSense | None
     asked = [str(wish.get("effect")) for wish in trial.started.effects or ()]
     missing = [str(wish.get("effect")) for wish in trial.lacking]
     failed = {call.tool or call.target for _, call in trial.seen.of(CallFinished) if call.error or not call.ok}
+    failed |= {fault.target for _, fault in trial.seen.of(FaultWitnessed)}  # what it read may have been no use
     failed |= {effect.effect for _, effect in trial.done if {effect.tool, effect.target} & failed}
     sense = by_says(
         event.says, event.twin, asked, missing, undone=bool(trial.lost), failed=failed,
