@@ -73,9 +73,12 @@ def endless(_prompt: str) -> str:
     return "It costs 12."
 
 
+SAYS = {"*": {"undone": "could not"}}
+
+
 def contents(agent: Callable[[str], str], fault: str | None) -> Contents:
     faults = [lab.inject(fault, WHERE[agent])] if fault else []
-    trial = lab.run(agent, "Do it.", tools=[order], reads=[price], effects=ORDERS.get(agent), faults=faults)
+    trial = lab.run(agent, "Do it.", tools=[order], reads=[price], effects=ORDERS.get(agent), faults=faults, says=SAYS)
     return Contents.of(trial.history, where="logs/run")
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.core.events import (
+    AnswerRead,
     AttemptRef,
     CallFinished,
     CallStarted,
@@ -120,6 +121,8 @@ def ordering(answer: str = "Ordered 3.", *, times: int = 1) -> Agent:
 
 honest, guessing = again(1, 0), otherwise("It costs 99.")
 DOWN: Any = {"persistence": "for_good"}
+SAYS = {"*": {"undone": "could not"}, "order": {"done": "Ordered", "undone": "could not order|was not placed"}}
+"""By which words the agents here admit a loss."""
 RULES: list[tuple[str, Agent, Agent, str, dict[str, Any], dict[str, Any]]] = [
     ("Back off exponentially", again(2, 0), again(2, 1), "server_error", {}, {}),
     ("Stop at a 4xx", again(2, 1), again(2, 1, passing=passes), "not_found", {}, {}),
@@ -137,6 +140,7 @@ RULES: list[tuple[str, Agent, Agent, str, dict[str, Any], dict[str, Any]]] = [
 
 def contents(agent: Agent, fault: str, params: dict[str, Any], *, target: str = "price", **options: Any) -> Contents:
     faults = [lab.inject(fault, target, **params)]
+    options = {"says": SAYS, **options}
     return shown(lab.run(agent, "Do it.", tools=[order], reads=[price], faults=faults, **options).history)
 
 
@@ -176,17 +180,20 @@ STARTED = RunStarted(seed=1, settings={}, plan={}, prompts=1, now="2026-06-01T09
 
 def lines(
     fault: str, *, answer: str, fact: str, trial: str = "p1.r1", twin: str | None = None,
-    met: CallFinished | None = None, later: Any = (),
+    met: CallFinished | None = None, later: Any = (), lost: bool = False,
 ) -> list[Record]:  # fmt: skip
     """A trial that met the fault, in which this was answered and that is right. `met`: the end of the attempt that met
-    it. `later`: what happened at the same moment, after that."""
+    it. `later`: what happened at the same moment, after that. `lost`: an order that was asked for was not placed, and
+    the answer says so."""
     at = AttemptRef(trial=trial, target="model", request=1, attempt=1, request_id="a")
+    wanted = [{"effect": "order"}] if lost else None
     call = met or CallFinished(at=at, tool="POST /chat", ok=True, duration_s=1.0, status=200)
     events = [
-        (0, PromptStarted(prompt_index=1, prompt="x", facts=[[fact]], effects=None, stated=True, twin=twin)),
+        (0, PromptStarted(prompt_index=1, prompt="x", facts=[[fact]], effects=wanted, stated=True, twin=twin)),
         (1, call),
         (1, FaultWitnessed(at=call.at, fault=fault, injection=fault, evidence="seen")),
         *((1, event) for event in later),
+        *([(2, AnswerRead(says={"order": False}))] if lost else []),
         (2, PromptFinished(prompt_index=1, prompt="x", status="ok", answer=answer, attempts=1, duration_s=1.0)),
     ]
     first = Record(ts="2026-06-01T09:00:00Z", t=0.0, run="r", trial=None, writer="lab", seq=1, event=STARTED)
@@ -215,7 +222,7 @@ def ended(attempt: int, *, ok: bool = True, **more: Any) -> CallFinished:
     ("fault", "remedy"), [("cut", "finish reason"), ("drop_context", "outside of the conversation")]
 )
 def test_a_rule_speaks_of_a_log_with_a_bad_answer_alone(fault: str, remedy: str) -> None:
-    bad = shown(log(fault, answer="The total is 41", fact="412"))
+    bad = shown(log(fault, answer="The total is 41", fact="412", twin="The total is 412."))
     (one,) = of_rule(bad, remedy)
     assert (one.size.count, one.size.total, one.trials) == (1, 1, ("p1.r1",))
     assert of_rule(shown(log(fault, answer="The total is 412.", fact="412")), remedy) == []
@@ -298,14 +305,15 @@ def post(*, text: str) -> str:
 def test_a_reply_that_was_asked_for_again_was_not_accepted() -> None:
     cut = ended(1, ok=False, error="closed")
     for fault, remedy, met in (("slow_close", "finish reason", cut), ("empty", "an empty reply as", ended(1))):
-        bad = {"answer": "The total is 99.", "fact": "412"}
+        bad = {"answer": "The total is 99.", "fact": "412", "twin": "The total is 412."}
         assert of_rule(shown(log(fault, **bad, met=met, later=[ended(2)])), remedy) == []
         assert of_rule(shown(log(fault, **bad, met=ended(1))), remedy) != []
 
 
 def test_a_stream_that_broke_off_may_be_used_and_a_tool_that_failed_may_not() -> None:
     for fault, counts in (("disconnect", True), ("slow_close", False)):
-        found = shown(log(fault, answer="The total is 41", fact="412", met=ended(1, ok=False, error="closed")))
+        met = ended(1, ok=False, error="closed")
+        found = shown(log(fault, answer="The total is 41", fact="412", twin="The total is 412.", met=met))
         assert bool(of_rule(found, "finish reason")) is counts
 
 
@@ -324,7 +332,8 @@ def test_a_value_that_is_only_missing_was_not_passed_on(fault: str, answer: str,
 
 
 def test_a_trial_that_ended_well_is_not_said_to_have_ended_badly() -> None:
-    found = shown(log("drop_context", answer="I could not find the total.", fact="412"))
+    honest = {"answer": "I could not find the total.", "fact": "412"}
+    found = shown(log("drop_context", **honest, lost=True))
     (one,) = of_rule(found, "outside of the conversation")
     assert found.headline.ended.bad == 0
     assert one.seen.startswith("The agent could not do all, or did not end well, after its conversation")
@@ -419,9 +428,10 @@ def test_a_wrong_end_state_is_advised_on() -> None:
 
 def test_advice_on_trials_that_ended_badly_comes_first() -> None:
     honestly = [
-        lines("drop_context", answer="I could not find the total.", fact="412", trial=f"p1.r{n}") for n in (1, 2)
+        lines("drop_context", answer="I could not find the total.", fact="412", trial=f"p1.r{n}", lost=True)
+        for n in (1, 2)
     ]
-    lied = lines("empty", answer="The total is 99.", fact="412", trial="p1.r3")
+    lied = lines("empty", answer="The total is 99.", fact="412", twin="The total is 412.", trial="p1.r3")
     first, *others = shown(run_of(*honestly, lied)).advice
     assert "An empty reply was accepted" in first.seen
     assert any("outside of the conversation" in one.do for one in others)
@@ -462,12 +472,11 @@ def test_a_frequent_fault_does_not_stand_for_the_rare_one_that_goes_with_it() ->
 @pytest.mark.parametrize(("times", "advised"), [(1, 1), (2, 0)])
 def test_an_empty_reply_after_which_the_same_was_asked_anew_was_not_accepted(times: int, advised: int) -> None:
     def agent(_prompt: str) -> str:
-        for _ in range(times):
-            price(item="pen")
-        return "It costs 99."
+        first, *_ = [price(item="pen") for _ in range(times)]
+        return f"It costs {(first or {}).get('price', 99)}."
 
     faults = [lab.inject("empty_response", "price", calls=[1])]
-    trial = lab.run(agent, "How much?", reads=[price], facts=["12"], twin=False, faults=faults)
+    trial = lab.run(agent, "How much?", reads=[price], facts=["12"], faults=faults)
     assert len(of_rule(shown(trial.history), "an empty reply as")) == advised
 
 
@@ -556,5 +565,6 @@ def test_a_rule_names_the_fault_of_the_attempt_that_shows_it() -> None:
 def test_a_trial_that_also_met_another_fault_is_not_laid_on_its_lost_context() -> None:
     other = FaultWitnessed(at=at(1), fault="latency", injection="latency", evidence="seen")
     for later, advised in (([], 1), ([other], 0)):
-        found = shown(log("drop_context", answer="The total is 41", fact="412", later=later))
+        bad = {"answer": "The total is 41", "fact": "412", "twin": "The total is 412."}
+        found = shown(log("drop_context", **bad, later=later))
         assert len(of_rule(found, "outside of the conversation")) == advised

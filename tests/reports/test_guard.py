@@ -78,7 +78,7 @@ def raises(*_: object, **__: object) -> object:
 
 
 PARTS = [
-    (run_report, "success", "trials: unknown"),
+    (run_report, "success", "verdict: unknown"),
     (contents, "harm_said", "harm: unknown"),
     (faults.FaultStages, "by_injection", "faults: unknown"),
     (faults.NotWitnessed, "take", "faults that were not witnessed: unknown"),

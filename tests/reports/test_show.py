@@ -156,7 +156,7 @@ def run_of(*answers: str) -> History:
     for n, answer in enumerate(answers, 1):
         status, kind = ("ok", "none") if answer else ("failed", "model")
         for event in (
-            PromptStarted(prompt_index=7, prompt="again", facts=[["42"]], stated=True),
+            PromptStarted(prompt_index=7, prompt="again", facts=[["42"]], stated=True, twin="42"),
             prompt_finished(answer, prompt_index=7, prompt="again", status=status, error_type=kind),
         ):
             t += 1

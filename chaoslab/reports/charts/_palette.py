@@ -32,7 +32,7 @@ OUTCOMES = {
     "correct": Look("#009E73", "o"),
     "degraded": Look("#8FD3FF", "s"),
     "wrong": Look("#0072B2", "h"),
-    "undone": Look("#7F6A52", "d"),
+    "undone": Look("#786048", "d"),
     "false_success": Look("#8533FF", "p"),
     "harm": Look("#D55E00", "X"),
     "failed": Look("#000000", "v"),
