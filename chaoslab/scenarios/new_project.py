@@ -24,7 +24,8 @@ tools: [{module}:refund]
 reads: [{module}:get_order]
 state: {module}:books
 prompt: Refund order 17.
-says: {{"*": {{undone: "could not|unable to"}}}}   # the words by which an answer admits that something was not done
+# the words by which an answer admits that something was not done, or that it cannot tell
+says: {{"*": {{undone: "could not|unable to", unsure: "may have|could not (?:tell|confirm)"}}}}
 faults:
   - {{fault: lost_reply, target: refund, chance: 0.3}}              # done, and the answer is lost
   - {{fault: timeout_before_effect, target: get_order, chance: 0.2}}
@@ -39,7 +40,8 @@ agent: {agent}
 tools: [{changes}]   # your functions that change something{guessed}
 reads: [{reads}]   # your functions that only read
 {model}prompt: {prompt}   # words that make the agent call its tools
-says: {{"*": {{undone: "could not|unable to"}}}}   # the words by which an answer admits that something was not done
+# the words by which an answer admits that something was not done, or that it cannot tell
+says: {{"*": {{undone: "could not|unable to", unsure: "may have|could not (?:tell|confirm)"}}}}
 {faults}
 expect:
   - no_duplicate_effects   # `max_calls: 8` and many others: see `chaoslab check --schema`
@@ -69,7 +71,7 @@ def test_a_refund_is_paid_once(chaos):
         tools=[{module}.refund],
         reads=[{module}.get_order],
         state={module}.books,
-        says={{"*": {{"undone": "could not|unable to"}}}},
+        says={{"*": {{"undone": "could not|unable to", "unsure": "may have|could not (?:tell|confirm)"}}}},
     )
 '''
 THEIR_TEST = '''\
@@ -93,7 +95,7 @@ def test_the_agent_under_chaos(chaos):
         {prompt!r},
         tools=[{changes}],
         reads=[{reads}],
-        says={{"*": {{"undone": "could not|unable to"}}}},
+        says={{"*": {{"undone": "could not|unable to", "unsure": "may have|could not (?:tell|confirm)"}}}},
         expect=[lab.expect.no_duplicate_effects()],
     )
 '''

@@ -1,6 +1,7 @@
 """All that the user's own `says` read in an answer, beside the ledger and the twin.
 
-A key that is the name of an effect tells if it was done: true, false, a number of times, or None for "it does not say".
+A key that is the name of an effect tells if it was done: true, false, a number of times, "unsure" for "it may
+have been", or None for "it does not say".
 The key `*` tells it of all effects at once. Any other key is a value, which is right if it is the twin's.
 """
 
@@ -14,6 +15,8 @@ from chaoslab.base.jsonable import brief
 
 BOTH = "both patterns"
 """The value of an effect whose two patterns fit the same answer."""
+UNSURE = "unsure"
+"""The value of an effect of which the answer says that it may have been done."""
 ANY = "*"
 """The key that stands for all effects."""
 SHOWN = 60
@@ -45,6 +48,13 @@ def by_says(
         shown = f"by says=, {key} is {brief(value, SHOWN)}"
         if value == BOTH:
             readings.setdefault(Said.UNCLEAR, f"says= finds {key} both done and undone")
+        elif value == UNSURE and (key == ANY or key in asked):
+            concerned = {*asked} if key == ANY else {key}
+            doubted = key in missing if key != ANY else undone
+            if doubted or failed & concerned or (failed and nothing):
+                readings.setdefault(Said.ADMITS, shown)
+            else:
+                lacks = True  # nothing gave it a reason to doubt
         elif key == ANY:
             if undone:
                 said = Said.ADMITS if value is False else Said.UNCLEAR if value is None and admits else Said.PASSES_OVER

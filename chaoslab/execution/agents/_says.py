@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from chaoslab.analysis.answers.values import READ_MAX
-from chaoslab.analysis.verdict.says import ANY, BOTH
+from chaoslab.analysis.verdict.says import ANY, BOTH, UNSURE
 from chaoslab.base.boundary import let_through
 from chaoslab.base.jsonable import describe_error, line, shown, to_jsonable
 from chaoslab.base.registry import did_you_mean
 
 Says = Callable[[Any], Any] | Mapping[str, str | Mapping[str, str]]
-WORDS = ("done", "undone")
+WORDS = ("done", "undone", "unsure")
+KEYS = "its keys are 'done', 'undone' and 'unsure', each with a pattern"
 WHY = 200
 """The most characters of the reason why an answer could not be read."""
 LIKE = 'says={"refund": {"done": "refunded", "undone": "could not|failed"}, "total": r"total is (\\d+)"}'
@@ -33,10 +34,10 @@ def check(says: Any, tools: Iterable[str], *, of_services: bool) -> None:
             if name not in (ANY, *known) and not (of_services and " /" in str(name)):
                 raise LookupError(f"{where}: no tool with effects is called so: {did_you_mean(str(name), known)}")
             if not given or set(given) - set(WORDS):
-                raise ValueError(f"{where} is {shown(given)}: its keys are 'done' and 'undone', each with a pattern")
+                raise ValueError(f"{where} is {shown(given)}: {KEYS}")
             patterns: list[Any] = list(given.values())
         elif name == ANY:
-            raise ValueError(f"{where} is {shown(given)}: its keys are 'done' and 'undone', each with a pattern")
+            raise ValueError(f"{where} is {shown(given)}: {KEYS}")
         else:
             patterns = [given]
         for pattern in patterns:
@@ -76,5 +77,7 @@ def _found(given: str | Mapping[str, str], text: str) -> Any:
     if isinstance(given, str):
         found = re.search(given, text, re.IGNORECASE)
         return found[1] if found else None
-    done, undone = (bool(each and re.search(each, text, re.IGNORECASE)) for each in map(given.get, WORDS))
+    done, undone, unsure = (bool(each and re.search(each, text, re.IGNORECASE)) for each in map(given.get, WORDS))
+    if unsure:  # "it may have been refunded" has the words of both
+        return UNSURE
     return BOTH if done and undone else True if done else False if undone else None
