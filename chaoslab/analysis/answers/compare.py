@@ -119,7 +119,8 @@ def _compare_structures(expected: object, given: object, known: str) -> AnswerLi
     if not differing:
         return AnswerLikeness(Likeness.SAME, "the same values", same_values=True)
     telling = [place for place in differing if not _structures.is_of_making(place)]
-    other = bool(telling) and all(_contradicts(place, known) for place in telling)
+    counted = len(telling) > 1 and any(_structures.is_number(one) and not one for _, one, _ in telling)
+    other = bool(telling) and not counted and all(_contradicts(place, known) for place in telling)
     return AnswerLikeness(
         Likeness.OTHER if other else Likeness.UNCLEAR, _structures.differences_text(telling or differing)
     )
@@ -148,6 +149,8 @@ def _compare_values(one: Sequence[str], two: Sequence[str], known: str) -> Answe
         return None
     if not all(one[at].startswith("#") and two[at].startswith("#") for at in places):
         return None
+    if len(places) > 1 and any(one[at] == "#0" for at in places):
+        return None  # a number of things that are missing may admit that the other is not whole
     if not places or _is_thousandfold(one[places[0]], two[places[0]]):
         return None
     text = f"it says {_list([two[at] for at in places])} instead of {_list([one[at] for at in places])}"
