@@ -123,6 +123,11 @@ class AnsweredTrial:
         return bool(self.admission) or len(self.answer) > READ_MAX or parse_structure(self.answer) is not None
 
     @property
+    def saw_failure(self) -> bool:
+        """True if one of its calls failed, which its answer may tell by a number."""
+        return any(not call.ok for _, call in self.seen.of(CallFinished))
+
+    @property
     def changed(self) -> bool:
         """True if its end state is not the one before."""
         state = self.seen.first(EndState)
@@ -331,7 +336,7 @@ def _sense_of_done(trial: AnsweredTrial) -> AnswerSense | None:
         return sense
     facts, beside = trial.started.facts, trial.beside
     missing = _find_missing_facts(trial)
-    if beside is not None and beside.likeness is Likeness.OTHER:
+    if beside is not None and beside.likeness is Likeness.OTHER and not (beside.may_count and trial.saw_failure):
         text = f"{beside.text} (its twin)"
         return AnswerSense(Said.WRONG, Basis.VALUES, text, (*missing, trial.of_answer(FindingKind.VALUE, text)))
     if missing:
