@@ -115,6 +115,8 @@ def test_a_reply_that_only_looks_alike_is_no_ground(agent: Agent) -> None:
         ({"refunded": True}, {"refunded": True, "error": "refund failed"}, "undone"),
         ({"refunded": True, "approved": True}, {"refunded": True, "approved": False}, "undone"),
         ({"refund_requested": True, "id": "r1"}, {"refund_requested": True, "id": None}, "undone"),
+        ({"refunded": True, "errors": 0}, {"refunded": True, "errors": 1}, "undone"),
+        ({"stored": True, "status": "refunded"}, {"stored": False, "status": "refunded"}, "undone"),
         ({"refundable": True, "n": 1}, {"refundable": True, "n": 0}, "undone"),
         ({"live": True, "status": "refunded"}, {"live": False, "status": "refunded"}, "undone"),
         ({"refunded": True, "n": 1}, {"refunded": True, "n": 2}, "false_success"),

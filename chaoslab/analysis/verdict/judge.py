@@ -128,7 +128,8 @@ def _judge(seen: TrialEvents, history: History) -> Verdict:
 
 def _check_ground(verdict: Verdict, seen: TrialEvents) -> Verdict:
     """The verdict on an answer with its ground: one that equals the twin's claims what it rests on, and is false if
-    that was never read, nor may have come from elsewhere. Any other right answer or effect without its ground proves nothing."""
+    that was never read, nor may have come from elsewhere. Any other right answer or effect without its ground proves
+    nothing."""
     if verdict.outcome is not Outcome.CORRECT:
         return verdict
     for record, event in seen.of(events.GroundLost):
