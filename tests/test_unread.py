@@ -115,3 +115,37 @@ def test_a_model_that_reads_shows_something_and_so_does_an_answer_that_a_fault_c
     assert not told(run(lambda prompt: chat(balance, prompt), "wrong_value", model=model[HOST]))
     assert not told(run(lambda prompt: chat(balance, prompt), "refusal", HOST))
     assert not told(run(lambda prompt: chat(balance, prompt), "latency", HOST))
+
+
+def refund(account: int) -> str:
+    return f"refunded {account}"
+
+
+def refund_or_say_so(account: int) -> Any:
+    try:
+        return {"ok": True, "said": refund(account)}
+    except lab.ToolError:
+        return {"ok": False}
+
+
+def refund_or_pretend(account: int) -> Any:
+    try:
+        return {"ok": True, "said": refund(account)}
+    except lab.ToolError:
+        return {"ok": True, "said": f"refunded {account}"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "on_failure", "outcome"),
+    [
+        (refund_or_pretend, "", "false_success"),  # the model was told nothing new, so its words are the agent's
+        (refund_or_say_so, "", "unknown"),
+        (refund, "", "unknown"),
+        (refund_or_say_so, "I could not {tool}.", "undone"),
+    ],
+)
+def test_a_script_is_judged_where_it_was_asked_the_same_or_reacts(tool: Any, on_failure: str, outcome: str) -> None:
+    model = lab.scripted([lab.call("refund", account=1), "It is refunded."], on_failure=on_failure)
+    fault = lab.inject("tool_error", "refund")
+    trial = lab.run(lambda p: chat(tool, p), "Refund.", tools=[refund], services={HOST: model}, faults=[fault])
+    assert trial.outcome == outcome, trial.why

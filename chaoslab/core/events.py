@@ -679,6 +679,8 @@ class GroundLost(Event):
     """The answer was another one then."""
     effects: bool
     """The effects were others then."""
+    sole: bool = False
+    """Nothing else that the trial read or was told may have given the value, and what followed was the same then."""
 
 
 @fixed(frozen=True, kw_only=True)

@@ -33,11 +33,13 @@ class Likeness(StrEnum):
 @dataclass(frozen=True)
 class AnswerLikeness:
     """The likeness of two answers. `text`: the finding, as part of a line. `same_values`: every value of the expected
-    one that is not in the prompt is there, and none is added."""
+    one that is not in the prompt is there, and none is added. `may_count`: other numbers may count what failed, as in
+    `{"sum": 20, "failed": 1}`: several differ, or one that was 0."""
 
     likeness: Likeness
     text: str
     same_values: bool = False
+    may_count: bool = False
 
 
 _EQUAL = AnswerLikeness(Likeness.SAME, "the same answer", same_values=True)
@@ -120,9 +122,9 @@ def _compare_structures(expected: object, given: object, known: str) -> AnswerLi
         return AnswerLikeness(Likeness.SAME, "the same values", same_values=True)
     telling = [place for place in differing if not _structures.is_of_making(place)]
     other = bool(telling) and all(_contradicts(place, known) for place in telling)
-    return AnswerLikeness(
-        Likeness.OTHER if other else Likeness.UNCLEAR, _structures.differences_text(telling or differing)
-    )
+    counts = len(telling) > 1 or any(_structures.is_number(one) and not one for _, one, _ in telling)
+    likeness = Likeness.OTHER if other else Likeness.UNCLEAR
+    return AnswerLikeness(likeness, _structures.differences_text(telling or differing), may_count=counts)
 
 
 def _is_same_text(place: _structures.Difference) -> bool:
@@ -151,7 +153,7 @@ def _compare_values(one: Sequence[str], two: Sequence[str], known: str) -> Answe
     if not places or _is_thousandfold(one[places[0]], two[places[0]]):
         return None
     text = f"it says {_list([two[at] for at in places])} instead of {_list([one[at] for at in places])}"
-    return AnswerLikeness(Likeness.OTHER, text)
+    return AnswerLikeness(Likeness.OTHER, text, may_count=len(places) > 1 or one[places[0]] == "#0")
 
 
 _MAKING = frozenset(

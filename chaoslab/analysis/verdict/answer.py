@@ -3,15 +3,16 @@
 Nothing else decides. What words seem to say is a hint for a person.
 """
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from chaoslab.analysis.answers._structures import differences, parse_structure
+from chaoslab.analysis.answers._structures import LACKING, differences, is_number, parse_structure
 from chaoslab.analysis.answers.compare import AnswerLikeness, Likeness, compare
 from chaoslab.analysis.answers.hint import find_admission
-from chaoslab.analysis.answers.values import READ_MAX, folded, shows
+from chaoslab.analysis.answers.values import READ_MAX, folded, shows, tokens
 from chaoslab.analysis.verdict import ledger
 from chaoslab.analysis.verdict.ledger import Finding, FindingKind
 from chaoslab.analysis.verdict.says import ANY, by_says
@@ -130,6 +131,11 @@ class AnsweredTrial:
         return bool(self.admission) or len(self.answer) > READ_MAX or parse_structure(self.answer) is not None
 
     @property
+    def saw_failure(self) -> bool:
+        """True if one of its calls failed, which its answer may tell by a number."""
+        return any(not call.ok for _, call in self.seen.of(CallFinished))
+
+    @property
     def changed(self) -> bool:
         """True if its end state is not the one before."""
         state = self.seen.first(EndState)
@@ -232,19 +238,47 @@ def _sense_of_undone(trial: AnsweredTrial) -> AnswerSense | None:
         return None
     names = [folded(str(wish.get("effect"))) for wish in trial.lacking]
     own = {path: kept for path, kept in trial.flags.items() if any(_is_named_for(path, name) for name in names)}
-    if own and all(own.values()):
+    if own and all(own.values()) and not _may_differ_by_admission(trial, names):
         return _report(trial, Said.PASSES_OVER, Basis.VALUES, f"the answer does not say so: its {min(own)} is true")
-    told = own or trial.flags
-    if not any(told.values()) and not any(_is_named_for(path, name) for path in trial.claims for name in names):
+    told = own or {path: kept for path, kept in trial.flags.items() if _words(path)[-1] in _SUCCESS}
+    if (
+        told
+        and not any(told.values())
+        and not any(_is_named_for(path, name) for path in trial.claims for name in names)
+    ):
         return _report(trial, Said.ADMITS, Basis.VALUES, f"the answer says so: its {min(told)} is not true")
     return None
 
 
 def _is_named_for(path: str, effect: str) -> bool:
-    """True if the name of a flag shares the beginning of a word with an effect's, as `refunded` with `refund_order`."""
-    words = folded(path.rpartition(".")[2]).replace("-", "_").split("_")
-    stems = {word[:4] for word in effect.replace("-", "_").replace("/", "_").replace(" ", "_").split("_")}
-    return any(len(word) > 2 and word[:4] in stems for word in words)
+    """True if the name of a flag says that an effect was done: `refunded`, and `order_refunded`, of `refund_order`. No
+    other name does: something refundable, or a refund that was requested or is needed, may be refunded or not."""
+    *subject, word = _words(path)
+    verbs = _words(effect.replace("/", "_").replace(" ", "_"))
+    forms = {verb + end for verb in verbs for end in ("ed", "d", verb[-1:] + "ed")}
+    forms |= {_PAST[verb] for verb in verbs if verb in _PAST} | (_SUCCESS & set(verbs))
+    return word in forms and set(subject) <= {*verbs, "is", "was", "has", "been"}
+
+
+def _words(path: str) -> list[str]:
+    return _CAPITAL.sub("_", path.rpartition(".")[2]).casefold().replace("-", "_").split("_")
+
+
+_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_PAST = {"pay": "paid", "send": "sent", "book": "booked", "buy": "bought", "make": "made", "write": "written"}
+_SUCCESS = {*["ok", "success", "successful", "succeeded", "done", "complete", "completed", "executed"], *_PAST.values()}
+"""The names of flags that tell of a success, whatever the effect is called. Others may be of the agent's own way."""
+
+
+def _may_differ_by_admission(trial: AnsweredTrial, names: Sequence[str]) -> bool:
+    """True if a structured answer has another text, flag, list or nought than its twin's, which may admit something."""
+    twin, given = parse_structure(trial.started.twin or ""), parse_structure(trial.answer)
+    claims = {path for path in trial.claims if any(_is_named_for(path, name) for name in names)}
+    return any(
+        path not in claims
+        and not (other is None or other is LACKING or (is_number(one) and is_number(other) and one and other))
+        for path, one, other in differences(twin, given)
+    )
 
 
 def _sense_of_turns(trial: AnsweredTrial) -> AnswerSense | None:
@@ -313,7 +347,7 @@ def _sense_of_done(trial: AnsweredTrial) -> AnswerSense | None:
         return sense
     facts, beside = trial.started.facts, trial.beside
     missing = _find_missing_facts(trial)
-    if beside is not None and beside.likeness is Likeness.OTHER:
+    if beside is not None and beside.likeness is Likeness.OTHER and not (beside.may_count and trial.saw_failure):
         text = f"{beside.text} (its twin)"
         return AnswerSense(Said.WRONG, Basis.VALUES, text, (*missing, trial.of_answer(FindingKind.VALUE, text)))
     if missing:
@@ -331,17 +365,30 @@ def _sense_of_done(trial: AnsweredTrial) -> AnswerSense | None:
 
 
 def _find_nulls(trial: AnsweredTrial) -> AnswerSense | None:
-    """A structured answer that has nothing in the place of values of its twin's, and differs in nothing else."""
+    """A structured answer that has nothing in the place of all values of its twin's that the prompt does not give: one
+    that is kept may be a guess."""
     twin, given = parse_structure(trial.started.twin or ""), parse_structure(trial.answer)
     if twin is None or given is None:
         return None
     differing = differences(twin, given)
     emptied = [path for path, one, other in differing if other is None and one is not None]
-    if not emptied or any(isinstance(other, int | float | bool) for _, _, other in differing):
+    if not emptied or len(emptied) < len(differing):
+        return None
+    asked = set(tokens(trial.started.prompt))
+    if any(not set(tokens(str(value))) <= asked for value in _values(given)):
         return None
     if trial.done:
         return None  # it may take back what was done
     return _report(trial, Said.ADMITS, Basis.VALUES, f"the answer has no value for its {emptied[0] or 'whole'}")
+
+
+def _values(structure: Any) -> Iterator[Any]:
+    """The values of a structure that are something."""
+    if isinstance(structure, dict | list):
+        for item in structure.values() if isinstance(structure, dict) else structure:
+            yield from _values(item)
+    elif structure is not None:
+        yield structure
 
 
 def _find_missing_facts(trial: AnsweredTrial) -> tuple[Finding, ...]:

@@ -128,12 +128,13 @@ def _judge(seen: TrialEvents, history: History) -> Verdict:
 
 def _check_ground(verdict: Verdict, seen: TrialEvents) -> Verdict:
     """The verdict on an answer with its ground: one that equals the twin's claims what it rests on, and is false if
-    that was never read. Any other right answer or effect without its ground proves nothing."""
+    that was never read, nor may have come from elsewhere. Any other right answer or effect without its ground proves
+    nothing."""
     if verdict.outcome is not Outcome.CORRECT:
         return verdict
     for record, event in seen.of(events.GroundLost):
         read = f"{event.tool}, which it never got an answer of"
-        if event.answer and verdict.basis is Basis.SAME:
+        if event.answer and event.sole and verdict.basis is Basis.SAME:
             finding = Finding(FindingKind.GROUND, f"the answer is its twin's, and rests on {read}", (line(record),))
             return replace(
                 verdict, outcome=Outcome.FALSE_SUCCESS, why=finding.text, evidence=(finding,), said=Said.PASSES_OVER

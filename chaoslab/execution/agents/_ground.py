@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from chaoslab.analysis.answers.compare import Likeness, compare
+from chaoslab.analysis.answers.values import is_value, tokens
 from chaoslab.analysis.verdict.seen import TwinRead
 from chaoslab.base.identity import canonical
 from chaoslab.core import events
@@ -58,25 +59,36 @@ def _ended_calls(history: History) -> Iterator[tuple[tuple[str, str, str], event
 
 
 def find_lost_reads(reads: Sequence[TwinRead], history: History) -> list[TwinRead]:
-    """The reads of the twin that a trial tried and never got, with nothing in their place: no right answer with the
-    twin's value, and none of a call that the twin did not make."""
+    """The reads of the twin that a trial tried and never got, with nothing in their place: no right answer of a call
+    that the twin did not make has each of their values. Flags and words alone are too common to be such values."""
     if not any(True for _ in history.of(events.FaultWitnessed)):
         return []
-    known = {(read.target, read.tool) for read in reads}
-    tried, right, values = set(), set(), set()
+    known = {read.key for read in reads}
+    tried, right, others = set(), set(), list[set[str]]()
     for key, call in _ended_calls(history):
         tried.add(key)
         if call.ok and call.finish_reason is None:
             right.add(key)
-            values.add(call.reply)
-            if key[:2] not in known and not _has_effect(history, call):
-                return []  # a fallback, which may have given the same in another form
-    return [read for read in reads if read.key in tried - right and read.reply not in values]
+            if key not in known:
+                others.append(set(tokens(call.reply)))
+    return [read for read in reads if read.key in tried - right and not _is_replaced(read, others)]
 
 
-def _has_effect(history: History, call: events.CallFinished) -> bool:
-    return any((effect.target, effect.request_id) == (call.target, call.request_id)
-               for _, effect in history.of(events.Effect))  # fmt: skip
+def _is_replaced(read: TwinRead, others: Sequence[set[str]]) -> bool:
+    """True if the reply of another call has all values of a read."""
+    values = set(tokens(read.reply))
+    return any(is_value(value) and value not in ("#0", "#1") for value in values) and any(
+        values <= other for other in others
+    )
+
+
+def _has_other_source(read: TwinRead, history: History) -> bool:
+    """True if an agent that lost a read may honestly have its value, in any form: from another right reply, or from
+    the words of its user."""
+    replied = any(call.ok and call.finish_reason is None for _, call in history.of(events.CallFinished))
+    told = [event.prompt for _, event in history.of(events.PromptStarted)]
+    told += [event.prompt for _, event in history.of(events.TurnStarted)]
+    return replied or not set(tokens(read.reply)).isdisjoint(token for text in told for token in tokens(text))
 
 
 class Grounds:
@@ -98,7 +110,8 @@ class Grounds:
             if key not in self._known:
                 self._known[key] = self._find(case, key[0], read)
             if (lost := self._known[key]) is not None:
-                result.book.add(lost)
+                sole = lost.sole and not _has_other_source(read, result.history)
+                result.book.add(replace(lost, sole=sole))
         return result
 
     def _find(self, case: AgentCase, number: int, read: TwinRead) -> events.GroundLost | None:
@@ -111,7 +124,9 @@ class Grounds:
         answer = said is None or compare(case.twin.said, said).likeness is not Likeness.SAME
         effects = _name_effects(history) != case.twin.effect_names
         name = read.tool or read.target
-        return events.GroundLost(target=read.target, tool=name, answer=answer, effects=effects)
+        failed = any(not call.ok for _, call in history.of(events.CallFinished))
+        sole = said is not None and not (effects or failed)  # else it may be what a changed value broke
+        return events.GroundLost(target=read.target, tool=name, answer=answer, effects=effects, sole=sole)
 
 
 def _name_effects(history: History) -> list[str]:
