@@ -476,7 +476,7 @@ def test_an_empty_reply_after_which_the_same_was_asked_anew_was_not_accepted(tim
         return f"It costs {(first or {}).get('price', 99)}."
 
     faults = [lab.inject("empty_response", "price", calls=[1])]
-    trial = lab.run(agent, "How much?", reads=[price], facts=["12"], faults=faults)
+    trial = lab.run(agent, "How much?", reads=[price], facts=["12"], twin=True, faults=faults)
     assert len(of_rule(shown(trial.history), "an empty reply as")) == advised
 
 

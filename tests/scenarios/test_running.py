@@ -20,6 +20,7 @@ description: A refund is paid once.
 fresh: tests.scenarios.shop_parts:{agent}
 tools: [tests.scenarios.shop_parts:refund]
 state: tests.scenarios.shop_parts:state
+judge: tests.scenarios.shop_parts:hears
 prompt: Refund order 17.
 trials: 8
 faults:
