@@ -67,7 +67,7 @@ def test_a_failed_assertion_is_the_verdict_of_every_format(tmp_path: Path) -> No
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "3", "0")
     assert said("markdown", found).startswith("## ❌ ")
     verdict = json.loads(said("json", found))
-    assert verdict["verdict"]["ended"] == {}
+    assert verdict["verdict"]["ended"] == {"well": 0, "bad": 2, "open": 0}
     assert verdict["scenario"]["state"] == "failed"
     (cell,) = found.matrix.rows["server_error"]
     assert cell.bad is not None
