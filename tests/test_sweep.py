@@ -111,10 +111,10 @@ def test_the_command_draws_the_grid_and_writes_its_table_and_page(
     monkeypatch.setattr(launch, "check", lambda _: ASKED)
     parser = argparse.ArgumentParser()
     command.arguments(parser)
-    assert command.run(parser.parse_args([*GIVEN, "--out", "out"])) == 0
+    assert command.run(parser.parse_args([*GIVEN, "--out", "out"])) == 4, "no trial met a fault"
     told = capsys.readouterr()
     assert told.err.splitlines()[0].startswith("1/4 TOXIC_PROB=0 ERROR_PROB=0: ")
-    assert told.out.splitlines()[0].split()[:3] == ["TOXIC_PROB", "ERROR_PROB", "correct"]
+    assert told.out.splitlines()[0].split()[:3] == ["TOXIC_PROB", "ERROR_PROB", "well"]
     assert [row.split()[:2] for row in told.out.splitlines()[1:5]] == [
         ["0", "0"],
         ["0", "0.2"],
