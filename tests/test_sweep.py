@@ -122,9 +122,9 @@ def test_the_command_draws_the_grid_and_writes_its_table_and_page(
         ["0.4", "0.2"],
     ]
     drawn = {path.name for path in Path("out").glob("*.png")}
-    assert drawn == {"time_vs_toxic_prob.png", "heat_map.png"}, "none was judged, and none met a fault"
+    assert drawn == {"time_vs_toxic_prob.png", "success_vs_toxic_prob.png", "heat_map.png"}, "none met a fault"
     page = Path("out/sweep.html").read_text()
-    assert page.count("data:image/png;base64,") == 2
+    assert page.count("data:image/png;base64,") == 3
     assert page.count("<tr>") == 5
     assert command.run(parser.parse_args([*GIVEN, "--out", "out", "--json", "--quiet"])) == 0
     told = capsys.readouterr()

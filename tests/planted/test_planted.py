@@ -68,7 +68,7 @@ def test_what_the_ledger_and_the_end_decide_is_always_found(judged: list[Judged]
 
 
 def test_what_reads_the_answer_leaves_less_open(judged: list[Judged]) -> None:
-    """Facts alone leave more open than nothing, since a trial with facts has no twin whose values tell a wrong answer."""
+    """Facts alone leave more open than nothing: such a trial has no twin whose values tell a wrong answer."""
     left = Counter(each.stated for each in judged if each.side == "open")
     assert left["facts"] > left["nothing"] > left["facts and says"] > left["says"] > left["judge"] == 0
 

@@ -15,7 +15,8 @@ from tests.scenarios.shop_parts import BOOK, careful, hears, naive, refund, stat
 
 def refunding(trials: int = 6) -> ScenarioBuilder:
     return (
-        lab.scenario("refund").fresh(naive).tools(refund).state(state).judge(hears).ask("Refund order 17.").set(trials=trials)
+        lab.scenario("refund").fresh(naive).tools(refund).state(state).judge(hears).ask("Refund order 17.")
+        .set(trials=trials)
         .fault("lost_reply", "refund", chance=0.5)
     )  # fmt: skip
 
