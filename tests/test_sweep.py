@@ -126,7 +126,7 @@ def test_the_command_draws_the_grid_and_writes_its_table_and_page(
     page = Path("out/sweep.html").read_text()
     assert page.count("data:image/png;base64,") == 3
     assert page.count("<tr>") == 5
-    assert command.run(parser.parse_args([*GIVEN, "--out", "out", "--json", "--quiet"])) == 0
+    assert command.run(parser.parse_args([*GIVEN, "--out", "out", "--json", "--quiet"])) == 4
     told = capsys.readouterr()
     assert (lab.starts, told.err) == (4, "")
     assert [cell["levels"] for cell in json.loads(told.out)["cells"]][3] == {"TOXIC_PROB": "0.4", "ERROR_PROB": "0.2"}
