@@ -117,10 +117,10 @@ def test_the_command_draws_the_grid_and_writes_its_table_and_page(
     monkeypatch.setattr(launch, "check", lambda _: ASKED)
     parser = argparse.ArgumentParser()
     command.arguments(parser)
-    assert command.run(parser.parse_args([*GIVEN, "--out", "out"])) == 0
+    assert command.run(parser.parse_args([*GIVEN, "--out", "out"])) == 4, "no trial met a fault"
     told = capsys.readouterr()
     assert told.err.splitlines()[0].startswith("1/4 TOXIC_PROB=0 ERROR_PROB=0: ")
-    assert told.out.splitlines()[0].split()[:3] == ["TOXIC_PROB", "ERROR_PROB", "correct"]
+    assert told.out.splitlines()[0].split()[:3] == ["TOXIC_PROB", "ERROR_PROB", "well"]
     assert [row.split()[:2] for row in told.out.splitlines()[1:5]] == [
         ["0", "0"],
         ["0", "0.2"],
@@ -128,11 +128,11 @@ def test_the_command_draws_the_grid_and_writes_its_table_and_page(
         ["0.4", "0.2"],
     ]
     drawn = {path.name for path in Path("out").glob("*.png")}
-    assert drawn == {"time_vs_toxic_prob.png", "heat_map.png"}, "none was judged, and none met a fault"
+    assert drawn == {"time_vs_toxic_prob.png", "success_vs_toxic_prob.png", "heat_map.png"}, "none met a fault"
     page = Path("out/sweep.html").read_text()
-    assert page.count("data:image/png;base64,") == 2
+    assert page.count("data:image/png;base64,") == 3
     assert page.count("<tr>") == 5
-    assert command.run(parser.parse_args([*GIVEN, "--out", "out", "--json", "--quiet"])) == 0
+    assert command.run(parser.parse_args([*GIVEN, "--out", "out", "--json", "--quiet"])) == 4
     told = capsys.readouterr()
-    assert (lab.starts, told.err) == (4, "")
+    assert (lab.starts, told.err) == (4, "this proves nothing: no trial met a fault\n")
     assert [cell["levels"] for cell in json.loads(told.out)["cells"]][3] == {"TOXIC_PROB": "0.4", "ERROR_PROB": "0.2"}

@@ -42,3 +42,8 @@ def stock(item: str) -> dict[str, Any]:
 
 def search(text: str) -> list[str]:
     return [f"{text}: 2 litres, 49 EUR"]
+
+
+def hears(question: Any) -> str:
+    """A judge who knows by which words these agents admit what they could not do."""
+    return "admits it" if "could not" in question.answer else "unclear"

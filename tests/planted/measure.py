@@ -8,6 +8,7 @@ import argparse
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ from tests.planted.agents import Scene
 from tests.planted.jobs import SHAPES, SOURCES, Job, effect_job, read_job
 from tests.planted.recipes import Recipe, recipes
 from tests.planted.words import SAYS, VOICES
-from tests.planted.world import Claim, Kind, label
+from tests.planted.world import Claim, Kind, World, label
 
 STATED = ("nothing", "facts", "says", "facts and says", "judge")
 """The things that a user states. `facts`: facts, effects or a state. `says`: one line for all effects. `judge`: a function that knows the truth of an answer."""
@@ -27,6 +28,8 @@ OPEN = ("undone", "unknown")
 DECIDED = {"end": "the trial's end", "ledger": "the ledger", "state": "the end state", "facts": "stated facts",
            "same answer": "an equal answer", "values": "values", "says": "says=", "judge": "judge="}  # fmt: skip
 EFFECTS = [*SHAPES, "shop"]
+TRIAL = 3
+"""The number of the run that is the trial: the calm one comes first, twice."""
 SHARE = 0.4
 """The part of the trials that the table of the documents is made of."""
 
@@ -90,6 +93,7 @@ def planted(stated: str, seed: int, share: float = 1.0) -> Iterator[Planted]:
 def run(trial: Planted, seed: int) -> Judged:
     """Runs one trial, and labels it by what its world shows afterwards."""
     job, recipe = trial.job, trial.recipe
+    worlds: list[World] = []  # that of the trial, if other runs came after it
     options: dict[str, Any] = {"tools": job.tools, "reads": job.reads, "services": job.services or None}
     if trial.by == "stated":
         if recipe.reading:
@@ -102,11 +106,17 @@ def run(trial: Planted, seed: int) -> Judged:
     if "says" in trial.stated:
         options["says"] = SAYS
     elif trial.stated == "judge":
-        options["judge"] = _knows_all(job, recipe)
+        options["judge"] = _knows_all(job, recipe, lambda: (worlds[0] if worlds else job.world).claim)
     voiced = {kind: texts[trial.voice % len(texts)] for kind, texts in VOICES.items()}
     behave, voice = recipe.agent, trial.voice
 
+    runs = 0
+
     def make() -> Any:
+        nonlocal runs
+        runs += 1
+        if runs == TRIAL + 1:  # the lab asks what the answer rests on, in runs of their own
+            worlds.append(deepcopy(job.world))
         job.world.reset()
         scene = Scene(job, voiced, voice)
 
@@ -129,30 +139,30 @@ def run(trial: Planted, seed: int) -> Judged:
         calls_max=120,
         **options,
     )
-    true = label(job.world, job.asked, _truth(job, recipe))
+    assert runs >= TRIAL
+    true = label(world := (worlds[0] if worlds else job.world), job.asked, _truth(job, recipe, world.claim))
     verdict = result.verdict
     return Judged(trial, true, str(verdict.outcome), verdict.why, result.answer, str(verdict.basis))
 
 
-def _truth(job: Job, recipe: Recipe) -> str:
+def _truth(job: Job, recipe: Recipe, claim: Claim | None) -> str:
     """The value that is right in the answer, or both where the agent reads two."""
-    claim = job.world.claim
     if isinstance(claim, Claim) and recipe.agent.__qualname__.startswith("two_readings") and claim.kind is Kind.VALUE:
         return f"{job.truth} and {job.call['shown'](job.neighbour)}"
     return job.truth
 
 
-def _knows_all(job: Job, recipe: Recipe) -> Callable[[Any], str]:
+def _knows_all(job: Job, recipe: Recipe, claimed: Callable[[], Claim | None]) -> Callable[[Any], str]:
     """A judge who says what the ground truth says of the answer."""
 
     def judge(question: Any) -> str:
-        claim = job.world.claim
+        claim = claimed()
         if claim is None:
             return "unclear"
         if claim.kind in (Kind.DONE, Kind.DONE_RETRY, Kind.DOUBLED, Kind.VALUE, Kind.VALUE_RETRY):
             if question.undone:
                 return "passes over it"
-            return "right" if claim.stated in ("", _truth(job, recipe)) else "wrong"
+            return "right" if claim.stated in ("", _truth(job, recipe, claim)) else "wrong"
         if claim.kind in (Kind.NOT_DONE, Kind.PARTIAL) and not question.undone:
             return "wrong"
         return "admits it"

@@ -76,14 +76,6 @@ def believing(_prompt: str) -> str:
     return f"It costs {(price(item='pen') or {}).get('price', 0)}."
 
 
-def denying(_prompt: str) -> str:
-    try:
-        order(amount=3)
-    except TimeoutError:
-        return "I could not order 3, so the order was not placed."
-    return "Ordered 3."
-
-
 def compensating(_prompt: str) -> str:
     try:
         price(item="pen")
@@ -132,7 +124,6 @@ RULES: list[tuple[str, Agent, Agent, str, dict[str, Any], dict[str, Any]]] = [
     ("instead of filling the gap", guessing, honest, "server_error", DOWN, {}),
     ("an empty reply as a failed call", believing, otherwise("I could not find it."), "empty", {}, {}),
     ("a budget of calls", again(5, 1), again(2, 1), "server_error", DOWN, {}),
-    ("a user who is told no", denying, ordering(), "lost_reply", {}, {"target": "order"}),
     ("the user did not ask for", compensating, honest, "server_error", DOWN, {}),
     ("to what a user waits", again(1, 0), again(1, 0), "timeout", {}, {"waits": (45.0, 5.0)}),
 ]  # fmt: skip
@@ -368,7 +359,6 @@ def test_an_answer_that_denies_is_not_said_to_fill_a_gap() -> None:
         return "Ordered 3."
 
     found = contents(denying, "lost_reply", {}, target="order")
-    assert of_rule(found, "a user who is told no") != []
     assert of_rule(found, "instead of filling the gap") == []
 
 
@@ -476,7 +466,7 @@ def test_an_empty_reply_after_which_the_same_was_asked_anew_was_not_accepted(tim
         return f"It costs {(first or {}).get('price', 99)}."
 
     faults = [lab.inject("empty_response", "price", calls=[1])]
-    trial = lab.run(agent, "How much?", reads=[price], facts=["12"], faults=faults)
+    trial = lab.run(agent, "How much?", reads=[price], faults=faults)
     assert len(of_rule(shown(trial.history), "an empty reply as")) == advised
 
 
@@ -507,7 +497,6 @@ ELSEWHERE: dict[str, tuple[Agent, list[lab.Injection]]] = {
     "cut_stream": (reading(), [lab.inject("wrong_value", "price")]),
     "empty_answer": (raising, [FAILS]),
     "empty_reply": (reading(), [lab.inject("wrong_value", "price")]),
-    "false_denial": (ordering("I could not order 3: the shop failed."), SLOW),
     "hung": (honest, [lab.inject("server_error", "price")]),
     "ignored_retry_after": (again(2, 0), [FAILS]),
     "lost_context": (honest, [FAILS]),

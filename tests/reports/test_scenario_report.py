@@ -32,6 +32,7 @@ def agent(_prompt: str) -> str:
 
 def asked(fault: Any, *, accept: tuple[str, ...] = ("correct", "degraded")) -> Any:
     made = lab.scenario("the price").agent(agent).reads(price).ask("What is the price?")
+    made = made.set(says={"*": {"undone": "could not"}})
     return made.fault("server_error", "price", **fault).accept(*accept)
 
 
@@ -66,7 +67,7 @@ def test_a_failed_assertion_is_the_verdict_of_every_format(tmp_path: Path) -> No
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "3", "0")
     assert said("markdown", found).startswith("## ❌ ")
     verdict = json.loads(said("json", found))
-    assert verdict["verdict"]["bad"]["count"] == 2
+    assert verdict["verdict"]["ended"] == {"well": 0, "bad": 2, "open": 0}
     assert verdict["scenario"]["state"] == "failed"
     (cell,) = found.matrix.rows["server_error"]
     assert cell.bad is not None
@@ -92,7 +93,7 @@ def test_a_scenario_rules_where_nothing_was_stated_about_right_answers(tmp_path:
     text = " ".join(summary(found.report).split())
     assert "Did not end well: failed the scenario, of those that could be judged;" in text
     assert "none could be judged" not in text
-    assert "nothing was stated about right answers; the scenario ruled on them." in text
+    assert "Nothing was stated about right effects or answers" in text
 
 
 def test_an_outcome_that_is_not_accepted_is_named_once(tmp_path: Path) -> None:
@@ -104,7 +105,7 @@ def test_an_outcome_that_is_not_accepted_is_named_once(tmp_path: Path) -> None:
 
 
 def test_a_scenario_that_holds_has_a_good_report_whatever_it_accepts(tmp_path: Path) -> None:
-    found = ran(tmp_path, asked({}).set(count_words=True), trials=2)
+    found = ran(tmp_path, asked({}), trials=2)
     assert {row.outcome for row in found.rows} == {lab.Outcome.DEGRADED}
     assert (found.headline.said, found.headline.tone, found.worst) == (
         "The scenario holds: all of 2 judged trials passed",
@@ -135,7 +136,7 @@ def test_a_scenario_whose_fault_was_never_met_proves_nothing(tmp_path: Path) -> 
 
 
 def test_a_scenario_that_was_stopped_is_no_good_one(tmp_path: Path) -> None:
-    ran(tmp_path, asked({}).set(count_words=True), trials=3)
+    ran(tmp_path, asked({}), trials=3)
     file = tmp_path / "latest" / FILE
     lines = file.read_text().splitlines()
     file.write_text("\n".join([*lines[:2], "no json"]) + "\n")

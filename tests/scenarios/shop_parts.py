@@ -1,6 +1,7 @@
 """A shop with two agents, for scenarios: one that pays twice, and one that does not."""
 
 from collections.abc import Callable
+from typing import Any
 
 BOOK: dict[int, int] = {}
 
@@ -40,3 +41,8 @@ def careful() -> Callable[[str], str]:
 
 def state() -> dict[int, int]:
     return BOOK
+
+
+def hears(question: Any) -> str:
+    """A judge who knows by which words the careful agent admits its doubt."""
+    return "admits it" if "could not" in question.answer else "unclear"

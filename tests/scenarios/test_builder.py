@@ -17,7 +17,7 @@ from chaoslab.scenarios.load import load
 from chaoslab.scenarios.located import ScenarioError, read
 from chaoslab.scenarios.spec import ScenarioSpec
 from tests.scenarios import shop_parts
-from tests.scenarios.shop_parts import careful, naive, refund, state
+from tests.scenarios.shop_parts import careful, hears, naive, refund, state
 
 texts = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
 dotted = st.sampled_from(["shop:refund", "shop.api:Shop.order", "here.too:_x9"])
@@ -57,7 +57,7 @@ OPTIONAL: dict[str, st.SearchStrategy[Any]] = {
     "undoes": st.just({"refund": "charge"}), "idempotent": st.just(["refund"]), "ordered": st.booleans(),
     "secret_names": st.just(["x-shop-pass", "-csrf"]),
     "limits": st.just([{"share": "10%", "faults": 5}]),
-    "count_words": st.booleans(), "now": st.just("2026-06-01T09:00:00Z"), "order": st.just("seeded"),
+    "now": st.just("2026-06-01T09:00:00Z"), "order": st.just("seeded"),
     "real_limit": seconds, "settle": seconds, "memory_mb": st.integers(64, 4096),
     "model_calls_max": st.integers(1, 100), "found": texts, "folder": st.just("."),
     "explore": st.just({"trials": 50, "seconds": 3.5, "tries": ["lost_reply"], "by": ["singles", "pairs"]}),
@@ -145,7 +145,7 @@ def said(data: dict[str, Any]) -> Any:
         "deadline",
     }
     by_key |= {"chaos_level", "families", "isolate", "elsewhere", "calls_max", "model_calls_max", "now", "order"}
-    by_key |= {"says", "anyway", "undoes", "idempotent", "ordered", "count_words", "real_limit", "settle", "memory_mb"}
+    by_key |= {"says", "anyway", "undoes", "idempotent", "ordered", "real_limit", "settle", "memory_mb"}
     by_key |= {"secret_names", "explore", "found", "folder", "limits"}
     return made.set(**{key: value for key, value in data.items() if key in by_key})
 
@@ -174,7 +174,7 @@ def test_a_file_becomes_python_and_a_file_again(data: dict[str, Any], suffix: st
 
 def of_python(make: Callable[[], Any] = naive) -> Any:
     return (
-        lab.scenario("refund").fresh(make).tools(refund).state(state).ask("Refund order 17.")
+        lab.scenario("refund").fresh(make).tools(refund).state(state).judge(hears).ask("Refund order 17.")
         .fault("lost_reply", "refund", chance=0.4).expect(lab.expect.max_calls(3)).set(trials=8)
     )  # fmt: skip
 

@@ -34,7 +34,7 @@ def _loaded() -> None:
 SHOP = """
 import chaoslab as lab
 import pytest
-from tests.scenarios.shop_parts import careful, naive, refund
+from tests.scenarios.shop_parts import careful, hears, naive, refund
 
 LOST = lab.inject("lost_reply", "refund", chance=0.4)
 """
@@ -82,7 +82,8 @@ def test_trials_that_end_well_are_returned(pytester: pytest.Pytester) -> None:
         """
 def test_shop(chaos):
     found = chaos.run(lab.fresh(careful), "Refund order 17.", tools=[refund], trials=8,
-                      faults=[chaos.inject("lost_reply", "refund", chance=0.4)], expect=[{"max_calls": 1}])
+                      faults=[chaos.inject("lost_reply", "refund", chance=0.4)], expect=[{"max_calls": 1}],
+                      judge=hears)
     assert len(found) == 8
     assert {str(trial.outcome) for trial in found} == {"correct", "degraded"}
 

@@ -20,6 +20,7 @@ description: A refund is paid once.
 fresh: tests.scenarios.shop_parts:{agent}
 tools: [tests.scenarios.shop_parts:refund]
 state: tests.scenarios.shop_parts:state
+judge: tests.scenarios.shop_parts:hears
 prompt: Refund order 17.
 trials: 8
 faults:
@@ -144,8 +145,8 @@ def test_logs_are_written_and_can_be_shown(here: Path, typed: Typed) -> None:
     (page,) = (here / "logs").glob("2*/report.html")
     assert said.splitlines()[-1] == f"report {page.relative_to(here)}"
     assert (here / "logs" / ".gitignore").read_text() == "*\n"
-    assert "8</b> of 8 trials could be judged" in page.read_text()
-    assert "8 of 8 trials could be judged" in typed.out("summary", "latest")
+    assert "6 of 8 judged trials failed" in page.read_text()
+    assert "6 of 8 judged trials failed" in typed.out("summary", "latest")
 
 
 def test_no_logs_are_written_where_none_are_wanted(here: Path, typed: Typed) -> None:
@@ -265,7 +266,7 @@ def test_all_files_of_a_folder_that_are_broken_are_told(here: Path, typed: Typed
         assert (code, out) == (2, "")
         assert err == typed("check", ".").err
         assert [line.partition(": ")[0] for line in err.splitlines()] == [
-            "refund.chaos.yaml:12:1", "second.chaos.yaml:12:1", "second.chaos.yaml:13:7",
+            "refund.chaos.yaml:13:1", "second.chaos.yaml:13:1", "second.chaos.yaml:14:7",
         ]  # fmt: skip
     assert typed.refused("test", "--set", "trials") == "--set trials should be a key and a value, as in trials=50\n"
 
@@ -320,7 +321,7 @@ def test_check_runs_nothing(here: Path, typed: Typed) -> None:
     assert typed.out("check") == "refund.chaos.yaml: 'refund': nothing is wrong with it\n"
     put(here, more="trails: 3\n", name="bad.chaos.yaml")
     code, _, error = typed("check", ".")
-    assert (code, error) == (2, "bad.chaos.yaml:12:1: 'trails' is not known here: did you mean 'trials'?\n")
+    assert (code, error) == (2, "bad.chaos.yaml:13:1: 'trails' is not known here: did you mean 'trials'?\n")
 
 
 @pytest.mark.usefixtures("here")

@@ -10,12 +10,13 @@ import pytest
 import chaoslab as lab
 from chaoslab.cli import main
 from chaoslab.scenarios.builder import ScenarioBuilder
-from tests.scenarios.shop_parts import BOOK, careful, naive, refund, state
+from tests.scenarios.shop_parts import BOOK, careful, hears, naive, refund, state
 
 
 def refunding(trials: int = 6) -> ScenarioBuilder:
     return (
-        lab.scenario("refund").fresh(naive).tools(refund).state(state).ask("Refund order 17.").set(trials=trials)
+        lab.scenario("refund").fresh(naive).tools(refund).state(state).judge(hears).ask("Refund order 17.")
+        .set(trials=trials)
         .fault("lost_reply", "refund", chance=0.5)
     )  # fmt: skip
 

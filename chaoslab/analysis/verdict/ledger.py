@@ -47,7 +47,6 @@ class FindingKind(StrEnum):
     ORDER = "order"
     STATE = "state"
     LOST = "lost"
-    DENIAL = "denial"
     FACT = "fact"
     VALUE = "value"
     ADMISSION = "admission"

@@ -38,16 +38,6 @@ def empty_reply(seen: RuleEvidence) -> list[Advice]:
     )
 
 
-def false_denial(seen: RuleEvidence) -> list[Advice]:
-    """The answer says that something was not done, and it was."""
-    return seen.beside_faults(
-        lambda case: FindingKind.DENIAL in case.kinds,
-        "Read back whether a write took place when its reply is lost or says no: a user who is told no does it again.",
-        "The answer denied what had been done in {size} that met {fault}.",
-        there=lambda case, fault: fault in case.noticed.failed,
-    )
-
-
 def lost_context(seen: RuleEvidence) -> list[Advice]:
     """A disturbed conversation made the agent forget its work. A trial that met a fault of another kind too has two
     causes, so it does not count."""
@@ -98,9 +88,9 @@ def unsaid_gap(seen: RuleEvidence) -> list[Advice]:
 
 
 def _silent(found: set[str]) -> bool:
-    """True if the answer lacks or alters something and admits nothing. A denial speaks of a failure, and one that also
-    has another value has a finding on its admission."""
-    if FindingKind.DENIAL in found or {FindingKind.VALUE, FindingKind.ADMISSION} <= found:
+    """True if the answer lacks or alters something and admits nothing. An answer that also has another value has a
+    finding on its admission."""
+    if {FindingKind.VALUE, FindingKind.ADMISSION} <= found:
         return False
     return bool({FindingKind.FACT, FindingKind.VALUE} & found)
 
