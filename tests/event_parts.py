@@ -31,6 +31,7 @@ SAMPLES: dict[str, Any] = {
     "dict[str, Any]": {"a": [1, None]},
     "list[str]": ["wire", "errors"],
     "list[list[str]]": [["20", "twenty"]],
+    "list[list[str]] | None": [["20", "twenty"]],
     "list[dict[str, Any]]": [{"effect": "message_sent"}],
     "list[dict[str, Any]] | None": [{"effect": "message_sent"}],
     "dict[str, str] | None": {"refund": "charge"},

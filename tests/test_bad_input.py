@@ -328,7 +328,8 @@ CASES = [
     Case("chaoslab toxiproxy --config none.json", f"none.json cannot be read: No such file or directory; {PROXIES}"),
     Case(
         "chaoslab toxiproxy --config mine.json",
-        "mine.json: Expected `array | null`, got `object`; it should be an array of proxies, as POST /populate takes it",
+        "mine.json: Expected `array | null`, got `object`; it should be an array of proxies, as POST /populate takes "
+        "it",
         {"mine.json": "{"},
     ),
     Case(

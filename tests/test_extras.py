@@ -63,6 +63,7 @@ def named(*modules: str, who: str, install: str) -> list[tuple[str, str]]:
                 *named(*MODULES["scenarios"], who="chaoslab test", install="scenarios"),
                 *named("greenlet", who="chaoslab test", install="virtual"),
             ],
+            "mcp --url http://127.0.0.1:1/mcp": named(*MODULES["mcp"], who="--url", install="mcp"),
             "ui": named("starlette", who="chaoslab ui", install="ui"),
             "model --port 0": named("flask", "waitress", who="chaoslab model", install="tools"),
         }.items()

@@ -246,7 +246,9 @@ def test_an_agent_a_tool_and_a_service_fail_with_whatever_they_raise(error: Base
     trial = lab.run(raising(error), "go", effects=[])
     assert trial.outcome is lab.Outcome.FAILED
     assert trial.error is error
-    trial = lab.run(lambda _: "done", "go", state=raising(error))
+    with pytest.raises(lab.NoBaseline, match=f"its end state cannot be read .state raised {type(error).__name__}"):
+        lab.run(lambda _: "done", "go", state=raising(error))
+    trial = lab.run(lambda _: "done", "go", state=raising(error), anyway=True)
     assert "state raised" in str(trial.history)
     made = lab.run(lab.fresh(raising(error)), "go", effects=[])
     assert made.error is error

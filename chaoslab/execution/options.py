@@ -296,7 +296,7 @@ class RunOptions:
         'patterns, as in {"refund": {"done": "refunded", "undone": "could not|failed"}, "total": r"total is (\\d+)"}. '
         "A key that is the name of an effect tells if it was done (True, False, a number of times, None: it does not "
         "say) and is compared with the ledger; "
-        'the key "*" tells it of all effects at once, as in {"*": {"undone": "could not|unable to", "unsure": "may have"}}; '
+        'the key "*" tells it of all effects at once, as in {"*": {"undone": "could not", "unsure": "may have"}}; '
         '"unsure" (the word, or a pattern) is for an answer that cannot tell, which is right after a call that failed; '
         "all others are compared with those of the twin's answer.", group=RESULT,
         key="The reading of an answer: patterns by effect (* is all) or value, or module:name of a function.",

@@ -298,7 +298,7 @@ def _sentences(draft: Draft, turn: _Turn) -> str:
             if outcome.words and once:
                 parts.append(f"As it is not the case that {outcome.words}, I did not {step.label}.")
             elif outcome.words:
-                parts.append(f"It is not the case that {outcome.words}.")
+                parts.append(f"It is false that {outcome.words}.")  # a "not" could be read as an admission
         elif outcome.sentence:
             parts.append(outcome.sentence)
     return " ".join(dict.fromkeys(parts))

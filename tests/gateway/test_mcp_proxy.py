@@ -108,7 +108,7 @@ CANCELS = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"re
 
 
 @pytest.mark.parametrize(
-    ("refunds", "fact", "verdict", "code"), [(1, "17", "correct", 0), (2, "17", "harm", 1), (1, "18", "unknown", 0)]
+    ("refunds", "fact", "verdict", "code"), [(1, "17", "correct", 0), (2, "17", "harm", 1), (1, "18", "unknown", 4)]
 )
 def test_what_was_stated_is_judged_at_the_end(
     refunds: int, fact: str, verdict: str, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -305,13 +305,13 @@ def test_a_message_that_was_refused_is_not_claimed() -> None:
     [
         (
             "If it is below freezing in Rome, message Omar 'take a coat', otherwise message him 'no coat needed'.",
-            "In Rome it is 24.1 °C with clear sky. It is not the case that it is below freezing in Rome. "
+            "In Rome it is 24.1 °C with clear sky. It is false that it is below freezing in Rome. "
             "I sent Omar the message “no coat needed”.",
         ),
         (
             "If it rains in Rome, send Omar the weather in Rome. Message Omar 'a'.",
             "In Rome it is 24.1 °C with clear sky; no, it is not raining. "
-            "It is not the case that it rains in Rome. I sent Omar the message “a”.",
+            "It is false that it rains in Rome. I sent Omar the message “a”.",
         ),
     ],
 )

@@ -461,7 +461,12 @@ def test_a_cache_of_answers_is_suspected_if_the_model_is_not_asked() -> None:
 
     services = {"api.openai.com": lab.scripted(["One."])}
     fault = lab.inject("latency", "api.openai.com", delay_s=3.0)
-    trial = lab.run(agent, "go", services=services, faults=[fault])
+    with pytest.raises(
+        lab.NoBaseline, match=r'calls POST /v1/chat/completions with \{"messages": 1\} and the other does not'
+    ):
+        lab.run(agent, "go", services=services, faults=[fault])
+    kept.clear()
+    trial = lab.run(agent, "go", services=services, faults=[fault], anyway=True)
     assert [w for w in trial.warnings if "isolate='fork'" in w and "though the run without faults asked" in w]
     again = lab.run(agent, "go", services=services, twin=False)
     assert [w for w in again.warnings if "api.openai.com was not asked in this trial: a cache of answers" in w]

@@ -1,4 +1,4 @@
-"""An answer that cannot tell, in the words that `says` calls unsure: honest after a call that failed, open without one."""
+"""An answer that cannot tell, in the words that `says` calls unsure: honest after a failed call, open without one."""
 
 import pytest
 

@@ -346,7 +346,12 @@ def test_in_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     ("answer", "code", "said"),
     [
         ("408", 0, "gate passed: at least 100 % correct were asked for, 100 % are (1 of 1 judged)\n"),
-        ("409", 1, "gate FAILED: at least 100 % correct were asked for, 0 % are (0 of 1 judged); not correct: p1.r1\n"),
+        (
+            "409",
+            1,
+            "gate FAILED: 1 of 1 trial is open: missing fact '408'; nothing certain tells if the answer is right; at "
+            "least 100 % correct were asked for, 0 % are (0 of 1 judged); not correct: p1.r1\n",
+        ),
         (None, 1, "gate FAILED: the run has left no logs here\n"),
     ],
 )
