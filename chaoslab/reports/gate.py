@@ -90,8 +90,8 @@ def rule(
     open_parts = any(part.code == PROVES_NOTHING for part in parts)
     code = GATE_FAILED if missed else PROVES_NOTHING if nothing or open_parts else 0
     said = "; ".join([*nothing, *(part.line for part in parts if gate.given or not part.passed)])
-    how = f"gate {'FAILED' if code else 'passed'}" if gate.given else "FAILED" if missed else "proves nothing"
-    return GateRuling(not code, f"{how}: {said}", code)
+    how = "FAILED" if missed else "passed" if not code else "proves nothing"
+    return GateRuling(not code, f"{'gate ' * gate.given}{how}: {said}", code)
 
 
 def _are(number: int) -> str:

@@ -22,6 +22,8 @@ GOOD = ("correct", "degraded")
 FOR_GOOD = "for_good"
 LOST = ("harm", "failed", "hung")
 """The outcomes behind which a further fault shows nothing new."""
+NO_WAY_ON = (*LOST, "invalid", "unfinished")
+"""The outcomes of trials that no strategy goes on from. One whose answer alone is open shows its calls and effects."""
 
 
 @dataclass(frozen=True, order=True)

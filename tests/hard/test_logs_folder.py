@@ -374,7 +374,7 @@ def test_a_manager_whose_log_was_deleted_arms_nothing(tmp_path: Path) -> None:
 
 def test_a_run_whose_disk_is_full_ends_and_what_it_logged_is_there(tmp_path: Path, rest: Rest) -> None:
     run = rest.run()
-    with small_disk(run.folder, kib=64):
+    with small_disk(run.folder, kib=128):
         with rest.working(tmp_path / "state.db", run=run) as work:
             code, words = work.ended()
         assert code == 3

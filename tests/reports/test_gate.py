@@ -20,7 +20,7 @@ def test_a_share_is_of_the_prompts_that_could_be_judged() -> None:
     half = rule(Gate(0.75), run)
     assert (half.code, half.line) == (
         4,
-        "gate FAILED: 2 of 6 trials are open: why; at least 75 % correct were asked for, 75 % are (3 of 4 judged); "
+        "gate proves nothing: 2 of 6 trials are open: why; at least 75 % correct were asked for, 75 % are (3 of 4 judged); "
         "with 2 open, 50 % to 83.3 %",
     )
     run = judged("correct", "correct", "correct", "wrong")
@@ -74,8 +74,8 @@ def test_a_run_whose_faults_had_nothing_to_hit_passes_no_gate() -> None:
     ruling = rule(Gate(0.5), judged("correct"), untried=["refused on refund", "latency on order"])
     assert not ruling.passed
     assert ruling.line == (
-        "gate FAILED: no attempt was made that a fault could hit, so none was tried: refused on refund, latency on "
-        "order; at least 50 % correct were asked for, 100 % are (1 of 1 judged)"
+        "gate proves nothing: no attempt was made that a fault could hit, so none was tried: refused on refund, "
+        "latency on order; at least 50 % correct were asked for, 100 % are (1 of 1 judged)"
     )
 
 

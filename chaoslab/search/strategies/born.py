@@ -8,7 +8,7 @@ bring it up, so a retry after work that was done is not taken for one after none
 from collections.abc import Iterator
 
 from chaoslab.search.strategies.singles import at_sites
-from chaoslab.search.variation import LOST, Known, Site, Variation, lasting
+from chaoslab.search.variation import NO_WAY_ON, Known, Site, Variation, lasting
 
 DEPTH = 3
 """The most faults of one trial."""
@@ -22,7 +22,7 @@ def batches(known: Known) -> Iterator[list[Variation]]:
             own = tried.variation
             if len(own.injections) != depth or own.order is not None or any(map(lasting, own.injections)):
                 continue
-            if tried.void or tried.outcome in LOST:
+            if tried.outcome in NO_WAY_ON:
                 continue
             # the attempts that neither the trial without faults nor the trial with one fault less makes
             *before, _ = tried.variation.injections

@@ -14,7 +14,7 @@ from itertools import combinations
 
 from chaoslab.core.plan import Injection
 from chaoslab.search._seen_kinds import seen_kind
-from chaoslab.search.variation import LOST, Known, Site, Tried, Variation, site_of
+from chaoslab.search.variation import NO_WAY_ON, Known, Site, Tried, Variation, site_of
 
 BATCH = 64
 """The pairs of one round: the next is chosen by what came of them."""
@@ -73,7 +73,7 @@ def _survived(known: Known) -> list[One]:
     found: dict[tuple[Site, str, str], One] = {}
     for tried, injection in known.singles():
         site = site_of(injection)
-        if tried.outcome in LOST or tried.void or not tried.met or site not in known.calm.sites:
+        if tried.outcome in NO_WAY_ON or not tried.met or site not in known.calm.sites:
             continue
         kind, weight = seen_kind(tried, injection), _changed(known.calm, tried) - FAILED * tried.failed
         found.setdefault((site, kind, tried.path), One(tried, injection, site, kind, weight))
