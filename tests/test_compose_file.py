@@ -33,7 +33,7 @@ FOREIGN = {"toxiproxy", "prometheus", "grafana"}
 
 
 def test_each_part_gets_every_setting_that_reaches_it() -> None:
-    """Whoever runs trials gets all but the keys; a service gets those that a service reads."""
+    """A part that runs trials gets all but the keys; a service gets those that a service reads."""
     secret = {f.name.upper() for f in fields(Settings) if f.metadata["secret"]}
     whole = set(Settings().environment()) - PLACES - secret
     own = {"CHAOSLAB_PROGRAM", "MPLCONFIGDIR", "STOPPER", *secret, "TOXIPROXY_URL"}

@@ -29,7 +29,6 @@ ROOTS = {path for path in FILES if path.is_relative_to("chaoslab/execution") or 
 VIRTUAL = Path("chaoslab/worlds/virtual")
 OF_VIRTUAL = {"greenlet", "time_machine"}
 READERS = {
-    Path("chaoslab/campaigns/_child.py"): "/proc",
     Path("chaoslab/execution/forked.py"): "/proc",
     Path("chaoslab/surfaces/mcp_proxy.py"): "its standard input",
     Path("chaoslab/base/extras.py"): "what pip noted of the package",

@@ -137,7 +137,10 @@ def test_one_command_leaves_figures_pictures_and_logs(tmp_path: Path) -> None:
     assert re.search(
         r"^5 of 5 trials, \d+ s of virtual time in \d+\.\d s( \(\d+ × real time\))?$", ended.stdout, re.MULTILINE
     )
-    run = r"^run v7-[0-9a-f]{16} · seed 7 · world virtual · model chaoslab-offline\s·\s+done\s+after\s"
+    run = (
+        r"^run v7-[0-9a-f]{16} · seed 7 · world virtual · model chaoslab-offline\s·"
+        r"\s+draws\s+its\s+own\s+chance\s+no\s+·\s+done\s+after\s"
+    )
     assert re.search(run, ended.stdout, re.MULTILINE)
     assert "Failures that nobody injected: none" in ended.stdout
     assert re.search(r"^all figures: .* summary ", ended.stdout, re.MULTILINE)

@@ -15,7 +15,7 @@ from chaoslab.base.values import once
 ALONE = "alone"
 """The run of a call that names none, e.g. one made by hand with curl."""
 KEY_DEPTH_MAX = 3
-"""How deep an idempotency key may lie within the arguments, as in GraphQL's `input`."""
+"""The depth at which an idempotency key may lie within the arguments, as in GraphQL's `input`."""
 _OF_KEYS = frozenset({"idempotencykey", "xidempotencykey"})
 """The names of idempotency keys without case and signs, as in Idempotency-Key, idempotency_key and idempotencyKey."""
 

@@ -475,11 +475,15 @@ def described() -> list[dict[str, Any]]:
     ]
 
 
+BAR = r"\|"
+"""A bar within a cell of a Markdown table."""
+
+
 def table() -> str:
     """All settings as a Markdown table, for the reference."""
     lines = ["| setting | default | meaning |", "|---|---|---|"]
     for f in fields(Settings):
-        lines.append(f"| {f.name.upper()} | {as_text(f.default).replace('|', '/')} | {f.metadata['doc']} |")
+        lines.append(f"| {f.name.upper()} | {as_text(f.default).replace('|', BAR)} | {f.metadata['doc']} |")
     return "\n".join(lines) + "\n"
 
 

@@ -30,7 +30,7 @@ _asked: ContextVar[ToxiproxyServer | None] = ContextVar("asked", default=None)
 
 
 class _Requests:
-    """What the package's module finds in the place of `requests`. It has one endpoint for the whole process, no
+    """The package's module finds this in place of `requests`. It has one endpoint for the whole process, no
     timeout, and opens a connection for each request; so within `ToxiproxyServer.asked` they go here, and else, as those
     of a user's own tests, to `requests` as ever."""
 

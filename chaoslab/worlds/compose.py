@@ -285,7 +285,7 @@ def _ended(environment: Mapping[str, str]) -> int | None:
 
 
 def _said(environment: Mapping[str, str], *command: str) -> str:
-    """What a command of compose prints, out of reach of the terminal's Ctrl-C."""
+    """The output of a command of compose, out of reach of the terminal's Ctrl-C."""
     return subprocess.run(
         ("docker", "compose", *command), env=dict(environment), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         text=True, start_new_session=True, check=False,

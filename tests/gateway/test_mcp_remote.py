@@ -147,8 +147,8 @@ def answers(asked: Heard, result: Any = None) -> Reply:
 def talk(
     url: str, logs: Path, *messages: dict[str, Any], at_once: bool = False
 ) -> tuple[list[dict[str, Any]], str]:  # fmt: skip
-    """What the proxy says to these messages of its client's, who closes its end behind the last one. It waits for each
-    answer before it goes on, with `at_once` for that of its first message alone, as the protocol asks for."""
+    """All that the proxy says to these messages of its client's, who closes its end behind the last one. It waits for
+    each answer before it goes on, with `at_once` for that of its first message alone, as the protocol asks for."""
     command, pipe = [warm.python(), "-m", "chaoslab", "mcp", "--logs", str(logs)], subprocess.PIPE
     told = list[dict[str, Any]]()
     with subprocess.Popen([*command, "--url", f"{url}/mcp"], stdin=pipe, stdout=pipe, stderr=pipe) as proxy:

@@ -20,8 +20,8 @@ def test_a_share_is_of_the_prompts_that_could_be_judged() -> None:
     half = rule(Gate(0.75), run)
     assert (half.code, half.line) == (
         4,
-        "gate proves nothing: 2 of 6 trials are open: why; at least 75 % correct were asked for, 75 % are (3 of 4 judged); "
-        "with 2 open, 50 % to 83.3 %",
+        "gate proves nothing: 2 of 6 trials are open: why; at least 75 % correct were asked for, 75 % are (3 of 4 "
+        "judged); with 2 open, 50 % to 83.3 %",
     )
     run = judged("correct", "correct", "correct", "wrong")
     assert rule(Gate(0.75), run).line == ("gate passed: at least 75 % correct were asked for, 75 % are (3 of 4 judged)")

@@ -20,6 +20,8 @@ from chaoslab.search.proof import NewCall
 from chaoslab.search.variation import Site, Variation
 
 FOLDER = Path(__file__).parent.parent.parent / "examples" / "scenarios"
+SAYS = {"*": {"unsure": "could not|may not"}}
+"""No caller can tell after a lost reply: the words of all agents here are words of doubt."""
 paid: list[int] = []
 
 
@@ -60,7 +62,7 @@ async def asks_again_async(_: str) -> str:
 
 def explored(agent: Any, tool: Any) -> Exploration:
     faults = ["lost_reply", "redelivery", "timeout_before_effect"]
-    return lab.explore(agent, "go", tools=[tool], tries=faults, by=["singles"])
+    return lab.explore(agent, "go", tools=[tool], tries=faults, by=["singles"], says=SAYS)
 
 
 @pytest.mark.parametrize(
@@ -247,7 +249,7 @@ def notes_once(_: str) -> str:
 
 
 def test_a_mended_agent_is_explored_at_its_own_new_calls() -> None:
-    found = lab.explore(asks_again, "go", tools=[pay], tries=["lost_reply", "timeout_before_effect"])
+    found = lab.explore(asks_again, "go", tools=[pay], tries=["lost_reply", "timeout_before_effect"], says=SAYS)
     more: dict[str, Any] = {"tools": [pay, notify], "accept": ("correct", "degraded", "wrong")}
     proof = lab.prove(found, notes_again, **more)
     assert proof.named("closed")

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
+from chaoslab.core.events import GroundLost
 
 Agent = Callable[[str], Any]
 
@@ -157,3 +158,21 @@ def test_what_a_lost_read_leaves_in_an_answer(calm: Any, given: Any, expected: s
         return calm
 
     assert outcome(agent, "price") == expected
+
+
+@pytest.mark.parametrize("fault", ["lost_reply", "timeout_before_effect"])
+def test_a_call_that_acts_is_no_read_that_an_answer_may_rest_on(fault: str) -> None:
+    """Its effect stands on the ledger, which decides."""
+
+    def pay(amount: int) -> str:  # noqa: ARG001
+        return "paid"
+
+    def sure(prompt: str) -> str:  # noqa: ARG001
+        try:
+            return pay(10)
+        except OSError:
+            return "paid"
+
+    trial = lab.run(sure, "Pay 10", tools=[pay], faults=[lab.inject(fault, "pay")])
+    assert str(trial.outcome) == ("correct" if fault == "lost_reply" else "false_success"), trial.why
+    assert not any(True for _ in trial.history.of(GroundLost))

@@ -44,7 +44,7 @@ BEFORE = {"make": [INFO, PLUGIN, *PINNED, RUN_ONE, "compose rm"], "run": [INFO, 
 """`make` looks for the pinned images, and has the settings checked in a container; the other door has checked them
 itself."""
 AFTER = ["compose ps", "compose stop", "compose ps"]
-"""What has exited is looked up before anything is taken down."""
+"""A part that has exited is looked up before anything is taken down."""
 DOWN = "compose down"
 ROOT = Path(__file__).parent.parent.parent
 RUN = "import os, sys; from chaoslab.worlds import compose; sys.exit(compose.run(os.environ))"

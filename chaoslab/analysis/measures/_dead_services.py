@@ -14,7 +14,7 @@ Request = tuple[str, str, int]
 """Trial, target and the request's number."""
 FAILED = 500
 FUNCTION = "function"
-"""How a call of a function of the user's goes, which has no service."""
+"""The way that a call of a function of the user's goes, which has no service."""
 
 
 @dataclass

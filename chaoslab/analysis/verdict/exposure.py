@@ -45,7 +45,7 @@ class Exposure:
 
     @property
     def held_back(self) -> str:
-        """What held faults back, and in how many trials; empty if nothing did."""
+        """The reasons why faults were held back, each with its number of trials; empty if nothing did that."""
         if not self.held:
             return ""
         told = ", ".join(why for why, _ in self.held.most_common(2))

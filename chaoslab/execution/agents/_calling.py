@@ -121,7 +121,7 @@ def readable(answer: Any) -> bool:
 
 
 def _content(answer: Any) -> Any:
-    """What can be read of an answer; the answer itself if its own code raises meanwhile."""
+    """All that can be read of an answer; the answer itself if its own code raises meanwhile."""
     try:
         return _own_content(adapters.answer_of(answer))
     except BaseException as error:  # noqa: BLE001 - the user's own code

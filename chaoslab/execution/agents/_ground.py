@@ -41,11 +41,14 @@ class ChangedRead(WrongValue):
 def reads_in(history: History) -> list[TwinRead]:
     """The reads of a trial without faults: its right answers but those of models and of calls with an effect. Equal
     requests are one read, whose value is the last one."""
-    acting = {(effect.target, effect.request_id) for _, effect in history.of(events.Effect)}
+    effects = [effect for _, effect in history.of(events.Effect)]
+    by_id = {(effect.target, effect.request_id) for effect in effects}
+    by_number = {(effect.target, effect.request) for effect in effects}  # a function's effect has no id of a request
     numbers: dict[tuple[str, str, str], list[int]] = {}
     replies: dict[tuple[str, str, str], str] = {}
     for key, call in _ended_calls(history):
-        if call.ok and call.finish_reason is None and (call.target, call.request_id) not in acting:
+        acts = (call.target, call.request_id) in by_id or (call.target, call.request) in by_number
+        if call.ok and call.finish_reason is None and not acts:
             numbers.setdefault(key, []).append(call.request)
             replies[key] = call.reply
     return [TwinRead(*key, tuple(numbers[key]), reply) for key, reply in replies.items()]
