@@ -1,11 +1,14 @@
 """Runs as the manager serves them, and their lanes on Toxiproxy: made for one call with the toxics of its fault, read
 back, and taken down."""
 
+from __future__ import annotations
+
 import contextlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from chaoslab.base.clock import Clock
 from chaoslab.core.chain import ActiveFault
@@ -16,7 +19,9 @@ from chaoslab.wire import lane_names
 from chaoslab.wire.control import CallRow
 from chaoslab.wire.fault_lifecycle import REFUSED, is_refused, standing_key, toxics_of
 from chaoslab.wire.proxies import ToxicInfo, ToxiproxyDown, ToxiproxyError
-from chaoslab.wire.toxiproxy_package import ServedProxy, ToxiproxyServer
+
+if TYPE_CHECKING:
+    from chaoslab.wire.toxiproxy_package import ServedProxy, ToxiproxyServer
 
 
 @dataclass

@@ -1,15 +1,19 @@
 """The proxies that stand while a run is open, and their recovery when Toxiproxy has lost them, for example in a
 restart."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from chaoslab.base.clock import Clock
 from chaoslab.base.interrupts import Flag
 from chaoslab.wire.proxies import ToxiproxyDown, ToxiproxyError, WantedProxy
-from chaoslab.wire.toxiproxy_package import ServedProxy, ToxiproxyServer
+
+if TYPE_CHECKING:
+    from chaoslab.wire.toxiproxy_package import ServedProxy, ToxiproxyServer
 
 RECOVER_S = 10.0
 """The time that a silent Toxiproxy is waited for; after that it counts as gone."""

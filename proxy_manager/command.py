@@ -23,7 +23,6 @@ from chaoslab.proxy_manager.manager import Manager
 from chaoslab.record.log import LogLost
 from chaoslab.record.runs import Run
 from chaoslab.wire import state_place
-from chaoslab.wire.toxiproxy_package import ToxiproxyServer
 
 
 def server(manager: Manager, *, host: str, port: int, version: Mapping[str, str] | None = None) -> ThreadingHTTPServer:
@@ -111,6 +110,8 @@ def run(options: argparse.Namespace) -> int:
     places = Places(
         options.bind_host, options.dial_host, {t: ports.proxy(t) for t in (*SERVICES, MODEL)}, ports.refused
     )
+    from chaoslab.wire.toxiproxy_package import ToxiproxyServer  # loads requests
+
     toxiproxy = ToxiproxyServer(chosen.toxiproxy_url or f"http://127.0.0.1:{ports.toxiproxy}")
     name = str(ports.manager)
     manager = Manager(

@@ -1,5 +1,7 @@
 """The manager's loop over the rows that agents write into the shared state: roll, arm, read back, answer, heal."""
 
+from __future__ import annotations
+
 import contextlib
 import sqlite3
 import threading
@@ -32,10 +34,10 @@ from chaoslab.wire.control import CallRow, Control, LeftAlone, ManagerAnswer, Ru
 from chaoslab.wire.fault_lifecycle import REFUSED
 from chaoslab.wire.lanes import Health
 from chaoslab.wire.proxies import ToxiproxyDown, ToxiproxyError, WantedProxy
-from chaoslab.wire.toxiproxy_package import ToxiproxyServer
 
 if TYPE_CHECKING:
     from chaoslab.proxy_manager.figures import Figures
+    from chaoslab.wire.toxiproxy_package import ToxiproxyServer
 
 BUSY_POLL_S, IDLE_POLL_S = 0.001, 0.01
 IDLE_SHARE = 0.02

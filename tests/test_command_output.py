@@ -85,7 +85,7 @@ def test_runs(run: Run, here: Path, typed: Typed) -> None:
 def test_summary_is_the_report(typed: Typed) -> None:
     found = shown(["summary", "--json"], typed)
     assert found["schema"] == 2
-    assert (found["verdict"]["trials"], found["verdict"]["judged"]) == (2, 2)
+    assert (found["verdict"]["trials"], found["verdict"]["ended"]) == (2, {"well": 1, "bad": 1, "open": 0})
 
 
 @pytest.mark.usefixtures("run")

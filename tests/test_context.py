@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.base.commandline import PROVES_NOTHING
 from chaoslab.cli import main
 from chaoslab.core.dialog import Dialog, reworded, words_of
 from chaoslab.core.events import FaultInjected, FaultWitnessed
@@ -100,10 +99,7 @@ def test_a_story_knows_where_in_the_trial_it_is(tmp_path: Path) -> None:
 def test_the_labs_own_run_and_its_replay_tell_a_story_the_same(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     asked = prompts(here, ["What is the average of the temperatures in Rome, Athens and Lisbon?"])
     with installed(here, STALE.replace("each.call.tool == call.tool and ", "")):
-        assert (
-            main(["run", "--world", "virtual", asked, "ERRORS=gremlin", "ERROR_PROB=1", "TOXIC_PROB=0"])
-            == PROVES_NOTHING
-        )
+        assert main(["run", "--world", "virtual", asked, "ERRORS=gremlin", "ERROR_PROB=1", "TOXIC_PROB=0"]) == 0
         injected = {(e.target, e.request) for _, e in History.read(here / "logs" / "latest").of(FaultInjected)}
         assert injected == {("weather", 1), ("weather", 2), ("weather", 3)}  # each was given the model's first answer
         assert main(["replay", "latest"]) == 0

@@ -17,7 +17,7 @@ SERVING = Path("flask_tools/serving.py")
 APP = Path("flask_tools/app.py")
 """Flask's, likewise."""
 SPECS = {Path("chaoslab") / name for name in ("scenarios/spec.py", "scenarios/drawn_spec.py", "campaigns/_spec.py")}
-LATE = {SERVING, APP, Path("chaoslab/lab/_virtual_lab.py"), *SPECS}
+LATE = {SERVING, APP, Path("chaoslab/lab/_virtual_lab.py"), Path("chaoslab/wire/toxiproxy_package.py"), *SPECS}
 LIGHT = [path for path in FILES if path.parts[0] in ("chaoslab", "flask_tools") and path not in LATE]
 HEAVY = {
     "docker", "flask", "langchain", "langchain_core", "langchain_groq", "matplotlib", "numpy", "pandas", "pydantic",

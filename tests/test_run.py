@@ -145,7 +145,7 @@ def test_one_command_leaves_figures_pictures_and_logs(tmp_path: Path) -> None:
     assert "Failures that nobody injected: none" in ended.stdout
     assert re.search(r"^all figures: .* summary ", ended.stdout, re.MULTILINE)
     pictures = list((tmp_path / "charts").glob("*.png"))
-    assert len(pictures) + ended.stdout.count("        no ") == 13  # what has nothing to show is not drawn
+    assert len(pictures) + ended.stdout.count("        no ") == 8  # what has nothing to show is not drawn
     assert all(path.stat().st_size > 5000 for path in pictures)
     assert trials(tmp_path / "logs" / "latest") == ["p1.r1", "p2.r1", "p3.r1", "p1.r2", "p2.r2"]
     told = chaoslab(tmp_path, "show", "latest", "--prompt", "1")

@@ -224,7 +224,7 @@ def test_the_state_decides_where_a_tool_is_declared_to_only_read(
     trial = lab.run(made(agent), "Book for Ana", reads=[book], faults=[fault], state=lambda: BOOKS)
     assert str(trial.outcome) == outcome, trial.story()
     assert why in trial.why
-    assert trial.end_state == ({"ana": 1} if outcome == "correct" else {})
+    assert trial.end_state == {"correct": {"ana": 1}, "harm": {"ana": 2}}.get(outcome, {})
 
 
 def test_a_finding_names_the_line_of_the_log() -> None:
