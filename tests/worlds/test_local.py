@@ -64,7 +64,7 @@ def test_one_command_gets_from_nothing_to_pictures_and_a_second_one_works_at_onc
     for drawn in (True, False):
         ended = chaoslab(tmp_path, "lab", base, prompts(tmp_path, EASY), "TOXIC_PROB=0", "ERROR_PROB=0", drawn=drawn)
         assert (ended.returncode, ended.stderr) == (0, "")
-        assert "2 of 2 judged trials are correct" in ended.stdout
+        assert "2 of 2 judged trials ended well" in ended.stdout
     assert {path.stem for path in (tmp_path / "charts").glob("*.png")} == CHARTS
     history = History.read(tmp_path / "logs" / "latest")
     assert [judge(history, trial).outcome for trial in ("p1.r1", "p2.r1")] == [Outcome.CORRECT] * 2
@@ -100,7 +100,7 @@ def test_after_kill_9_no_part_is_left_and_the_next_run_starts_clean(tmp_path: Pa
     killed = (tmp_path / "logs" / "latest").resolve()
     ended = chaoslab(tmp_path, "lab", base, prompts(tmp_path, EASY), "TOXIC_PROB=0", "ERROR_PROB=0")
     assert ended.returncode == 0, ended.stderr
-    assert "2 of 2 judged trials are correct" in ended.stdout
+    assert "2 of 2 judged trials ended well" in ended.stdout
     kept = History.read(killed)
     assert len(list(kept.of(PromptFinished))) >= 1
 
