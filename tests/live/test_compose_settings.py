@@ -26,7 +26,7 @@ SET = {
     "TIME_LIMIT_S": "60",
     "BUDGET": "soft", "AGENT": "careful", "TOOL_LIMIT": "2", "PROMPT_LIMIT": "2", "FALLBACK": "none",
     "TOOL_TIMEOUT_S": "3", "MODEL_TIMEOUT_S": "20", "TRANSLATOR": "online", "TRANSLATOR_URL": "http://127.0.0.1:8",
-    "SECRET_NAMES": "token",
+    "SECRET_NAMES": "token", "SAYS_UNDONE": "it isn't|not able to",
 }  # fmt: skip
 PLACES = {"TOXIPROXY_URL", "TOXIPROXY_METRICS", "BASE_PORT", "WORLD"}
 ORIGINS = (".env", "shell", "run -e")
