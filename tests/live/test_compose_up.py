@@ -274,7 +274,7 @@ def test_ctrl_c_of_up_tells_where_the_report_is(fresh: Stack) -> None:
     up.interrupt()
     up.ended()
     assert f"its report will be logs/{run}/report.html, also after Ctrl-C" in up.text()
-    assert (fresh.folder / "logs" / run / "report.html").exists()
+    until((fresh.folder / "logs" / run / "report.html").exists, "the report")  # `up` may end before its parts have
 
 
 def test_ctrl_c_keeps_what_was_done_and_ends_with_130(fresh: Stack) -> None:
