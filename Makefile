@@ -36,7 +36,7 @@ endef
 .venv/demo: pyproject.toml
 	$(ENVIRONMENT)
 	@echo "installing into .venv what a demonstration needs (once, about half a minute)"
-	@$(call INSTALL,-e '.[virtual]')
+	@$(call INSTALL,-e .)
 	@touch $@
 
 .venv/lab: pyproject.toml
@@ -146,7 +146,7 @@ frameworks: .venv/lab
 	  echo "== $$name"; \
 	  env=.frameworks/$$name; \
 	  test -x $$env/bin/python || $(PYTHON) -m venv $$env || exit 1; \
-	  $$env/bin/python -m pip install --quiet --disable-pip-version-check -e '.[virtual]' \
+	  $$env/bin/python -m pip install --quiet --disable-pip-version-check -e . \
 	    $$($(BIN)/python examples/frameworks/matrix.py packages $$name) || exit 1; \
 	  $$env/bin/python -W ignore examples/frameworks/matrix.py run $$name --into examples/frameworks/results/$$name.json || exit 1; \
 	done; \

@@ -2,13 +2,15 @@
 
 import argparse
 import importlib
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
+from chaoslab import cli
 from chaoslab.base.terminal import clean
-from chaoslab.cli import COMMANDS, main
+from chaoslab.cli import COMMANDS, GROUPS, main
 from chaoslab.config.settings import Settings
 from chaoslab.core import events
 from chaoslab.lab import launch
@@ -117,11 +119,23 @@ def test_settings_prints_the_example_file(typed: Typed) -> None:
     assert typed.out("settings") == (ROOT / ".env.example").read_text()
 
 
+def test_help_shows_the_first_commands_and_all_the_others_where_it_is_asked_to(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    short = execute([sys.executable, "-m", "chaoslab", "--help"], check=True).stdout
+    assert main(["--all"]) == 0
+    whole = capsys.readouterr().out
+    shown = {name for names in GROUPS.values() for name in names}
+    assert re.findall(r"^  ([a-z-]+) ", short, flags=re.MULTILINE) == [name for name in COMMANDS if name in shown]
+    assert re.findall(r"^  ([a-z-]+) ", whole, flags=re.MULTILINE) == [*COMMANDS]
+    assert len(short.splitlines()) < 60
+    assert max(map(len, whole.splitlines())) <= 80
+    files = {path.stem for path in Path(cli.__file__).parent.glob("[a-z]*.py")}
+    assert {name.replace("-", "_") for name in COMMANDS} == files, "a command's file is in no group"
+
+
 def test_every_command_has_help() -> None:
-    commands = ("lab", "show", "summary", "charts", "toxiproxy", "model", "settings")
-    whole = execute([sys.executable, "-m", "chaoslab", "--help"], check=True).stdout
-    for command in commands:
-        assert command in whole
+    for command in (*COMMANDS, "run"):
         with pytest.raises(SystemExit, match="0"):
             main([command, "--help"])
 

@@ -1,4 +1,4 @@
-"""`chaoslab run` as a person runs it, in virtual time: one command to figures, pictures and logs; also broken off."""
+"""`chaoslab lab` as a person runs it, in virtual time: one command to figures, pictures and logs; also broken off."""
 
 import contextlib
 import os
@@ -261,7 +261,7 @@ def test_a_prompt_that_hangs_is_found_without_waiting_and_said(tmp_path: Path) -
     assert "waits for" in agent
 
 
-@pytest.mark.parametrize("missing", ["greenlet", "time_machine", "langchain_groq"])
+@pytest.mark.parametrize("missing", ["flask", "langchain_groq"])
 def test_what_is_not_installed_is_named(
     missing: str, here: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
 ) -> None:

@@ -7,24 +7,22 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 MODULES = {
-    "virtual": ("greenlet", "time_machine"),
     "tools": ("flask", "waitress"),
-    "agent": ("langchain", "langchain_groq", "pydantic"),
+    "agent": ("langchain", "langchain_groq"),
     "charts": ("matplotlib", "pandas"),
-    "scenarios": ("pydantic", "yaml"),
-    "frames": ("pandas",),
     "parquet": ("pandas", "pyarrow"),
-    "gateway": ("aiohttp", "trustme"),
     "mcp": ("mcp", "httpx2"),
     "compose": ("docker",),
-    "campaigns": ("croniter",),
-    "ui": ("starlette", "uvicorn", "sse_starlette", "jinja2"),
+    "ui": ("starlette", "uvicorn", "sse_starlette"),
     "cluster": ("distributed",),
 }
 """By extra, the modules of it that the lab itself imports."""
 
-
-CORE = ("argcomplete", "httpx", "httpcore", "h11", "ddsketch", "msgspec", "requests", "toxiproxy", "urllib3")
+CORE = (
+    "aiohappyeyeballs", "aiohttp", "argcomplete", "certifi", "croniter", "ddsketch", "greenlet", "h11", "httpcore",
+    "httpx", "jinja2", "msgspec", "pydantic", "requests", "rich", "time_machine", "toxiproxy", "trustme", "urllib3",
+    "yaml",
+)  # fmt: skip
 """The modules that everything needs. A Python without them is another than the lab's."""
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from chaoslab.base import extras, parsers
+from chaoslab.base import parsers
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.registry import did_you_mean
 from chaoslab.campaigns.bounds import Bound, StopBound, check_measure
@@ -68,7 +68,6 @@ class Campaign:
 
 def load(path: Path, *, clock: Clock = system) -> Campaign:
     """The campaign in a file. Raises ScenarioErrors: it cannot be read, or something in it is wrong: one line each."""
-    extras.check("a campaign", "scenarios")
     try:
         located = read(path)
         return _Checks(located, path, clock).campaign()
@@ -180,7 +179,6 @@ class _Checks:
         if spec.rounds and not given:
             self.say(("rounds",), "rounds goes with every, cron or at", of_key=True)
         if spec.cron:
-            extras.check_module("cron", "croniter", "campaigns")
             from croniter import croniter
 
             if len(spec.cron.split()) != 5 or not croniter.is_valid(spec.cron):

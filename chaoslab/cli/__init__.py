@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
@@ -15,13 +16,24 @@ from chaoslab import __version__
 from chaoslab.base import extras
 from chaoslab.base.commandline import LAB_DOWN, NO_ROOM, Help, Parser, interrupted, open_streams, refuse
 
-COMMANDS = (
-    "lab", "run", "sweep", "replay", "runs", "ui", "follow", "steer", "show", "summary", "judge", "report",
-    "charts", "otlp", "settings", "agent", "tools", "manager", "model", "toxiproxy", "gateway", "exec", "mcp", "stop",
-    "campaign", "faults", "check", "test", "stress", "explore", "shrink", "prove", "compare", "gate", "bisect",
-    "memory", "plan", "init", "from-traces", "from-openapi", "from-mcp", "demo", "completion",
-)  # fmt: skip
-"""The commands, in the order of the help."""
+GROUPS = {
+    "start": ("demo", "init", "lab"),
+    "test": ("test", "explore", "stress", "faults"),
+    "read": ("show", "report", "ui"),
+    "change": ("compare", "gate"),
+    "agents elsewhere": ("exec", "gateway", "mcp"),
+}
+"""The commands of `chaoslab --help`, by group."""
+MORE = {
+    "more tests": ("check", "shrink", "prove", "bisect", "plan", "memory", "campaign", "stop", "sweep"),
+    "more on runs": ("runs", "summary", "follow", "steer", "replay", "charts", "judge", "otlp"),
+    "from what you have": ("from-traces", "from-openapi", "from-mcp"),
+    "the lab's parts": ("agent", "tools", "manager", "model", "toxiproxy", "settings", "completion"),
+}
+"""Those that `chaoslab --all` adds."""
+COMMANDS = tuple(name for names in (*GROUPS.values(), *MORE.values()) for name in names)
+FORMER = {"run": "lab"}
+"""By a former name of a command, the name of today."""
 
 
 class Command(Protocol):
@@ -45,10 +57,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     | exit code | means |
     | --- | --- |
     | 0 | done, and what was asked for holds |
-    | 1 | it does not hold: --min-correct, --fail-on, a scenario of `test`, a new side of `compare` or `gate` that is worse, a `replay` that differs; where neither option is given, a trial of `exec`, `gateway` or `run` ends in harm, wrong or false_success |
+    | 1 | it does not hold: --min-correct, --fail-on, a scenario of `test`, a new side of `compare` or `gate` that is worse, a `replay` that differs; where neither option is given, a trial of `exec` or `gateway` ends in harm, wrong or false_success |
     | 2 | something in a file or on the command line is wrong |
     | 3 | the lab failed |
-    | 4 | nothing is proved: a fault that had to hit met nobody, all trials of a `run` are invalid, one of `test`, `exec` or `gateway` is, damage that nobody injected hit one of a `lab` or `run`, no trial met a fault or faults were held back, or too few pairs of `compare` or `gate` were tried or too many are open, or `bisect` finds no single commit |
+    | 4 | nothing is proved: a fault that had to hit met nobody, all trials of a `lab` are invalid, one of `test`, `exec` or `gateway` is, damage that nobody injected hit one of a `lab`, no trial met a fault or faults were held back, or too few pairs of `compare` or `gate` were tried or too many are open, or `bisect` finds no single commit |
     | 130 | Ctrl-C |
 
     `exec` ends with its command's own code if that is not 0 and the trial gives no code but 4.
@@ -71,6 +83,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _command(given: Sequence[str], *, alone: bool) -> int:
+    if given and given[0] in ("-h", "--help", "--all"):
+        print(_overview(more="--all" in given))
+        return 0
     options, unknown = _parser(given).parse_known_args(given)
     if unknown and not any(word.startswith("-") for word in unknown):  # such as a run's name after an option
         options, unknown = options.parser.parse_known_intermixed_args(given[1:])
@@ -134,12 +149,28 @@ def _is_apart(command: Command, options: argparse.Namespace) -> bool:
     return command.is_apart(options) if hasattr(command, "is_apart") else getattr(command, "IS_APART", False)
 
 
+def _overview(*, more: bool) -> str:
+    """The help of `chaoslab` itself, in lines of at most 80 columns: the commands by group."""
+    lines = ["usage: chaoslab COMMAND …", "", "A chaos lab for LLM agents."]
+    for group, names in (GROUPS | MORE if more else GROUPS).items():
+        lines += ["", f"{group}:"]
+        for name in names:
+            first, *rest = textwrap.wrap(_module(name).HELP, 64)
+            lines += [f"  {name:<13} {first}", *(" " * 16 + line for line in rest)]
+    ends = ["chaoslab COMMAND --help: its options", "chaoslab --version: the version"]
+    return "\n".join([*lines, "", *([] if more else ["chaoslab --all: the other commands"]), *ends])
+
+
+def _module(name: str) -> Command:
+    return cast(Command, import_module(f"{__name__}.{FORMER.get(name, name).replace('-', '_')}"))
+
+
 def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
-    parser = Parser(prog="chaoslab", description="A chaos lab for LLM agents.", formatter_class=Help)
+    parser = Parser(prog="chaoslab", formatter_class=Help)
     parser.add_argument("--version", action="version", version=f"chaoslab {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name in given[:1] if given and given[0] in COMMANDS else COMMANDS:
-        command = cast(Command, import_module(f"{__name__}.{name.replace('-', '_')}"))
+    for name in given[:1] if given and given[0] in (*COMMANDS, *FORMER) else COMMANDS:
+        command = _module(name)
         its_own = commands.add_parser(
             name,
             help=command.HELP,

@@ -25,10 +25,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def written(options: argparse.Namespace, source: str, make: Callable[[Personal], tuple[Project, Sequence[str]]]) -> int:
     """Writes the project and returns the exit code. `source`: what it is made of, for errors. `make` is given what
     masks, and returns the project with lines about it; it raises a ValueError, a LookupError or an OSError."""
-    from chaoslab.base import extras
     from chaoslab.base.json_text import encoded
-
-    extras.check(options.parser.prog, "scenarios")
     from chaoslab.scenarios.new_project import write
     from chaoslab.surfaces.projects import Personal
 

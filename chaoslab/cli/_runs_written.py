@@ -46,7 +46,6 @@ def start_logs(logs: Path | None) -> None:
 def say_report(folder: Path | None, *, quiet: bool = False, failed: bool = False) -> None:
     """Writes the HTML of a run into its folder, and says where, or why there is none. `quiet`: only writes it.
     `failed`: says what to change first, too, if the run shows that."""
-    from chaoslab.base.extras import Incomplete
     from chaoslab.reports import formats
     from chaoslab.reports.page import wrapped
 
@@ -57,8 +56,8 @@ def say_report(folder: Path | None, *, quiet: bool = False, failed: bool = False
         remedies = [one.do for one in contents.advice if failed and not one.of_run]
         first = wrapped(f"change first: {remedies[0]}") if remedies else []
         said = "\n".join([*first, f"report {file}"])
-    except (Incomplete, OSError) as error:
-        said, quiet = f"report none: {error}", quiet and isinstance(error, Incomplete)
+    except OSError as error:
+        said, quiet = f"report none: {error}", False
     if not quiet:
         print(said, file=sys.stderr, flush=True)
 

@@ -9,7 +9,7 @@ from chaoslab.base.garbage import no_garbage
 
 HELP = "work through the prompts on a lab whose other parts are running"
 EXAMPLE = "chaoslab agent --prompts mine.json"
-NEEDS = ("agent", "tools", "virtual")
+NEEDS = ("agent", "tools")
 HOSTS = ("tools", "model", "proxy", "manager")
 """The parts of the lab that may be on other hosts."""
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 HELP = "find the commit at which a scenario became worse, each tried in a work tree of its own"
 EXAMPLE = "chaoslab bisect v1.2 HEAD refund.chaos.yml"
-NEEDS, IS_APART = ("scenarios", "virtual"), True
+IS_APART = True
 TRIALS = 2000
 """A commit that is neither shown to be good nor bad takes so many, and most take far fewer."""
 

@@ -6,7 +6,6 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from chaoslab.base import extras
 from chaoslab.base.commandline import as_json, filled, print_json
 from chaoslab.base.terminal import clean
 
@@ -30,7 +29,6 @@ def run(options: argparse.Namespace) -> int:
 
     if len(options.files) == 1 and Path(options.files[0]).name == ENV and not options.json:
         return _settings(Path(options.files[0]))
-    extras.check("chaoslab check", "scenarios")
     from chaoslab.scenarios.files import found
     from chaoslab.scenarios.lab_agent import LAB
     from chaoslab.scenarios.load import ScenarioErrors, load
@@ -88,7 +86,6 @@ def _settings(path: Path) -> int:
                 chosen = replace(chosen, world=COMPOSE)
             check_world(chosen, from_settings(chosen))
             if chosen.prompts:
-                extras.check_module("chaoslab check with PROMPTS", "pydantic", "scenarios")
                 from chaoslab.agent import prompts
 
                 prompts.load(Path(chosen.prompts))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 HELP = "run two sides through the same trials and tell which is worse, as soon as that is shown"
 EXAMPLE = "chaoslab compare refund.chaos.yml --agent shop.agent:new"
-NEEDS, IS_APART = ("scenarios", "virtual"), True
+IS_APART = True
 FAILED = 1
 
 

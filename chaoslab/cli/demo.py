@@ -7,7 +7,6 @@ from chaoslab.base.parsers import chaos_level
 
 HELP = "find a failure of a small agent and show how another one avoids it"
 EXAMPLE = "chaoslab demo --trials 100"
-NEEDS = ("virtual",)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 HELP = "try every fault at every call, and tell the smallest cause of each failure"
 EXAMPLE = "chaoslab explore refund.chaos.yml --trials 500 --save found"
-NEEDS, IS_APART = ("scenarios", "virtual"), True
+IS_APART = True
 FAILED = 1
 EVERY_S = 2.0
 """Seconds between two lines of progress."""

@@ -52,12 +52,6 @@ def run(options: argparse.Namespace) -> int:
 
 def _seen(name: str) -> Sequence[tuple[str, Sequence[str]]]:
     """A call that meets the fault, at each seam that takes it."""
-    from chaoslab.base import extras
-
-    try:
-        extras.check("a call that meets a fault", "virtual")
-    except extras.Incomplete as error:
-        return [("call", [str(error)])]
     from chaoslab.execution import delivery
 
     return delivery.seams_of(name)
@@ -65,9 +59,6 @@ def _seen(name: str) -> Sequence[tuple[str, Sequence[str]]]:
 
 def _check(options: argparse.Namespace, names: list[str]) -> int:
     """The exit code is 1 if a fault was not delivered, or not at the rate that was configured."""
-    from chaoslab.base import extras
-
-    extras.check("chaoslab faults check", "virtual")
     from chaoslab.analysis.measures.delivery import DeliveryCounts
     from chaoslab.execution import delivery
     from chaoslab.execution.workers import executor

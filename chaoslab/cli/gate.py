@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 HELP = "compare scenarios with a baseline: exit code 1 if one became worse, 4 if too little is known"
 EXAMPLE = "chaoslab gate tests/chaos --baseline chaos-baseline.json --budget 3m"
-NEEDS, IS_APART = ("scenarios", "virtual"), True
+IS_APART = True
 TRIALS = 200
 TRIALS_MAX = 20_000
 

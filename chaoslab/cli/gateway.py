@@ -127,14 +127,12 @@ def serving(
 ) -> tuple[dict[str, GatewayRoute], Plan, Callable[..., AbstractContextManager[RunningGateway]]]:
     """The routes, the plan, and a function that makes the gateway which the options describe. `named`: the option for a
     proxy. Raises ValueError, TypeError, LookupError, OSError: one is wrong."""
-    from chaoslab.base import extras
     from chaoslab.config.settings import inherited
     from chaoslab.record.audit import Audit
     from chaoslab.seams.gateway.controls import Bounds
     from chaoslab.seams.gateway.routes import routes
     from chaoslab.surfaces.gateway import check_loop, gateway, plan_of, ports_of
 
-    extras.check("the gateway", "gateway")
     proxied = proxy_port is not None
     if not proxied and options.elsewhere == "refuse":
         raise ValueError(f"--elsewhere is about the proxy: it needs {named}")

@@ -8,7 +8,6 @@ from chaoslab.base.commandline import filled, path
 
 HELP = "write a project with an agent, a scenario, a test and a CI file, ready for chaoslab test"
 EXAMPLE = "chaoslab init --agent shop.agent:answer --prompt 'Refund order 17.'"
-NEEDS = ("scenarios",)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,16 +1,28 @@
-"""`chaoslab lab`: the whole lab, by the settings."""
+"""`chaoslab lab`: the whole lab, by the settings. As `chaoslab run`, its former name, it fails where a trial ends in
+harm."""
 
 import argparse
 import sys
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 
+from chaoslab.base.commandline import filled
 from chaoslab.cli import _output, _requirements
 
-HELP = "run the whole lab as the settings say: services, proxies, model, agent, charts"
-EXAMPLE = "chaoslab lab TOXIC_PROB=0.3 --min-correct 0.9"
+HELP = "run the whole lab: services, proxies, model, agent, report and charts"
+EXAMPLE = "chaoslab lab --world virtual --trials 200 TOXIC_PROB=0.3"
+NAMED = ("world", "trials", "seed", "jobs", "prompts")
+"""The options that are settings of the same name."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("settings", nargs="*", metavar="NAME=value", help="settings, as in .env.example")
+    parser.add_argument("--world", type=filled, help="local, compose or virtual (WORLD)")
+    parser.add_argument("--prompts", type=filled, help="a JSON file of prompts (PROMPTS)")
+    parser.add_argument("--trials", type=filled, help="so many in all (TRIALS)")
+    parser.add_argument("--seed", type=filled, help="of all dice (SEED)")
+    parser.add_argument("--jobs", type=filled, help="processes of a virtual run (JOBS)")
+    parser.add_argument("--estimate", action="store_true", help="only tell what the run would cost")
     parser.add_argument("--ui", action="store_true", help="show the run in the browser: the address is printed first")
     _output.arguments(parser)
 
@@ -19,12 +31,33 @@ is_apart = _output.is_apart
 
 
 def run(options: argparse.Namespace) -> int:
-    if not options.ui:
-        return _output.run(options.settings, options, ruled=_requirements.of(options))
+    named = [f"{name.upper()}={value}" for name in NAMED if (value := getattr(options, name)) is not None]
+    given = [*options.settings, *named]
+    if options.estimate:
+        return _estimate(given, options)
+    # Who wrote `run` into a CI file relies on its exit code.
+    former = options.parser.prog == "chaoslab run"
+    ruled = _requirements.of_or_by_itself(options) if former else _requirements.of(options)
+    with _page(options) if options.ui else nullcontext():
+        return _output.run(given, options, ruled=ruled)
+
+
+def _page(options: argparse.Namespace) -> AbstractContextManager[object]:
     from chaoslab.base import extras
     from chaoslab.cli.ui import beside
     from chaoslab.lab.launch import LOGS
 
     extras.check("chaoslab lab --ui", "ui")
-    with beside(LOGS, sys.stderr if options.json else sys.stdout):
-        return _output.run(options.settings, options, ruled=_requirements.of(options))
+    return beside(LOGS, sys.stderr if options.json else sys.stdout)
+
+
+def _estimate(given: Sequence[str], options: argparse.Namespace) -> int:
+    from chaoslab.base.commandline import refuse
+    from chaoslab.cli._runs_written import say_estimates
+    from chaoslab.config.settings import SettingError
+    from chaoslab.lab.estimate import estimated
+
+    try:
+        return say_estimates([estimated(given)], options)
+    except (SettingError, OSError) as error:
+        return refuse(error)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 HELP = "propose the experiments that would teach most, with reason, risk, cost and command; --run does them"
 EXAMPLE = "chaoslab plan refund.chaos.yml --budget 200 --run"
-NEEDS, IS_APART = ("scenarios", "virtual"), True
+IS_APART = True
 FAILED = 1
 
 

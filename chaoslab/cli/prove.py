@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 HELP = "run the map of an agent again on another one, or with a mitigation around its functions"
 EXAMPLE = "chaoslab prove refund.chaos.yml --agent shop.agent:careful"
-NEEDS, IS_APART = ("scenarios", "virtual"), True
+IS_APART = True
 OPENED = 1
 
 

@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         with heard_outside_imports():
             log = read(options.run)  # first, since many a run cannot be replayed, whatever is installed
-            extras.check("chaoslab replay", "virtual", "tools", "agent", install="lab")
+            extras.check("chaoslab replay", "tools", "agent", install="lab")
             return _replay(log, options.trial, quiet=options.quiet, json=options.json)
     except (LookupError, Unrepeatable, SettingError) as error:
         return refuse(error)

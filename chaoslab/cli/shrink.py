@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 HELP = "find the smallest cause of a trial that failed, and write a test that shows it"
 EXAMPLE = "chaoslab shrink latest --trial p1.r7"
-NEEDS, IS_APART = ("scenarios", "virtual"), True
+IS_APART = True
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -53,7 +53,7 @@ def _levels(text: str) -> list[float]:
 def run(options: argparse.Namespace) -> int:
     from chaoslab.base import extras
 
-    extras.check("chaoslab stress", "scenarios", "virtual", *(["charts"] if options.chart else []))
+    extras.check("chaoslab stress", *(["charts"] if options.chart else []))
     if options.chart and not options.chart.is_dir() and options.chart.suffix not in (".png", ".svg", ".html"):
         return refuse(ValueError(f"--chart {options.chart} should end in .png, .svg or .html"))
     return otlp.sending(options, options.logs, lambda: code_of(lambda: _run(options)))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 HELP = "run scenarios: exit code 0 if all hold, 1 if one fails, 4 if one proves nothing"
 EXAMPLE = "chaoslab test tests/chaos --trials 100 --jobs 2"
-NEEDS, IS_APART = ("scenarios", "virtual"), True
+IS_APART = True
 FAILED, INVALID = 1, 4
 
 

@@ -1,6 +1,5 @@
 """Checks the arguments of `run` before anything is started, and makes the run of them."""
 
-import importlib.util
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -8,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from chaoslab.base.clock import iso
-from chaoslab.base.extras import install_line
 from chaoslab.base.identity import digest
 from chaoslab.base.jsonable import to_jsonable
 from chaoslab.base.parsers import moment
@@ -196,13 +194,10 @@ def _others(asked: RunArguments) -> list[list[Any]]:
 def _check_world(world: str, services: Mapping[str, Any]) -> None:
     if world == "compose":
         raise ValueError(
-            "world='compose' is for the lab's own agent (chaoslab run --world compose): functions cannot be moved "
+            "world='compose' is for the lab's own agent (chaoslab lab --world compose): functions cannot be moved "
             "into containers"
         )
     if world not in WORLDS:
         raise ValueError(f"world is {world!r}: it should be 'virtual' (a clock that jumps) or 'local' (real time)")
     if services and world != "virtual":
         raise ValueError("services stand on the virtual network: they need world='virtual'")
-    for module in ("greenlet", "time_machine") if world == "virtual" else ():
-        if importlib.util.find_spec(module) is None:
-            raise ModuleNotFoundError(f"world='virtual' needs: {install_line('virtual')}")

@@ -12,7 +12,7 @@ from chaoslab.lab.launch import FEW, LOGS, check, check_installed, spec_of
 
 
 def estimated(given: Sequence[str]) -> CostEstimate:
-    """The cost of `chaoslab run` with these settings. In virtual time a few trials are run; in real time the newest run
+    """The cost of `chaoslab lab` with these settings. In virtual time a few trials are run; in real time the newest run
     in the same world and with the same model tells. Raises SettingError: a setting is wrong. OSError: something is in
     the way."""
     chosen = settings.load(given)

@@ -305,9 +305,8 @@ def carry_out(spec: LabSpec, folder: Path, *, quiet: bool = False) -> int:
 
 def check_installed(world: str) -> None:
     """Raises Incomplete if a package that a run in this world needs is missing."""
-    extras.check_module(f"WORLD={world}", "pydantic", "lab")
     if world != "compose":
-        extras.check(f"WORLD={world}", "virtual", "tools", "agent", "charts", install="lab")
+        extras.check(f"WORLD={world}", "tools", "agent", "charts", install="lab")
 
 
 def check(chosen: Settings) -> list[Any]:
@@ -460,7 +459,7 @@ def _drawn(run: Loaded, folder: Path) -> int:
 
 def _written(run: Loaded, folder: Path, code: int) -> int:
     """Writes the run's report beside its logs; returns the exit code. That it cannot be written the run has said
-    already if its own `code` is not 0. Without the package that it needs, a line names that, and the run ends well."""
+    already if its own `code` is not 0."""
     from chaoslab.base.jsonable import line
     from chaoslab.reports import formats
     from chaoslab.reports.contents import NAME
@@ -468,9 +467,6 @@ def _written(run: Loaded, folder: Path, code: int) -> int:
     try:
         contents = replace(run.report().contents, where=line(str(folder), NAME))
         paths = formats.write(formats.files(formats.HTML, contents), folder)
-    except extras.Incomplete as error:
-        print(f"no report: {error}", file=sys.stderr)
-        return 0
     except OSError as error:
         why = f"cannot write {folder / 'report.html'}: {error.strerror or error}"
         print(f"report  {why}" if code else why, file=sys.stdout if code else sys.stderr)

@@ -99,7 +99,7 @@ def trials(
     keep: str = "all",
 ) -> Generator[Trial, None, None]:  # fmt: skip
     """The trials with these numbers, from 0."""
-    extras.check("agent: lab", "virtual", "tools", "agent")
+    extras.check("agent: lab", "tools", "agent")
     from chaoslab.lab._lab_trials import lab_trials
 
     spec = scenario.spec
@@ -119,7 +119,7 @@ def trials(
 @contextmanager
 def session(scenario: Scenario, *, seed: int, jobs: int, fails: Callable[[Trial], str]) -> Iterator[SearchSession]:
     """A context with the trials of a search, without the scenario's faults."""
-    extras.check("agent: lab", "virtual", "tools", "agent")
+    extras.check("agent: lab", "tools", "agent")
     from chaoslab.execution.exploring import searching
     from chaoslab.lab._lab_trials import subject
 

@@ -311,7 +311,7 @@ class Memory:
         """A table as a pandas frame."""
         if table not in TABLES:
             raise AttributeError(f"a memory has no {table}: its tables are {', '.join(TABLES)}")
-        extras.check("a frame of the memory", "frames")
+        extras.check_module("a frame of the memory", "pandas", "charts")
         import pandas as pd
 
         columns, rows = self.rows(table)

@@ -181,7 +181,7 @@ def frame(trials: Iterable[WithHistory]) -> pd.DataFrame:
     Raises:
         Incomplete: pandas is not installed.
     """
-    extras.check("lab.frame", "frames")
+    extras.check_module("lab.frame", "pandas", "charts")
     rows: list[dict[str, Any]] = []
     usage = False
     for history in (trial.history for trial in trials):  # they need not be held

@@ -65,6 +65,6 @@ def load(*runs: str | Path) -> Loaded:
     Raises:
         LookupError, FileNotFoundError: there is no such run. Incomplete: pandas is not installed.
     """
-    extras.check("lab.load", "frames")
+    extras.check_module("lab.load", "pandas", "charts")
     found = [Loaded.read(name) for run in runs or (LATEST,) for name in matching(str(run))]
     return found[0] if len(found) == 1 else SeveralRuns(found)

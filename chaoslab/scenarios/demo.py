@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from chaoslab.base import extras
 from chaoslab.base.clock import system
 from chaoslab.base.durations import duration
 from chaoslab.core.inject import inject
@@ -44,16 +43,7 @@ def lines(trials: int, seed: int, chaos_level: float = 0.0) -> Iterator[str]:
                 yield from ("", *_explained(worst), "")
     yield ""
     yield "The careful agent sends an idempotency key, so it may ask again, and it says what it does not know."
-    yield _next()
-
-
-def _next() -> str:
-    """The next step that works with what is installed."""
-    try:
-        extras.check("chaoslab test", "scenarios")
-    except extras.Incomplete:
-        return 'next, your own agent: lab.run(agent, prompt, tools=[pay], faults=[lab.inject("lost_reply", "pay")])'
-    return "next: chaoslab init my_project; cd my_project; chaoslab test"
+    yield "next: chaoslab init my_project; cd my_project; chaoslab test"
 
 
 def _tried(make: Callable[[], Any], trials: int, seed: int, faults: list[Injection]) -> list[Trial]:

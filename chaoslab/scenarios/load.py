@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.base import extras
 from chaoslab.base.parsers import closest
 from chaoslab.scenarios._variants import changed as changed_in
 from chaoslab.scenarios._variants import expanded, without
@@ -167,7 +166,6 @@ def checked(
 ) -> tuple[Scenario, ...]:
     """The scenarios of a file's data. `objects`: those that Python gave, by the name that stands for them. Raises
     ScenarioErrors: something is wrong."""
-    extras.check("a scenario", "scenarios")
     from pydantic import ValidationError
 
     from chaoslab.scenarios.spec import ScenarioSpec

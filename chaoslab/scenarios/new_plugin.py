@@ -12,7 +12,7 @@ build-backend = "setuptools.build_meta"
 name = "{name}"
 version = "0.1.0"
 requires-python = ">=3.11"
-dependencies = ["chaoslab[virtual]"]
+dependencies = ["chaoslab"]
 
 [project.entry-points."chaoslab.faults"]
 {name}_doubled = "{name}.{name}_doubled:{cls}Doubled"

@@ -109,7 +109,7 @@ jobs:
       - uses: actions/checkout@v4
       - uses: actions/setup-python@v5
         with: {{python-version: "3.13"}}
-      - run: pip install "chaoslab[virtual,scenarios,charts]{place}" pytest
+      - run: pip install "chaoslab{place}" pytest
       - run: chaoslab test
       - run: python -m pytest
       - uses: actions/upload-artifact@v4   # the reports: one HTML file for each scenario

@@ -268,12 +268,11 @@ class ScenarioFile(pytest.File):
     """A scenario's file: a test for each of its variants."""
 
     def collect(self) -> Generator[ScenarioItem, None, None]:
-        from chaoslab.base.extras import Incomplete
         from chaoslab.scenarios.load import ScenarioErrors, load
 
         try:
             scenarios = load(self.path)
-        except (ScenarioErrors, Incomplete) as error:
+        except ScenarioErrors as error:
             raise self.CollectError(str(error)) from None
         for scenario in scenarios:
             item = ScenarioItem.from_parent(self, name=scenario.variant or scenario.spec.name)

@@ -5,7 +5,6 @@ import io
 import json
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from html import unescape
@@ -17,7 +16,6 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.analysis.verdict.table import Outcome
-from chaoslab.base.extras import install_line
 from chaoslab.record.history import History
 from chaoslab.reports.changes import Changes, Way
 from chaoslab.reports.changes.formats import FORMATS, text
@@ -181,20 +179,12 @@ def test_csv_has_a_row_for_each_pair_and_each_trial_alone(folders: tuple[Path, P
     assert rows[0]["again"] == found.pairs[0].replay
 
 
-def test_of_two_runs_the_comparison_alone_is_printed(
-    folders: tuple[Path, Path], here: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
-) -> None:
+def test_of_two_runs_the_comparison_alone_is_printed(folders: tuple[Path, Path], here: Path, typed: Typed) -> None:
     before = {path: path.stat().st_mtime_ns for folder in folders for path in folder.iterdir()}
     for kind, (_, make) in FORMATS.items():
         assert typed.out("report", *folders, "--format", kind, "--out", "-") == make(Changes.of(*map(of, folders)))
     assert {path: path.stat().st_mtime_ns for folder in folders for path in folder.iterdir()} == before
     assert list(here.iterdir()) == []
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    assert typed("report", *folders, "--format", "html", "--out", "-") == (
-        2,
-        "",
-        f"the comparison in HTML needs jinja2, which is not installed: {install_line('charts')}\n",
-    )
 
 
 def test_the_command_compares_two_runs(folders: tuple[Path, Path], typed: Typed) -> None:

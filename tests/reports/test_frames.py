@@ -175,7 +175,7 @@ def test_without_pandas_a_line_says_what_to_install(ask: Callable[[], Any], monk
     import sys
 
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ValueError, match=re.escape(f"needs pandas, which is not installed: {install_line('frames')}")):
+    with pytest.raises(ValueError, match=re.escape(f"needs pandas, which is not installed: {install_line('charts')}")):
         ask()
 
 

@@ -1,7 +1,6 @@
 """`chaoslab report`: where each format goes, and a line for each mistake; the report that a run leaves."""
 
 import json
-import sys
 import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from chaoslab import cli
-from chaoslab.base.extras import install_line
 from chaoslab.lab.launch import leave
 from tests.cli_parts import Typed
 from tests.reports.fake_run import FakeRun
@@ -121,24 +119,6 @@ def test_of_two_runs_none_is_written_if_one_is_not_there(here: Path, typed: Type
         before = sorted(here.rglob("*"))
         assert typed.refused("report", "one", "nosuch", *form).startswith("no run with logs is called 'nosuch'")
         assert sorted(here.rglob("*")) == before
-
-
-@pytest.mark.usefixtures("two_charts")
-def test_without_jinja_a_run_ends_well_and_says_what_to_install(
-    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: Printed
-) -> None:
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    assert leave(Path("logs/one"), 0) == 0
-    out, err = capsys.readouterr()
-    assert err == f"no report: a report in HTML needs jinja2, which is not installed: {install_line('charts')}\n"
-    assert "report  " not in out
-    assert not (here / "logs/one/report.html").exists()
-    assert cli.main(["report", "one", "--format", "html"]) == 2
-    assert capsys.readouterr() == (
-        "",
-        f"a report in HTML needs jinja2, which is not installed: {install_line('charts')}\n",
-    )
-    assert cli.main(["report", "one", "--format", "json"]) == 0
 
 
 @pytest.mark.usefixtures("two_charts")

@@ -55,8 +55,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_the_scenarios_of_a_file_run_each_once(file: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said) -> None:
-    monkeypatch.setitem(sys.modules, "jinja2", None)  # no report, which takes seconds
+def test_the_scenarios_of_a_file_run_each_once(file: Path, capsys: Said) -> None:
     assert main(["test", file.name, "-k", "wrong", "--set", "trials=3"]) == 1
     said = capsys.readouterr().out
     assert said.startswith("FAILED   wrong: 0 of 3 trials passed")

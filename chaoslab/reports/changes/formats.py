@@ -130,12 +130,10 @@ def csv(found: Changes) -> str:
 
 
 def html(found: Changes) -> str:
-    """The changes as one page that loads nothing. Raises Incomplete: Jinja is not installed."""
-    from chaoslab.reports.formats import check_page
+    """The changes as one page that loads nothing."""
     from chaoslab.reports.formats.html import page
     from chaoslab.reports.svg import over_level
 
-    check_page("the comparison in HTML")
     worse, better = found.count(Way.WORSE), found.count(Way.BETTER)
     tone = "bad" if worse else "good" if better or found.count(Way.SAME) else "open"
     levels = over_level.draw(found.levels) if found.levels else None

@@ -6,7 +6,6 @@ import pkgutil
 from importlib import import_module
 from pathlib import Path
 
-from chaoslab.base import extras
 from chaoslab.base.files import opened, replacing
 from chaoslab.reports.contents import Contents
 
@@ -22,17 +21,9 @@ def names() -> list[str]:
 
 
 def files(kind: str, contents: Contents) -> dict[str, str]:
-    """The report in this format: the text of each of its files, by its name. Raises Incomplete: a package that the
-    format needs is not installed."""
-    if kind == HTML:
-        check_page("a report in HTML")
+    """The report in this format: the text of each of its files, by its name."""
     made: dict[str, str] = import_module(f"{__name__}.{kind}").files(contents)
     return made
-
-
-def check_page(who: str) -> None:
-    """Checks that pages can be made. Raises Incomplete: Jinja is not installed."""
-    extras.check_module(who, "jinja2", "charts")
 
 
 def html_beside(folder: Path) -> tuple[Path, Contents]:
