@@ -32,6 +32,7 @@ from chaoslab.reports._columns import COLUMNS
 from chaoslab.reports.fault_pages import traits, within
 from chaoslab.reports.formats import json as json_format
 from chaoslab.scenarios import spec
+from chaoslab.scenarios.new_project import skill_page
 from chaoslab.scenarios.spec import ScenarioSpec
 from chaoslab.wire import toxics
 
@@ -380,3 +381,4 @@ if __name__ == "__main__":
     for name, text in pages().items():
         (FOLDER / name).write_text(text, encoding="utf-8")
         print(FOLDER / name)
+    (FOLDER.parent / "for-coding-agents.md").write_text(skill_page(), encoding="utf-8")

@@ -69,10 +69,13 @@ def test_a_newcomer_who_follows_the_steps_has_a_fault(tmp_path: Path) -> None:
     assert len(kinds) == KINDS.count("```python")
     for name, text in kinds:
         (copy / name).write_text(text, encoding="utf-8")
-    for name, listed in (("chaoslab/cli/__init__.py", '"completion",'), ("chaoslab/cli/report.py", "FORMATS = (")):
+    for name, listed in (
+        ("chaoslab/cli/__init__.py", '"settings", "completion"'),
+        ("chaoslab/cli/report.py", "FORMATS = ("),
+    ):
         text = (copy / name).read_text(encoding="utf-8")
         assert text.count(listed) == 1
-        added = f'{listed} "latest",' if name.endswith("__init__.py") else f'{listed}"outcomes", '
+        added = f'{listed}, "latest"' if name.endswith("__init__.py") else f'{listed}"outcomes", '
         (copy / name).write_text(text.replace(listed, added), encoding="utf-8")
     ruff = [sys.executable, "-m", "ruff"]
     steps = re.findall(r"^\.venv/bin/python (.*)$", TEXT, flags=re.MULTILINE)

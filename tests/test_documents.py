@@ -15,6 +15,7 @@ import yaml
 from chaoslab.base import registry
 from chaoslab.cli import COMMANDS
 from chaoslab.config.settings import table
+from chaoslab.scenarios.new_project import skill_page
 from docs import picture, reference
 from tests.cli_parts import execute
 from tests.test_readme import PAGES, ROOT, TEXT
@@ -56,6 +57,8 @@ USERS = {
     "FILE.py",
     "chaos_run.json",
     "scenarios/quickstart.py",
+    "answer.chaos.yaml",
+    ".chaos.yaml",
 }
 """Files of a reader's own, those of a run and of the walk-through too, and an attribute that looks like one."""
 made = cache(reference.pages)
@@ -90,6 +93,16 @@ _Loader.add_multi_constructor("tag:yaml.org,2002:python/name:", lambda _loader, 
 @pytest.mark.parametrize("name", sorted(path.name for path in (DOCS / "reference").iterdir()))
 def test_the_reference_is_what_the_code_says(name: str) -> None:
     assert (DOCS / "reference" / name).read_text(encoding="utf-8") == made()[name], "run: python docs/reference.py"
+
+
+def test_the_page_for_coding_agents_is_the_one_that_init_writes() -> None:
+    assert (DOCS / "for-coding-agents.md").read_text(encoding="utf-8") == skill_page(), "run: python docs/reference.py"
+
+
+def test_each_page_that_llms_txt_names_is_there() -> None:
+    named = re.findall(r"\]\(([^)]+)/\)", (DOCS / "llms.txt").read_text(encoding="utf-8"))
+    assert len(named) > 10
+    assert [page for page in named if not (DOCS / f"{page}.md").is_file()] == []
 
 
 def test_there_is_no_page_of_the_reference_that_is_not_made() -> None:

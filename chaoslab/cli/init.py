@@ -7,6 +7,7 @@ from pathlib import Path
 from chaoslab.base.commandline import filled, path
 
 HELP = "write a project with an agent, a scenario, a test and a CI file, ready for chaoslab test"
+SKILL = "skills/chaoslab/SKILL.md"
 EXAMPLE = "chaoslab init --agent shop.agent:answer --prompt 'Refund order 17.'"
 
 
@@ -14,13 +15,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="DIR", type=path, nargs="?", help="where to write it; here by default")
     parser.add_argument("--agent", metavar="MODULE:NAME", help="your own agent, whose tools are found in its source")
     parser.add_argument("--plugin", metavar="NAME", help="a package with a fault, an assertion and an adapter instead")
+    parser.add_argument("--skill", action="store_true", help=f"{SKILL} too, a page for coding agents; alone: only it")
     parser.add_argument("--prompt", metavar="TEXT", type=filled, help="the words for your agent")
 
 
 def run(options: argparse.Namespace) -> int:
     from chaoslab.base.commandline import refuse
     from chaoslab.scenarios import new_plugin
-    from chaoslab.scenarios.new_project import PROMPT, files, repository, write
+    from chaoslab.scenarios.new_project import PROMPT, files, repository, skill_page, write
     from chaoslab.scenarios.scenario import folders_of
     from chaoslab.scenarios.sources import lost
 
@@ -31,9 +33,13 @@ def run(options: argparse.Namespace) -> int:
     folder = options.folder or Path(options.plugin or "")
     try:
         if options.plugin is not None:
-            wanted = new_plugin.files(folder, options.plugin)
+            wanted = dict(new_plugin.files(folder, options.plugin))
+        elif options.skill and options.agent is None and options.folder is None:
+            wanted = {}
         else:
-            wanted = files(folder, options.agent, options.prompt or PROMPT)
+            wanted = dict(files(folder, options.agent, options.prompt or PROMPT))
+        if options.skill:
+            wanted = {folder / SKILL: skill_page(), **wanted}
         made = write(wanted, folder)
     except (ValueError, LookupError, SyntaxError) as error:
         return refuse(error)
@@ -41,6 +47,8 @@ def run(options: argparse.Namespace) -> int:
         return refuse(OSError(f"{error.filename or folder} cannot be written: {error.strerror or error}"))
     for written in made:
         print(written)
+    if made == [folder / SKILL]:
+        return 0
     if find_spec("pytest") is None and any(each.name.startswith("test_") for each in made):
         print("note: pytest is not installed here, and runs the tests above: pip install pytest")
     if options.plugin:

@@ -181,6 +181,12 @@ def files(folder: Path, agent: str | None, prompt: str = PROMPT) -> Mapping[Path
     }
 
 
+def skill_page() -> str:
+    """The page by which a coding agent puts an agent under chaos, in the form of a skill: front matter with name and
+    description, then Markdown."""
+    return Path(__file__).with_name("for_coding_agents.md").read_text(encoding="utf-8")
+
+
 def _root(agent: str, folder: Path) -> Path:
     """The folder of the repository: the current one if the agent is found from there and not from the project's."""
     first = agent.partition(":")[0].partition(".")[0]
