@@ -22,6 +22,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from chaoslab.base.commandline import refuse
     from chaoslab.scenarios import new_plugin
+    from chaoslab.scenarios.agent_tools import tools_of
     from chaoslab.scenarios.new_project import PROMPT, files, repository, skill_page, write
     from chaoslab.scenarios.scenario import folders_of
     from chaoslab.scenarios.sources import lost
@@ -62,11 +63,15 @@ def run(options: argparse.Namespace) -> int:
         print(f"next: {'' if folder == Path() else f'cd {folder}; '}chaoslab test; pytest")
         return 0
     where = "" if folder == Path() else f" {folder}"
-    tested = any(each.name == "test_chaos.py" for each in made)
+    tested = any(each.name.startswith("test_") for each in made)
     if why := lost(options.agent, folders_of(folder)):
         print(f"note: {options.agent}: {why}")
     elif not tested:
         print(f"note: no tool was found in the source of {options.agent}: name them in {made[0]}, with a fault at one")
+    for each in tools_of(options.agent, folders_of(folder)).unseen:
+        print(f"note: the tools of {each} are not in the source: name them in {made[0]}")
+    if any(each.name.endswith("_model.py") for each in made):
+        print(f"note: check the arguments in {made[1]}: they were guessed")
     if not options.prompt:
         print(f"note: write in {made[0]} what your agent is asked; it says {PROMPT!r}")
     print(f"next: chaoslab test{where}" + (f"; python -m pytest{where}" if tested else ""))

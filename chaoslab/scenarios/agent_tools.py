@@ -5,25 +5,46 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from chaoslab.scenarios.sources import Function, absolute, only, source_of
+from chaoslab.scenarios.sources import Function, Source, absolute, only, source_of
 
+TEXT_MAX = 200
+"""The longest text of a source that may name a model: those of a document tell nothing."""
 DEPTH_MAX = 6
 """The longest way from the agent to a function that is one of its tools."""
 READS = re.compile(
-    r"(get|list|search|find|read|fetch|look_?up|load|show|check|is|has|query|current|count|describe|view|retrieve)(_|$)"
+    r"(get|list|search|find|read|fetch|look_?up|load|show|check|is|has|query|current|count|describe|view|retrieve|"
+    r"price|status|balance|weather|stock|info|details)(_|$)"
 )
 """Names of functions that most probably change nothing."""
 
 
+HOSTS = {
+    "api.anthropic.com": re.compile("anthropic|claude-"),
+    "api.groq.com": re.compile("groq"),
+    "generativelanguage.googleapis.com": re.compile(r"gemini|google\.genai"),
+    "api.openai.com": re.compile(r"openai|gpt-\d|^agents$"),
+}
+"""By the host of a model's API, what the imports and texts of an agent that asks it hold."""
+SAMPLES = {"int": 1, "float": 1.0, "bool": True, "list": [], "dict": {}}
+
+
 @dataclass
 class AgentTools:
-    """The functions of an agent as module:name, those first that the source calls tools. `asks`: the libraries of a
-    model that its modules import."""
+    """The functions of an agent as module:name, those first that the source calls tools.
+
+    `hosts`: the models' APIs that its modules seem to ask. `is_factory`: the agent takes nothing, so it makes agents.
+    `unseen`: lists of tools that the source does not show, each with its place. `parameters`: by function, its
+    required parameters, each with a value of its type.
+    """
 
     changes: list[str] = field(default_factory=list)
     reads: list[str] = field(default_factory=list)
-    asks: set[str] = field(default_factory=set)
+    hosts: list[str] = field(default_factory=list)
+    is_factory: bool = False
+    unseen: list[str] = field(default_factory=list)
+    parameters: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 def tools_of(agent: str, folders: Sequence[Path]) -> AgentTools:
@@ -31,12 +52,35 @@ def tools_of(agent: str, folders: Sequence[Path]) -> AgentTools:
     module, _, name = agent.partition(":")
     walk = _Walk(folders)
     walk.visit(module, name.partition(".")[0], 0)
-    found = AgentTools(asks=walk.asks)
-    for dotted in walk.listed or walk.called:
-        function = dotted.rpartition(":")[2]
+    hosts = [host for host, asks in HOSTS.items() if any(map(asks.search, walk.texts))]
+    found = AgentTools(hosts=hosts, is_factory=_takes_nothing(agent, folders), unseen=walk.unseen)
+    for dotted, function in (walk.listed or walk.called).items():
         if dotted != agent:
-            (found.reads if READS.match(function) else found.changes).append(dotted)
+            reads = READS.match(function.name)
+            (found.reads if reads else found.changes).append(dotted)
+            found.parameters[dotted] = _parameters(function)
     return found
+
+
+def _takes_nothing(agent: str, folders: Sequence[Path]) -> bool:
+    module, _, name = agent.partition(":")
+    source = source_of(module, folders)
+    found = only(source.statements, name) if source else None
+    return isinstance(found, Function) and not _parameters(found) and not found.args.vararg and not found.args.defaults
+
+
+def _parameters(function: Function) -> dict[str, Any]:
+    """The required parameters, each with a value of the type that its annotation names; a text where it names none."""
+    given = function.args
+    required = [*given.posonlyargs, *given.args]
+    required = required[: len(required) - len(given.defaults)]
+    required += [each for each, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default is None]
+    made = {}
+    for each in required:
+        kind = ast.unparse(each.annotation) if each.annotation else ""
+        if each.arg not in ("self", "cls") and "Context" not in kind:  # the framework gives these
+            made[each.arg] = SAMPLES.get(kind.partition("[")[0], "x")
+    return made
 
 
 class _Walk:
@@ -45,9 +89,10 @@ class _Walk:
     def __init__(self, folders: Sequence[Path]) -> None:
         self._folders = folders
         self._seen: set[str] = set()
-        self.listed: dict[str, None] = {}
-        self.called: dict[str, None] = {}
-        self.asks: set[str] = set()
+        self.listed: dict[str, Function] = {}
+        self.called: dict[str, Function] = {}
+        self.texts: set[str] = set()
+        self.unseen: list[str] = []
 
     def visit(self, module: str, name: str, depth: int, *, listed: bool = False) -> None:
         """Follows a name of a module of the user's to a function, or through what it is made of."""
@@ -56,10 +101,9 @@ class _Walk:
         source = source_of(module, self._folders) if here and depth < DEPTH_MAX else None
         if source is None:
             return
-        for each in source.statements:
-            if isinstance(each, ast.Import | ast.ImportFrom):
-                names = [one.name for one in each.names] if isinstance(each, ast.Import) else [each.module or ""]
-                self.asks |= {name.partition(".")[0] for name in names} & {"openai", "anthropic", "langchain_groq"}
+        if module not in self._seen:
+            self._seen.add(module)
+            self._read(source)
         found = only(source.statements, name)
         if isinstance(found, ast.ImportFrom):
             origin = next(one.name for one in found.names if (one.asname or one.name) == name)
@@ -68,12 +112,19 @@ class _Walk:
             return
         is_tool = isinstance(found, Function) and any("tool" in ast.unparse(each) for each in found.decorator_list)
         if isinstance(found, Function) and depth and (listed or is_tool or not name.startswith("_")):
-            (self.listed if listed or is_tool else self.called).setdefault(f"{module}:{name}")
+            (self.listed if listed or is_tool else self.called).setdefault(f"{module}:{name}", found)
             return
         key = f"{module}:{name}"
         if found is None or key in self._seen:
             return
         self._seen.add(key)
+        for each in source.statements:  # as in @agent.tool
+            if isinstance(each, Function) and any(
+                ast.unparse(one).startswith(f"{name}.tool") for one in each.decorator_list
+            ):
+                self.listed.setdefault(f"{module}:{each.name}", each)
+        if isinstance(found, ast.ClassDef):
+            self._methods(module, found, source.statements)
         in_tools = "tools" in name.lower()
         for used, of_tools in _used(found):
             head, _, rest = used.partition(".")
@@ -81,6 +132,50 @@ class _Walk:
                 self.visit(target, rest, depth + 1, listed=of_tools or in_tools)
             else:
                 self.visit(module, head, depth + 1, listed=of_tools or in_tools)
+
+    def _read(self, source: Source) -> None:
+        """Notes what tells the model's API, and lists of tools that a call makes."""
+        for statement in source.statements:
+            for node in ast.walk(statement):
+                match node:
+                    case ast.Import(names=names):
+                        self.texts |= {one.name for one in names}
+                    case ast.ImportFrom(module=str(of)):
+                        self.texts.add(of)
+                    case ast.Constant(value=str(text)) if len(text) < TEXT_MAX:
+                        self.texts.add(text)
+                    case ast.keyword(arg="tools", value=ast.Call() as made):
+                        place = f"{source.path.name}:{made.lineno}"
+                        self.unseen.append(f"tools={ast.unparse(made)[:60]} ({place})")
+
+    def _methods(self, module: str, of: ast.ClassDef, statements: Sequence[ast.stmt]) -> None:
+        """The methods that a class calls on itself and on what it makes of the classes of the same module or of an
+        import: `self.refund(…)`, and `self.desk.refund(…)` after `self.desk = Desk()`."""
+        made = {
+            node.targets[0].attr: node.value.func.id
+            for node in ast.walk(of)
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute)
+            and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name)
+        }  # fmt: skip
+        for node in ast.walk(of):
+            match node:
+                case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=method)):
+                    self._method(module, of.name, method, statements)
+                case ast.Call(
+                    func=ast.Attribute(value=ast.Attribute(value=ast.Name(id="self"), attr=part), attr=method)
+                ) if part in made:
+                    self._method(module, made[part], method, statements)
+
+    def _method(self, module: str, name: str, method: str, statements: Sequence[ast.stmt]) -> None:
+        found = only(statements, name)
+        if isinstance(found, ast.ImportFrom):
+            source = source_of(of := absolute(found, module, is_package=False), self._folders)
+            if source is not None:
+                self._method(of, name, method, source.statements)
+        elif isinstance(found, ast.ClassDef) and not method.startswith("_"):
+            for each in found.body:
+                if isinstance(each, Function) and each.name == method:
+                    self.called.setdefault(f"{module}:{name}.{method}", each)
 
     def _module(self, module: str, statements: Sequence[ast.stmt], name: str, path: Path) -> str:
         """The module that a name stands for, empty if it is none."""
@@ -103,6 +198,11 @@ def _used(node: ast.AST) -> Iterator[tuple[str, bool]]:
                 yield f"{head}.{attr}", False
             case ast.Name(id=name, ctx=ast.Load()):
                 yield name, False
+            case ast.Call(func=func, args=args, keywords=keywords) if "agent" in ast.unparse(func).lower():
+                yield from _used(ast.Expr(func))
+                for each in args:  # as in create_agent(model, [refund])
+                    yield from ((name, isinstance(each, ast.List | ast.Tuple)) for name, _ in _used(ast.Expr(each)))
+                yield from _used(ast.Call(func=ast.Constant(value=None), args=[], keywords=keywords))
             case ast.keyword(arg=str(arg), value=value) if "tools" in arg:
                 yield from ((name, True) for name, _ in _used(ast.Expr(value)))
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if "tools" in name.lower():

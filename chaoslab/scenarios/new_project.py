@@ -1,6 +1,7 @@
 """Writes a small project that `chaoslab test` and pytest run at once."""
 
 import json
+import re
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -36,7 +37,7 @@ trials: 50
 THEIRS = """\
 # What must hold when the tools of the agent fail. `chaoslab test` runs it, `chaoslab check` only reads it.
 name: {name}
-agent: {agent}
+{kind}: {agent}
 tools: [{changes}]   # your functions that change something{guessed}
 reads: [{reads}]   # your functions that only read
 {model}prompt: {prompt}   # words that make the agent call its tools
@@ -49,11 +50,35 @@ trials: 20
 """
 NO_FAULTS = "faults: []   # as in {fault: lost_reply, target: refund, chance: 0.3}; `chaoslab faults` lists them"
 MODEL = """\
+services: {{{hosts}}}   # a model by script: it needs no key, and its arguments were guessed
+models: [{models}]
+"""
+NO_MODEL = """\
 # It asks a model. In virtual time one has to answer: lab.scripted(…), lab.recorded(…) or lab.offline_model(), by name
-# services: {{{host}: my_model:app}}
+# services: {{{host}: my_model:model}}
 # models: [{host}]
 """
-HOSTS = {"anthropic": "api.anthropic.com", "langchain_groq": "api.groq.com", "openai": "api.openai.com"}
+MY_MODEL = '''\
+"""The agent's model under chaos: a script, which calls each tool once and says when a tool has failed."""
+
+import os
+
+import chaoslab as lab
+
+os.environ.setdefault("{key}", "nobody")   # the SDK asks for one; no request leaves this process
+
+model = lab.scripted(
+    [
+        {calls},   # the arguments were guessed from the parameters
+        "Done.",
+    ],
+    on_failure="I could not confirm {{tool}}.",
+)
+'''
+KEYS = {
+    "api.anthropic.com": "ANTHROPIC_API_KEY", "api.groq.com": "GROQ_API_KEY", "api.openai.com": "OPENAI_API_KEY",
+    "generativelanguage.googleapis.com": "GEMINI_API_KEY",
+}  # fmt: skip
 TEST = '''\
 """The agent under chaos, as an ordinary test: `pytest` runs it."""
 
@@ -94,7 +119,7 @@ def test_the_agent_under_chaos(chaos):
         {agent},
         {prompt!r},
         tools=[{changes}],
-        reads=[{reads}],
+        reads=[{reads}],{services}
         says={{"*": {{"undone": "could not|unable to", "unsure": "may have|could not (?:tell|confirm)"}}}},
         expect=[lab.expect.no_duplicate_effects()],
     )
@@ -157,8 +182,6 @@ def files(folder: Path, agent: str | None, prompt: str = PROMPT) -> Mapping[Path
     """The files of a new project. `agent`: the user's own, as module:name; None: the example's. `prompt`: its words.
     A CI job that is there already stays: it runs the scenarios of the whole repository.
     Raises ValueError: the agent is none. LookupError: its module has no such name."""
-    import re
-
     if agent is None:
         module = "support_agent"
         return {
@@ -172,13 +195,35 @@ def files(folder: Path, agent: str | None, prompt: str = PROMPT) -> Mapping[Path
     function_name(agent, folders_of(folder))
     found = tools_of(agent, folders_of(folder))
     name = agent.rpartition(":")[2].rpartition(".")[2]
-    test = _test(agent, prompt, found)
+    model = _free(folder, "my_model", f"{name}_model") if found.hosts and found.parameters else ""
+    test = _test(agent, prompt, found, model)
     job = _root(agent, folder) / ".github" / "workflows" / "chaos.yml"
     return {
-        folder / f"{name}.chaos.yaml": _scenario(name, agent, prompt, found),
-        **({folder / "test_chaos.py": test} if test else {}),
+        folder / f"{name}.chaos.yaml": _scenario(name, agent, prompt, found, model),
+        **({folder / f"{model}.py": _model(found, prompt)} if model else {}),
+        **({folder / f"{_free(folder, 'test_chaos', f'test_{name}_chaos')}.py": test} if test else {}),
         **({} if job.exists() else {job: workflow(repository(), test=bool(test))}),
     }
+
+
+def _free(folder: Path, *names: str) -> str:
+    """The first of these names of modules that no file has yet; the last if all are taken, which `write` then tells."""
+    return next((name for name in names if not (folder / f"{name}.py").exists()), names[-1])
+
+
+def _model(found: AgentTools, prompt: str) -> str:
+    """The script of a model that calls each tool once, those that only read first."""
+    numbers = [int(each) for each in re.findall(r"\d{1,9}", prompt)] or [1]
+    calls = []
+    for dotted in (*found.reads, *found.changes):
+        given = iter([*numbers, *[numbers[-1]] * 20])
+        arguments = {
+            name: next(given) if isinstance(value, int) and not isinstance(value, bool) else value
+            for name, value in found.parameters[dotted].items()
+        }
+        words = "".join(f", {name}={value!r}" for name, value in arguments.items())
+        calls.append(f'lab.call("{dotted.rpartition(":")[2].rpartition(".")[2]}"{words})')
+    return MY_MODEL.format(key=KEYS[found.hosts[0]], calls=",\n        ".join(calls))
 
 
 def skill_page() -> str:
@@ -202,31 +247,39 @@ def _faults(found: AgentTools) -> list[tuple[str, str]]:
     return [*made, ("timeout_before_effect", read or change)] if made[0][1] else []
 
 
-def _scenario(name: str, agent: str, prompt: str, found: AgentTools) -> str:
+def _scenario(name: str, agent: str, prompt: str, found: AgentTools, model: str) -> str:
     faults = [f"  - {{fault: {fault}, target: {target}, chance: 0.3}}" for fault, target in _faults(found)]
-    hosts = sorted(HOSTS[each] for each in found.asks)
+    served = ", ".join(f"{host}: {model}:model" for host in found.hosts)
     return THEIRS.format(
         name=name,
+        kind="fresh" if found.is_factory else "agent",
         agent=agent,
         changes=", ".join(found.changes),
         reads=", ".join(found.reads),
         guessed="; which is which was guessed from names" if faults else ", as in shop.api:refund",
-        model="".join(MODEL.format(host=host) for host in hosts),
+        model=MODEL.format(hosts=served, models=", ".join(found.hosts))
+        if model
+        else "".join(NO_MODEL.format(host=host) for host in found.hosts),
         prompt=json.dumps(prompt, ensure_ascii=False),
         faults="\n".join(["faults:", *faults]) if faults else NO_FAULTS,
     )
 
 
-def _test(agent: str, prompt: str, found: AgentTools) -> str:
+def _test(agent: str, prompt: str, found: AgentTools, model: str) -> str:
     """The test for pytest; empty if no tool was found, since it could inject nothing."""
     faults = [f'lab.inject("{fault}", "{target}", chance=0.3)' for fault, target in _faults(found)]
     names: dict[str, list[str]] = {}
     for dotted in (agent, *found.changes, *found.reads):
         module, _, name = dotted.partition(":")
         names.setdefault(module, []).append(name.partition(".")[0])
-    lines = [f"from {module} import {', '.join(sorted(set(names[module])))}" for module in sorted(names)]
+    lines = [f"from {model} import model"] if model else []  # first: it sets the key that the agent's SDK asks for
+    lines += [f"from {module} import {', '.join(sorted(set(names[module])))}" for module in sorted(names)]
+    named = agent.partition(":")[2]
+    services = ", ".join(f'"{host}": model' for host in found.hosts)
+    asked = f"\n        services={{{services}}},\n        models={found.hosts!r}," if model else ""
     return THEIR_TEST.format(
-        imports="\n".join(lines), faults=",\n        ".join(faults), agent=agent.partition(":")[2], prompt=prompt,
+        imports="\n".join(lines), faults=",\n        ".join(faults), prompt=prompt,
+        agent=f"lab.fresh({named})" if found.is_factory else named, services=asked,
         changes=", ".join(each.partition(":")[2] for each in found.changes),
         reads=", ".join(each.partition(":")[2] for each in found.reads),
     ) if faults else ""  # fmt: skip

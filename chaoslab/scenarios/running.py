@@ -383,6 +383,8 @@ def imported(scenario: Scenario) -> tuple[Any, dict[str, Any]]:
     def named(where: str, dotted: str) -> Any:
         return _imported(scenario, where, dotted)
 
+    # Before the agent, since the SDK of that may ask for a key when it is imported, which my_model.py sets.
+    services = {host: named("services", dotted) for host, dotted in spec.services.items()}
     functions = [(key, given, named(key, dotted)) for key, _, given, dotted in spec.functions]
 
     def listed(key: str) -> Any:
@@ -399,7 +401,7 @@ def imported(scenario: Scenario) -> tuple[Any, dict[str, Any]]:
     made = {
         "tools": listed("tools"),
         "reads": listed("reads"),
-        "services": {host: named("services", dotted) for host, dotted in spec.services.items()},
+        "services": services,
         "faults": scenario.injections,
         "state": named("state", spec.state) if spec.state else None,
         "judge": named("judge", spec.judge_named) if spec.judge_named else spec.judge,

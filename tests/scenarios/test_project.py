@@ -120,6 +120,19 @@ def test_a_scenario_for_ones_own_agent_runs_and_finds_what_is_wrong(
         ),
         ("class Bot:\n    def run(self, p):\n        return pay(p)\ndef pay(n): ...\nrun = Bot().run", ["pay"], []),
         ("import json\ndef run(p):\n    return json.dumps(run.__name__)", [], []),
+        (
+            "def pay(n): ...\ndef hint(n): ...\nALL_TOOLS = [pay]\nrun = create_agent(M, [hint, *ALL_TOOLS])",
+            ["hint", "pay"],
+            [],
+        ),
+        ("run = Agent(M)\n@run.tool_plain\ndef pay(n): ...", ["pay"], []),
+        (
+            "class Desk:\n    def pay(self, n): ...\nclass Bot:\n    def __init__(self):\n        self.desk = Desk()\n"
+            "    def ask(self, p):\n        return self.desk.pay(self.get_sum(p))\n    def get_sum(self, p): ...\n"
+            "def run(p):\n    return Bot().ask(p)",
+            ["Desk.pay"],
+            ["Bot.get_sum"],
+        ),
     ],
 )
 def test_the_tools_of_an_agent_are_read_from_its_source(
@@ -128,6 +141,70 @@ def test_the_tools_of_an_agent_are_read_from_its_source(
     (tmp_path / "bot.py").write_text(source)
     found = tools_of("bot:run", [tmp_path])
     assert (found.changes, found.reads) == ([f"bot:{each}" for each in changes], [f"bot:{each}" for each in reads])
+
+
+MODELLED = """
+import json
+from openai import OpenAI
+
+client = OpenAI()   # it asks for a key
+
+
+def get_price(order: int) -> int:
+    return 30
+
+
+def refund(order: int, amount: int, *, note: str = "") -> str:
+    return "done"
+
+
+TOOLS = {"get_price": get_price, "refund": refund}
+
+
+def make():
+    def agent(prompt):
+        messages = [{"role": "user", "content": prompt}]
+        while True:
+            said = client.chat.completions.create(model="gpt-4o-mini", messages=messages).choices[0].message
+            if not said.tool_calls:
+                return said.content
+            messages.append(said)
+            for call in said.tool_calls:
+                try:
+                    result = str(TOOLS[call.function.name](**json.loads(call.function.arguments)))
+                except Exception as error:
+                    result = f"Error: {error}"
+                messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
+    return agent
+"""
+
+
+def test_an_agent_with_a_model_runs_at_once_by_a_script_and_without_a_key(here: Path) -> None:
+    Path("bot.py").write_text(MODELLED)
+    made = chaoslab(here, "init", "--agent", "bot:make", "--prompt", "Refund 17, which is 30.")
+    assert made.stdout.splitlines()[:3] == ["make.chaos.yaml", "my_model.py", "test_chaos.py"]
+    assert "fresh: bot:make\n" in Path("make.chaos.yaml").read_text()
+    assert (
+        'lab.call("get_price", order=17),\n        lab.call("refund", order=17, amount=30),'
+        in Path("my_model.py").read_text()
+    )
+    ended = chaoslab(here, "test", "--no-logs")
+    assert "make: 20 of 20 trials passed" in ended.stdout, ended.stdout + ended.stderr
+    ended = execute([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:langsmith_plugin"])
+    assert "1 passed" in ended.stdout, ended.stdout + ended.stderr
+    again = chaoslab(here, "init", "--agent", "bot:make")
+    assert (again.returncode, "make.chaos.yaml is there already" in again.stderr) == (2, True)
+    Path("bot.py").write_text(MODELLED.replace("make", "build"))
+    assert chaoslab(here, "init", "--agent", "bot:build").stdout.splitlines()[:3] == [
+        "build.chaos.yaml", "build_model.py", "test_build_chaos.py",
+    ]  # fmt: skip
+
+
+@pytest.mark.usefixtures("here")
+def test_tools_that_only_a_run_makes_are_said_to_be_unseen(typed: Typed) -> None:
+    Path("bot.py").write_text("from kit import load\nrun = Agent(M, tools=load('mail'))\n")
+    said = typed.out("init", "--agent", "bot:run")
+    assert "note: the tools of tools=load('mail') (bot.py:2) are not in the source: name them in run.chaos.yaml" in said
 
 
 def test_the_workflow_runs_what_the_project_holds_and_no_more(tmp_path: Path) -> None:
