@@ -48,7 +48,7 @@ STEPS = [
     Step("test mine", (0,), "PASSED", 5),
     Step("test mine --set fresh=support_agent:naive", (1,), "refund twice", 5),
     Step("show latest --failed", (0,), "refund", 2, lines_max=400),
-    Step("exec --route shop=http://127.0.0.1:9 --fault reset_peer:shop -- true", (4,), "", 5),
+    Step("exec --route shop=http://127.0.0.1:9 --fault reset_peer:shop -- echo done", (4,), "hit nothing", 5),
     *(
         step
         for module, prompt in {
