@@ -91,7 +91,12 @@ def test_what_to_look_at_next_is_the_first_trial_of_the_worst_else_that_met_a_fa
             info.write(events.FaultWitnessed(**fault_at("lie", "lie", "weather", 1, 1, "r")), trial=met)
     assert launch.leave(run.folder, 0, program="chaoslab") == 0
     (line,) = (text for text in capsys.readouterr().out.splitlines() if text.startswith("next"))
-    assert line == f"next    chaoslab show latest --trial {trial}"
+    calm = (
+        f"next    chaoslab lab {launch.FAILING}: no trial met a fault here; there tools answer wrongly, and the agent "
+    )
+    assert line == (
+        f"next    chaoslab show latest --trial {trial}" if met or trial == "p1.r3" else f"{calm}believes some of it"
+    )
     for named in ("latest", run.name, run.folder.name, str(run.folder)):
         assert main(["show", named, "--trial", trial]) == 0
         assert capsys.readouterr().out.startswith(f"{trial}  prompt 1: what?")

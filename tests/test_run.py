@@ -17,6 +17,7 @@ import pytest
 
 from chaoslab.base.extras import install_line
 from chaoslab.core.events import PromptFinished, PromptStarted, RunFinished
+from chaoslab.lab.launch import FAILING
 from chaoslab.record.history import History
 from tests import warm
 from tests.cli_parts import Typed, as_installed, chaoslab, command, environment, execute, prompts
@@ -343,3 +344,9 @@ def test_a_service_that_is_real_has_no_place_in_it(tmp_path: Path) -> None:
         "take it out of there, or use WORLD=local\n"
     )
     assert not (tmp_path / "logs").exists()
+
+
+def test_the_run_that_a_calm_one_points_to_has_a_failure(here: Path, typed: Typed) -> None:
+    ended = typed("lab", "WORLD=virtual", *FAILING.split(), "--fail-on", "wrong,false_success,harm")
+    assert ended.code == 1, ended.out
+    assert list((here / "logs").glob("*/report.html"))

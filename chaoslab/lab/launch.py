@@ -23,10 +23,13 @@ if TYPE_CHECKING:
     from chaoslab.config.settings import Settings
     from chaoslab.lab._virtual_lab import LabSpec
     from chaoslab.record.history import History
+    from chaoslab.reports.contents import Contents
     from chaoslab.reports.gate import Gate
     from chaoslab.reports.loaded import Loaded
 
 LOGS, STATE, CHARTS = Path("logs"), Path("state/state.db"), Path("charts")
+FAILING = "HALLUCINATION_PROB=0.3 SEED=1"
+"""Settings with which the agent fails in some trials of the prompts that the lab comes with: a test runs them."""
 FEW = 100
 """The most trials that run in one process: for these, starting more would take longer."""
 
@@ -425,9 +428,23 @@ def _leave(
         return code or failed
     if not summarized:
         return code
-    look_at = f" --trial {contents.order[0]}" if contents.order else ""
-    print(f"next    {contents.program} show {'latest' if latest else contents.quoted}{look_at}")
+    print(f"next    {_next_step(run.history, contents, 'latest' if latest else contents.quoted)}")
     return code
+
+
+def _next_step(history: History, contents: Contents, run: str) -> str:
+    """The command that shows most: the story of a trial, or a run with faults after a run of the lab without any."""
+    from chaoslab.core.events import FaultWitnessed, RunStarted
+
+    started = history.first(RunStarted)
+    calm = not any(history.of(FaultWitnessed)) and contents.worst is None
+    if started is None or "PROMPTS" not in started.settings or not calm:
+        return f"{contents.program} show {run}" + (f" --trial {contents.order[0]}" if contents.order else "")
+    world = f" WORLD={started.world}" if started.world == "virtual" else ""
+    command = "make compose" if started.world == "compose" else f"{contents.program} lab{world}"
+    return (
+        f"{command} {FAILING}: no trial met a fault here; there tools answer wrongly, and the agent believes some of it"
+    )
 
 
 def _drawn(run: Loaded, folder: Path) -> int:
