@@ -14,6 +14,7 @@ import chaoslab as lab
 from chaoslab import cli
 from chaoslab.base import levers
 from chaoslab.memory import store as stored
+from chaoslab.memory._lessons import relations_of
 from chaoslab.memory.planning import budget_of, plan, predict_run
 from chaoslab.memory.store import APPLICATION, FILE, VERSION, Memory, Unusable, memory
 from chaoslab.record.rulings import Rulings
@@ -144,7 +145,7 @@ def flaky(logs: Path, monkeypatch: pytest.MonkeyPatch, *faults: lab.Injection, t
     monkeypatch.syspath_prepend(str(logs.parent))
     import flaky as made  # type: ignore[import-not-found]
 
-    tools = {"tools": [made.mail], "reads": [made.s1, made.s2, made.s3], "anyway": True}
+    tools: dict[str, Any] = {"tools": [made.mail], "reads": [made.s1, made.s2, made.s3], "anyway": True}
     assert len([*lab.run_many(made.agent, "go", **tools, faults=faults, trials=trials, logs=logs)]) == trials
 
 
@@ -165,9 +166,9 @@ def test_relations_of_an_agent_that_draws_are_corrected_for_the_number_of_tests(
         return ("shop", "s1", fault, "once"), [own]
 
     strong, weak = row("exception", 12, 0), row("delay", 5, 0)  # 5 of 5 by chance: 0.03
-    assert [each[2] for each in stored._relations([strong, weak])] == ["delay", "exception"]
+    assert [each[2] for each in relations_of([strong, weak])] == ["delay", "exception"]
     others = [row(fault, 4, 4) for fault in ("empty", "stale", "not_found")]
-    assert [each[2] for each in stored._relations([strong, weak, *others])] == ["exception"]
+    assert [each[2] for each in relations_of([strong, weak, *others])] == ["exception"]
 
 
 def test_mended_code_stands_apart_from_the_code_before_it(

@@ -15,7 +15,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from chaoslab.memory.store import Memory
@@ -37,5 +37,5 @@ class _Room(ModuleType):
         note(logs, agent, text, **learnt)
 
 
-memory = sys.modules[__name__]
-memory.__class__ = _Room
+sys.modules[__name__].__class__ = _Room
+memory = cast(_Room, sys.modules[__name__])
