@@ -342,13 +342,17 @@ def test_a_prediction_is_scored_by_what_came(logs: Path, typed: Typed) -> None:
     for seed in range(2, 10):
         shopping(lab.inject("rate_limit", "search", calls=[1]), logs=logs, seed=seed)
     store = filled(logs)
-    found = predict_run(store, sorted(logs.glob("2*"))[1])
+    twice, calm = (
+        next(Path(each["folder"]) for each in rows(store, "runs") if (each["trials"], each["bad"]) == key)
+        for key in ((2, 2), (1, 0))
+    )
+    found = predict_run(store, twice)
     assert (found.judged, found.bad, len(found.predicted)) == (2, 2, 2)
     assert max(found.scores) < 0.01
-    out = typed.out("memory", "predict", sorted(logs.glob("2*"))[1], "--logs", logs)
+    out = typed.out("memory", "predict", twice, "--logs", logs)
     assert "2 of 2 judged trials ended badly; for 2 of them 100% was predicted, Brier" in out
     assert "that of the base rate 0.0" in out
-    few = typed.out("memory", "predict", sorted(logs.glob("2*"))[2], "--logs", logs)
+    few = typed.out("memory", "predict", calm, "--logs", logs)
     assert "0 of 1 judged trial ended badly; nothing is predicted: too little data: 0 trials without faults" in few
 
 
