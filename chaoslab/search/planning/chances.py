@@ -24,7 +24,7 @@ WORTH = 4.0
 """The trials that the mean of a level counts as, beside those of the next."""
 FEWEST = 8
 """The trials below which nothing is predicted."""
-EACH = 3
+EACH = 5
 """The bad ends, and the others, below which nothing is foretold of a cell that was not tried."""
 BASES = (("",), ("", "target"), ("", "fault"))
 """The levels of what a prediction has to be as good as."""
