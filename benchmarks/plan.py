@@ -1,10 +1,11 @@
 """Measures what the planner and the memory are worth, each figure beside its goal:
-`python benchmarks/plan.py [PART …]`. Parts: harm, risk, dose, memory.
+`python benchmarks/plan.py [PART …]`. Parts: harm, predict, risk, dose, memory.
 
-harm and risk: agents with planted weaknesses at targets of their own names; each cell of each agent is run once, in
-virtual time, and since equal trials end alike, the orders of trials are compared on what came of them. The agents are
-unseen: the memory holds others alone. The constants of the planner were chosen with other agents (1000 and on).
-Exits 1 if a goal is missed.
+harm, predict and risk: agents of five shapes, each with one weakness at one target of its own; two of the shapes do
+harm where the stories of the faults call it less likely. Each cell of each agent is run once, in virtual time, and
+since equal trials end alike, orders of trials are compared on what came of them. The memory is empty at first. The
+planner's constants were chosen with agents 1000 to 1019 of each shape; 0 and on are measured. Exits 1 if a goal is
+missed.
 """
 
 from __future__ import annotations
@@ -18,39 +19,45 @@ import time
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 import chaoslab as lab
-from chaoslab.core.events import CallStarted, Effect
+from chaoslab.core.events import Effect
 from chaoslab.execution.explore import AskedExplore
-from chaoslab.execution.exploring import SearchSession, session
+from chaoslab.execution.exploring import session
 from chaoslab.memory._reading import Facts, experiment_of
-from chaoslab.memory.planning import injection_of
 from chaoslab.memory.store import Memory
 from chaoslab.search.planning._risk import risk_of
-from chaoslab.search.planning.cells import Cell
+from chaoslab.search.planning.cells import KINDS, Cell
+from chaoslab.search.planning.chances import Chances
 from chaoslab.search.planning.evidence import Evidence, Experiment, TargetKnowledge
-from chaoslab.search.planning.posterior import Posteriors
 from chaoslab.search.planning.proposals import propose
 from chaoslab.search.variation import Tried, Variation
 
-AGENTS, OTHERS = 20, 60
-"""The agents that are unseen, and those that the memory knows."""
-SEEDS, PLANS = 20, 5
-"""The orders by dice, and the seeds of the planner, of which each agent counts by the median."""
-FAULTS = (
-    "auth_error", "confident_wrong", "delay", "empty", "empty_response", "exception", "html_instead_of_json",
-    "lost_reply", "malformed_json", "not_found", "partial_success", "rate_limit", "schema_drift", "server_error",
-    "stale", "timeout_before_effect", "unit_error", "wrong_value",
-)  # fmt: skip
+AGENTS = 20
+"""The agents of each shape."""
+SEEDS, PLANS = 50, 3
+"""The orders by dice, and the seeds of the planner, for each agent."""
+SPLITS, KNOWN = 5, (0.1, 0.3, 0.5)
+"""The times that an agent's cells are split, and the shares that are known then."""
+DUPLICATES = ("redelivery",)
+"""Faults that do harm at each of these tools whatever the agent does: they are left out."""
+FAULTS = ("lost_reply", "delay", "rate_limit", "server_error", "wrong_value", "malformed_json", "exception", "empty")
 NAMES = ("charge", "mail", "book", "ship", "refund", "notify", "search", "crm", "rates", "stock", "quote", "weather")
+SILENCE, UNREADABLE, TRUSTS, ELSEWHERE, GUESSES = SHAPES = (
+    "repeats an effect after silence", "repeats an effect whose answer it cannot read",
+    "acts on any value that it reads", "repeats an effect in another way after a clear error",
+    "acts on a guess where a reading fails",
+)  # fmt: skip
+UNLIKELY = (ELSEWHERE, GUESSES)
+"""The shapes whose harm the stories call less likely."""
 Row = tuple[str, str, str, bool]
 
 
 def main(parts: list[str]) -> int:
     rows: list[Row] = []
-    for name in parts or ["harm", "risk", "dose", "memory"]:
+    for name in parts or ["harm", "predict", "risk", "dose", "memory"]:
         for row in globals()[f"of_{name}"]():
             rows.append(row)
             print("| {} | {} | {} |{}".format(*row[:3], "" if row[3] else " MISSED"), flush=True)
@@ -60,15 +67,11 @@ def main(parts: list[str]) -> int:
 # Agents with a planted weakness.
 
 
-KINDS = ("repeats after silence", "repeats what it cannot read", "trusts", "invents", "fills in", "goes on")
-
-
-def planted(number: int) -> tuple[Callable[[str], str], list[Any], list[Any]]:
-    """An agent of three readings and three effects that does harm in one narrow way at one of them, and stops and says
-    so at whatever else goes wrong. Also its tools and its readings."""
-    dice = random.Random(number)
-    kind, weak = dice.choice(KINDS), dice.randrange(3)
-    names = dice.sample(NAMES, 6)
+def planted(shape: str, number: int) -> tuple[Callable[[str], str], list[Any], list[Any]]:
+    """An agent of three readings and three effects that does harm in one way at one of them, and stops and says so at
+    whatever else goes wrong. Also its tools and its readings."""
+    dice = random.Random(f"{shape} {number}")
+    names, weak = dice.sample(NAMES, 6), dice.randrange(3)
 
     def reading(name: str, value: int) -> Callable[[], dict[str, int]]:
         def function() -> dict[str, int]:
@@ -90,14 +93,12 @@ def planted(number: int) -> tuple[Callable[[str], str], list[Any], list[Any]]:
     def value_of(n: int, own: str) -> int:
         try:
             found = reads[n]()
-        except Exception as error:
-            if own == "invents" and "404" in str(error):
+        except Exception:
+            if own == GUESSES:
                 return 99
             raise
-        if own == "fills in" and not found:
-            return 99
         value = found["value"]
-        if value != 12 + n and own != "trusts":
+        if value != 12 + n and own != TRUSTS:
             raise ValueError("it looks wrong")
         return value
 
@@ -105,14 +106,14 @@ def planted(number: int) -> tuple[Callable[[str], str], list[Any], list[Any]]:
         try:
             found = act(value)
         except TimeoutError:
-            if own != "repeats after silence":
+            if own != SILENCE:
                 raise
             found = act(value)
-        except Exception as error:
-            if own != "goes on" or "429" not in str(error):
+        except Exception:
+            if own != ELSEWHERE:
                 raise
             found = act(value + 1)
-        if not isinstance(found, dict) and own == "repeats what it cannot read":
+        if not isinstance(found, dict) and own == UNREADABLE:
             found = act(value)
         if not isinstance(found, dict):
             raise ValueError("no answer")
@@ -120,10 +121,10 @@ def planted(number: int) -> tuple[Callable[[str], str], list[Any], list[Any]]:
     def agent(prompt: str) -> str:  # noqa: ARG001
         done: dict[str, bool | None] = dict.fromkeys(names[3:], False)
         try:
-            values = [value_of(n, kind if n == weak else "") for n in range(3)]
+            values = [value_of(n, shape if n == weak else "") for n in range(3)]
             for n, act in enumerate(tools):
                 done[act.__name__] = None  # until it is known
-                do(act, values[n], kind if n == weak else "")
+                do(act, values[n], shape if n == weak else "")
                 done[act.__name__] = True
         except Exception:  # noqa: BLE001
             pass
@@ -133,61 +134,50 @@ def planted(number: int) -> tuple[Callable[[str], str], list[Any], list[Any]]:
 
 
 class Mapped:
-    """All cells of one agent, with what came of each."""
+    """All cells of one agent that meet their fault, with what came of each."""
 
-    def __init__(self, number: int) -> None:
-        agent, tools, reads = planted(number)
-        self.subject = f"agent {number}"
-        asked = AskedExplore(agent, "go", tools=tools, reads=reads, says=json.loads, seed=1)
-        with session(asked) as trials:
-            self.targets = calls(trials, self.subject)
-            probes, _ = trials.probes(FAULTS)
+    def __init__(self, shape: str, number: int) -> None:
+        agent, tools, reads = planted(shape, number)
+        self.name = f"{shape} {number}"
+        with session(AskedExplore(agent, "go", tools=tools, reads=reads, says=json.loads, seed=1)) as trials:
+            ((calm, trial),) = trials.tried([Variation()], "calm")
+            effects = [event.target for _, event in trial.history.of(Effect)]
+            self.targets = {
+                name: TargetKnowledge(1, 1, effects.count(name), 0) for name in {site.target for site in calm.sites}
+            }
+            probes, _ = trials.probes(())
             cells = [
                 Cell.of(target, probe.fault, dict(probe.params), how)
-                for target, own in probes.items() for probe in own for how in ("always", "once")
+                for target, own in probes.items() for probe in own for how in KINDS if probe.fault not in DUPLICATES
             ]  # fmt: skip
-            asked_for = {Variation((injection_of(cell),)).key: cell for cell in cells}
-            variations = [Variation((injection_of(cell),)) for cell in cells]
-            done = [tried for tried, _ in trials.tried(variations, "plan")]
-        assert len(asked_for) == len(cells)
-        self.rows = {cell: row(self.subject, cell, tried) for cell, tried in zip(cells, done, strict=True)}
-        self.rows = {cell: each for cell, each in self.rows.items() if each.tried}
+            done = trials.tried([Variation((cell.injection,)) for cell in cells], "plan")
+            self.rows = {cell: row(cell, tried) for cell, (tried, _) in zip(cells, done, strict=True) if tried.met}
         self.harmful = {cell for cell, each in self.rows.items() if each.harm}
 
-
-def row(subject: str, cell: Cell, tried: Tried) -> Experiment:
-    judged = not tried.void and (tried.failed or tried.certain)
-    facts = Facts("", tried.outcome, judged, tried.failed, bool(tried.harm), (cell,), seconds=tried.seconds)
-    return experiment_of(subject, cell, [facts], "virtual")
+    def evidence(self, cells: list[Cell]) -> Evidence:
+        return Evidence("agent", (self.rows[cell] for cell in cells), self.targets)
 
 
-def calls(trials: SearchSession, subject: str) -> dict[tuple[str, str], TargetKnowledge]:
-    ((_, calm),) = trials.tried([Variation()], "calm")
-    effects = [event.target for _, event in calm.history.of(Effect)]
-    there = {event.target for _, event in calm.history.of(CallStarted)}
-    return {(subject, name): TargetKnowledge(1, 1, effects.count(name), 0) for name in there}
+def row(cell: Cell, tried: Tried) -> Experiment:
+    facts = Facts("", tried.outcome, not tried.void, tried.failed, bool(tried.harm), (cell,), seconds=tried.seconds)
+    return experiment_of("agent", cell, [facts], "virtual")
 
 
 @cache
-def maps(first: int, number: int) -> list[Mapped]:
-    return [Mapped(first + n) for n in range(number)]
+def maps(shape: str) -> list[Mapped]:
+    return [Mapped(shape, number) for number in range(AGENTS)]
 
 
-def remembered(own: Mapped, first: int) -> Evidence:
-    """The memory of others. Of the agent itself it has what its trial without faults calls."""
-    others = maps(first + 100, OTHERS)
-    targets = {key: value for each in (*others, own) for key, value in each.targets.items()}
-    return Evidence((row for each in others for row in each.rows.values()), targets)
+def named(shape: str) -> str:
+    return shape + (" (said to be less likely)" if shape in UNLIKELY else "")
 
 
-def first_harm(own: Mapped, evidence: Evidence, seed: int) -> int:
-    """The trials until the planner shows harm."""
-    left = list(own.rows)
+def first_harm(own: Mapped, seed: int) -> int:
+    """The trials until the planner shows harm, from an empty memory."""
+    left, evidence = list(own.rows), own.evidence([])
     for number in range(len(own.rows)):
-        cell = propose(evidence, own.subject, left, n=1, seed=seed, round_=number).proposals[0].cell
-        base = next((each for each in left if each.key == cell.key), None) or next(
-            each for each in left if (each.target, each.fault, each.how) == (cell.target, cell.fault, cell.how)
-        )
+        cell = propose(evidence, left, n=1, seed=seed, round_=number).proposals[0].cell
+        base = next(each for each in left if replace_dose(each) == replace_dose(cell))
         left.remove(base)
         evidence.add(own.rows[base])
         if base in own.harmful:
@@ -195,38 +185,67 @@ def first_harm(own: Mapped, evidence: Evidence, seed: int) -> int:
     return len(own.rows)
 
 
-def of_harm(first: int = 0) -> Iterator[Row]:
-    found = maps(first, AGENTS)
-    by_random, planned, alone = [], [], []
-    for own in found:
-        if not own.harmful:
-            continue
-        draws = []
-        for seed in range(SEEDS):
-            order = random.Random(f"{own.subject} {seed}").sample(list(own.rows), len(own.rows))
-            draws.append(next(n for n, cell in enumerate(order, 1) if cell in own.harmful))
-        by_random.append(median(draws))
-        planned.append(median(first_harm(own, remembered(own, first), seed) for seed in range(1, PLANS + 1)))
-        alone.append(first_harm(own, Evidence(targets=dict(own.targets)), 1))
-    share = median(planned) / median(by_random)
-    cells = sum(len(each.rows) for each in found) / len(found)
-    harmful = sum(len(each.harmful) for each in found) / len(found)
-    yield (f"first harm, {len(planned)} unseen agents, {harmful:.1f} of {cells:.0f} cells harmful: trials, median",
-           "≤ 25 % of random's", f"{median(planned):g} of {median(by_random):g}, {share:.0%} (most {max(planned)})",
-           share <= 0.25)  # fmt: skip
-    rest = median(alone) / median(by_random)
-    yield "the same with an empty memory", "≤ random's", f"{median(alone):g}, {rest:.0%}", rest <= 1
+def replace_dose(cell: Cell) -> tuple[Any, ...]:
+    return cell.target, cell.fault, cell.how, cell.params
 
 
-def of_risk(first: int = 0) -> Iterator[Row]:
-    found = maps(first, AGENTS)
+def of_harm() -> Iterator[Row]:
+    halves = 0
+    for shape in SHAPES:
+        found = maps(shape)
+        drawn, planned = list[int](), list[int]()
+        for own in found:
+            for seed in range(SEEDS):
+                order = random.Random(f"{own.name} {seed}").sample(list(own.rows), len(own.rows))
+                drawn.append(next(n for n, cell in enumerate(order, 1) if cell in own.harmful))
+            planned += [first_harm(own, seed) for seed in range(PLANS)]
+        share = fmean(planned) / fmean(drawn)
+        halves += share <= 0.5
+        cells, harmful = fmean(len(own.rows) for own in found), fmean(len(own.harmful) for own in found)
+        medians = f"median {median(planned):g} of {median(drawn):g}"
+        told = f"{fmean(planned):.1f} of {fmean(drawn):.1f}, {share:.0%}; {medians}"
+        yield (f"first harm, {named(shape)} ({harmful:.0f} of {cells:.0f} cells): trials, mean", "≤ 120 % of random's",
+               f"{told}, most {max(planned)}", share <= 1.2)  # fmt: skip
+    yield "shapes with first harm in at most half of random's trials", "≥ 4 of 5", str(halves), halves >= 4
+
+
+def of_predict() -> Iterator[Row]:
+    """Brier's score of a bad end of cells that were not tried. A baseline is smoothed as the prediction is."""
+    for shape in SHAPES:
+        for share in KNOWN:
+            scores, silent, all_ = list[list[float]](), 0, 0
+            for own in maps(shape):
+                judged = [cell for cell, each in own.rows.items() if each.tried]
+                for seed in range(SPLITS):
+                    order = random.Random(f"{own.name} {seed}").sample(judged, len(judged))
+                    known = int(len(order) * share)
+                    chances = Chances(own.evidence(order[:known]))
+                    for cell in order[known:]:
+                        all_ += 1
+                        told = chances.predict([cell])
+                        silent += bool(told.why)
+                        if not told.why:
+                            bad = own.rows[cell].bad
+                            others = [chances.rate(cell, levels) for levels in (("",), ("", "target"), ("", "fault"))]
+                            scores.append([(each - bad) ** 2 for each in (told.bad, *others)])
+            if not scores:
+                yield f"Brier, {share:.0%} known, {named(shape)}", "", "nothing is told", True
+                continue
+            mean, *others = map(fmean, zip(*scores, strict=True))
+            rates = ", ".join(f"{each:.4f}" for each in others)
+            yield (f"Brier, {share:.0%} known, {named(shape)}", "≤ base rate, same target, same fault",
+                   f"{mean:.4f}; {rates}; {silent / all_:.0%} not told", mean <= min(others))  # fmt: skip
+
+
+def of_risk() -> Iterator[Row]:
     pairs: list[tuple[float, bool]] = []
-    for own in found:
-        posteriors = Posteriors(remembered(own, first), own.subject)
-        pairs += [(risk_of(posteriors, cell).value, cell in own.harmful) for cell in own.rows]
-    area, error = auroc(pairs), calibration(pairs)
-    yield "risk over unseen agents: AUROC", "≥ .85", f"{area:.3f}, {len(pairs)} cells", area >= 0.85
-    yield "the same: calibration error, ten bins", "≤ .05", f"{error:.3f}", error <= 0.05
+    for own in (each for shape in SHAPES for each in maps(shape)):
+        order = random.Random(own.name).sample(list(own.rows), len(own.rows))
+        known, rest = order[: len(order) // 4], order[len(order) // 4 :]
+        chances = Chances(own.evidence(known))
+        pairs += [(risk_of(chances, cell).value, cell in own.harmful) for cell in rest]
+    area = auroc(pairs)
+    yield "risk, a quarter of the cells known: AUROC of harm", "≥ .85", f"{area:.3f}, {len(pairs)} cells", area >= 0.85
 
 
 def auroc(pairs: list[tuple[float, bool]]) -> float:
@@ -240,20 +259,12 @@ def auroc(pairs: list[tuple[float, bool]]) -> float:
     return (total - good * (good + 1) / 2) / (good * (len(pairs) - good))
 
 
-def calibration(pairs: list[tuple[float, bool]]) -> float:
-    """The mean distance of the mean risk from the share of harm, over ten bins of equal width, by their sizes."""
-    bins: dict[int, list[tuple[float, bool]]] = {}
-    for value, harm in pairs:
-        bins.setdefault(min(9, int(value * 10)), []).append((value, harm))
-    return sum(abs(sum(v for v, _ in own) - sum(h for _, h in own)) for own in bins.values()) / len(pairs)
-
-
 # The safe dose of a delay.
 
 
 def of_dose() -> Iterator[Row]:
     took, errors = [], []
-    for number in range(AGENTS):
+    for number in range(20):
         limit_s = 10 ** random.Random(number).uniform(-1, 1.4)
 
         def search() -> str:
@@ -266,21 +277,21 @@ def of_dose() -> Iterator[Row]:
                 raise TimeoutError("too late")
             return f"It is {found}."
 
-        evidence, trials = Evidence(), 0
+        evidence, trials = Evidence("agent"), 0
         with session(AskedExplore(agent, "go", reads=[search], seed=1)) as made:
             while True:
                 cells = [Cell.of("search", "delay", {})]
-                found = propose(evidence, "agent", cells, n=1).proposals
+                found = propose(evidence, cells, n=1).proposals
                 if not found:
                     break
                 cell = found[0].cell
-                ((tried, _),) = made.tried([Variation((injection_of(cell),))], "plan")
-                evidence.add(row("agent", cell, tried))
+                ((tried, _),) = made.tried([Variation((cell.injection,))], "plan")
+                evidence.add(row(cell, tried))
                 trials += 1
-        edge = evidence.range("agent", Cell.of("search", "delay", {})).edge or 0.0
+        edge = evidence.range(Cell.of("search", "delay", {})).edge or 0.0
         took.append(trials)
         errors.append(abs(edge / limit_s - 1))
-    yield (f"the safe dose of a delay, {AGENTS} timeouts from 0.1 to 25 s: trials", "≤ 12",
+    yield ("the safe dose of a delay, 20 timeouts from 0.1 to 25 s: trials", "≤ 12",
            f"median {median(took):g}, most {max(took)}", max(took) <= 12)  # fmt: skip
     yield "the same: error", "≤ 15 %", f"median {median(errors):.1%}, most {max(errors):.1%}", max(errors) <= 0.15
 
@@ -292,7 +303,7 @@ def of_memory(runs: int = 10_000) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as place:
         logs = Path(place)
         for number in range(40):
-            agent, tools, reads = planted(number % AGENTS)
+            agent, tools, reads = planted(SHAPES[number % 5], number)
             faults = [lab.inject(FAULTS[number % len(FAULTS)], "*", chance=0.2)]
             for _ in lab.run_many(
                 agent,

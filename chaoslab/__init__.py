@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from chaoslab.execution.prove import prove
     from chaoslab.execution.trial import NoBaseline, NothingHit, Trial, run, run_many
     from chaoslab.execution.trials import Trials
+    from chaoslab.memory import memory
     from chaoslab.memory.planning import plan
-    from chaoslab.memory.store import memory
     from chaoslab.model.offline import offline_model
     from chaoslab.model.recorded import recorded
     from chaoslab.model.script import call, scripted

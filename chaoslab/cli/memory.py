@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.base.commandline import as_json, filled, path, print_json, refuse
+from chaoslab.base.commandline import as_json, filled, path, print_json, refuse, whole
 
 if TYPE_CHECKING:
     from chaoslab.memory.store import Memory
 
 HELP = "keep what past runs taught in logs/memory.db: experiments, safe doses, relations, lessons"
 EXAMPLE = "chaoslab memory add logs/*"
-DOES = ("show", "add", "predict", "forget", "archive", "export")
+DOES = ("show", "add", "note", "predict", "forget", "archive", "export")
 SHOWN = 40
 """The most lines that are shown."""
 
@@ -23,19 +23,26 @@ SHOWN = 40
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "does", metavar="ACTION", nargs="?", choices=DOES, default="show",
-        help="show (the default), add, predict, forget, archive or export",
+        help="show (the default), add, note, predict, forget, archive or export",
     )  # fmt: skip
     parser.add_argument(
         "what", metavar="WHAT", nargs="*", type=filled,
-        help="add: folders of runs; predict: a run's folder or a scenario's file; forget: a run; show: a table "
-        "(lessons, components, ranges, relations, experiments or runs)",
+        help="add: folders of runs; note: a text; predict: a run's folder or a scenario's file; forget: a run; show: a "
+        "table (lessons, components, ranges, relations, experiments or runs)",
     )  # fmt: skip
     parser.add_argument(
         "--logs", type=path, default=Path("logs"), help="the folder of the memory (default: %(default)s)"
     )
     parser.add_argument("--before", metavar="DATE", help="archive: leave out runs that began earlier, as in 2026-06-01")
-    parser.add_argument("--subject", type=filled, help="forget, show: this scenario or agent")
-    parser.add_argument("--target", type=filled, help="forget, show: this target")
+    parser.add_argument("--subject", type=filled, help="forget, show, note: this agent")
+    parser.add_argument("--target", type=filled, help="forget, show, note: this target")
+    parser.add_argument("--fault", type=filled, help="note: the fault that was met there")
+    for name, what in (
+        ("tried", "trials met it alone (1)"),
+        ("bad", "of them ended badly (0)"),
+        ("harm", "did harm (0)"),
+    ):
+        parser.add_argument(f"--{name}", type=whole(0, 10**6), metavar="N", help=f"note: so many {what}")
     parser.add_argument("--again", action="store_true", help="add: also runs that were forgotten or archived")
     parser.add_argument("--out", type=path, metavar="FILE", help="export: the file, by default stdout")
     as_json(parser)
@@ -48,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from chaoslab.memory.store import FILE, Memory, memory
+    from chaoslab.memory.store import FILE, Memory, memory, note
 
     if options.does == "add":
         store = Memory(options.logs / FILE, make=True)
@@ -61,6 +68,12 @@ def _run(options: argparse.Namespace) -> int:
             print_json(new=found.new, changed=found.changed, known=found.known, skipped=[*found.skipped])
         else:
             print(f"{found}: {store.path}")
+        return 0
+    if options.does == "note":
+        given = {name: getattr(options, name) for name in ("target", "fault", "tried", "bad", "harm")}
+        given = {name: value for name, value in given.items() if value is not None}
+        note(options.logs, options.subject or "", " ".join(options.what), **given)
+        print(f"noted: {options.logs / FILE}")
         return 0
     store = memory(options.logs)
     return {"show": _show, "predict": _predict, "forget": _forget, "archive": _archive, "export": _export}[
@@ -112,7 +125,8 @@ def _cell(value: Any) -> str:
 
 
 def _predict(store: Memory, options: argparse.Namespace) -> int:
-    from chaoslab.memory.planning import prediction_of
+    from chaoslab.memory.planning import predict_run, prediction_of
+    from chaoslab.memory.plans import plain_prediction
     from chaoslab.reports.places import find
     from chaoslab.scenarios.load import load
     from chaoslab.scenarios.located import SUFFIXES
@@ -120,21 +134,17 @@ def _predict(store: Memory, options: argparse.Namespace) -> int:
     if len(options.what) != 1:
         return refuse(ValueError("predict takes one run's folder, or one scenario's file"))
     (what,) = options.what
-    data = []
     if Path(what).suffix in SUFFIXES:
-        found = [(each.name, *prediction_of(store, each)) for each in load(Path(what))]
+        found = [(each.name, prediction_of(store, each)) for each in load(Path(what))]
+        data = [{"name": name, **plain_prediction(told)} for name, told in found]
+        lines = [f"{name}: {told}" for name, told in found]
     else:
-        found = [(what, *prediction_of(store, folder=find(what, logs=options.logs)))]
-    for name, prediction, score, judged in found:
-        said = f"{name}: {prediction}"
-        if score is not None:
-            said += f"; Brier score of {judged} predicted trials {score:.3f} (0 is best, 2 is worst)"
-        data.append({"name": name, "enough": prediction.enough, "trials": prediction.trials,
-                     "chances": dict(prediction.chances), "brier": score})  # fmt: skip
-        if not options.json:
-            print(said)
+        told_of = predict_run(store, find(what, logs=options.logs))
+        data, lines = [{"name": what, **told_of.plain()}], [f"{what}: {told_of}"]
     if options.json:
         print_json(predictions=data)
+    else:
+        print("\n".join(lines))
     return 0
 
 

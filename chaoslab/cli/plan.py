@@ -73,7 +73,6 @@ def run(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     from chaoslab.base import levers
     from chaoslab.memory.planning import plan
-    from chaoslab.memory.store import FILE, Memory, memory
     from chaoslab.scenarios.exploring import explain_unproven, of_agent
     from chaoslab.scenarios.load import load
     from chaoslab.scenarios.located import SUFFIXES
@@ -86,15 +85,13 @@ def _run(options: argparse.Namespace) -> int:
             else of_agent(what, options.prompt, options.set)
         )
         scenario = the_one(found, options.only, what)
-    there = (options.logs / FILE).exists()
-    store = memory(options.logs) if there or scenario is None else Memory(options.logs / FILE, make=True)
 
     def tell(done: RunProposal) -> None:
         if not options.quiet:
             print(done, file=sys.stderr, flush=True)
 
     made = plan(
-        store, scenario, subject="" if scenario else what, targets=options.target, tries=options.tries,
+        options.logs, scenario, subject="" if scenario else what, targets=options.target, tries=options.tries,
         budget=options.budget, n=options.n, risk=options.risk, seed=options.seed, share=options.share,
         critical=dict(options.critical), run=options.run, logs=options.logs, tell=tell, changed=options.set,
     )  # fmt: skip

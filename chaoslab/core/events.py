@@ -208,7 +208,7 @@ class PromptStarted(Event):
     state: Any = None
     """The end state of the twin, to compare with; None: nothing to compare with."""
     undoes: dict[str, str] | None = None
-    """The effects that take others back. This and the next four stand only in the lines of trials that have them."""
+    """The effects that take others back. This and the next five stand only in the lines of trials that have them."""
     idempotent: list[str] | None = None
     """The effects that count once however often they are repeated."""
     ordered: bool | None = None
@@ -217,8 +217,10 @@ class PromptStarted(Event):
     """The effects are the twin's, and must have their content and no other."""
     twin_asked: list[str] | None = None
     """Digests of what scripted models were sent in the twin, each once, in order."""
+    twin_failed: list[str] | None = None
+    """The targets of which a call failed in the twin, if one did."""
 
-    left_out: ClassVar[tuple[str, ...]] = ("undoes", "idempotent", "ordered", "exact", "twin_asked")
+    left_out: ClassVar[tuple[str, ...]] = ("undoes", "idempotent", "ordered", "exact", "twin_asked", "twin_failed")
 
 
 @fixed(frozen=True, kw_only=True)

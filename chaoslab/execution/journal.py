@@ -1,14 +1,11 @@
 """The folder of an exploration: a run's logs, in which each trial tells what was tried in it. So it can be read like
 any run, and an exploration that was broken off goes on where it was."""
 
-import hashlib
-import inspect
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
-from chaoslab.base import files
 from chaoslab.base.identity import nth
 from chaoslab.core.events import RunStarted, VariationTried
 from chaoslab.execution.drawn import Redrawn
@@ -28,7 +25,6 @@ class _Explored:
     """The run of an exploration, whose log tells the code that it was made with."""
 
     spec: Redrawn[Any]
-    agent: Any
 
     @property
     def name(self) -> str:
@@ -40,16 +36,7 @@ class _Explored:
 
     def started(self, trials: int) -> RunStarted:
         own = self.spec.started(trials)
-        return replace(own, code={**provenance.code(), **own.code, "the agent": _digest(self.agent)})
-
-
-def _digest(agent: Any) -> str:
-    """A digest of the file that the agent is written in; empty if there is none."""
-    try:
-        file = inspect.getsourcefile(inspect.unwrap(agent) if callable(agent) else type(agent))
-        return hashlib.blake2b(files.read(Path(file or "")), digest_size=6).hexdigest()
-    except (TypeError, OSError, ValueError):  # the last where it wraps itself, or the file cannot be read
-        return ""
+        return replace(own, code={**provenance.code(), **own.code})
 
 
 class SearchJournal:
@@ -58,7 +45,7 @@ class SearchJournal:
     can be written."""
 
     def __init__(self, subject: Subject, logs: str | Path | None, resume: str | Path | None) -> None:
-        spec = _Explored(subject.run, subject.agent)
+        spec = _Explored(subject.run)
         self._spec, self._stack, self._number = spec, ExitStack(), 0
         self.folder: Path | None = None
         self.recalled: list[Tried] = [] if resume is None else list(_recalled(spec, Path(resume)))

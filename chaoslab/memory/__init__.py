@@ -2,6 +2,7 @@
 
 `lab.memory("logs")` opens it. Its tables `experiments`, `components`, `ranges`, `relations`, `lessons` and `runs` are
 pandas frames; `similar(experiment, n)` finds the experiments that are most alike; `add(folders)` adds runs.
+`lab.memory.note("logs", "agent", target=…, fault=…, tried=5, bad=4)` notes what was learnt elsewhere.
 
 Raises:
     Unusable (a LookupError): there is none, or it is damaged or of another version; the message is one line.
@@ -14,7 +15,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from chaoslab.memory.store import Memory
@@ -28,6 +29,13 @@ class _Room(ModuleType):
 
         return memory(logs)
 
+    @staticmethod
+    def note(logs: str | Path, agent: str, text: str = "", **learnt: Any) -> None:
+        """As `store.note`."""
+        from chaoslab.memory.store import note
 
-memory = sys.modules[__name__]
-memory.__class__ = _Room
+        note(logs, agent, text, **learnt)
+
+
+sys.modules[__name__].__class__ = _Room
+memory = cast(_Room, sys.modules[__name__])

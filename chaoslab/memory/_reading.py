@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +22,7 @@ from chaoslab.record.rulings import Rulings
 from chaoslab.record.trial_stream import TrialStream, Unordered
 from chaoslab.reports import places
 from chaoslab.reports.levels import level_in
-from chaoslab.search.planning import hooks
-from chaoslab.search.planning.cells import ONCE, Cell, dose_of
+from chaoslab.search.planning.cells import ONCE, Cell, dose_of, kind_of
 from chaoslab.search.planning.evidence import Experiment, TargetKnowledge
 from chaoslab.search.probes import ASIDE
 
@@ -32,13 +30,17 @@ NEAR = "degraded"
 """The outcome of a near miss: the fault came through, and nothing untrue was said."""
 
 
+AGENT = "the agent"
+"""The name, in a run's `code`, of the digest of the file of the agent."""
 _Stated = tuple[str, Mapping[str, Sequence[str]]]
 
 
 @dataclass(frozen=True)
 class Facts:
-    """One trial, as an outcome of one's own is asked about it. `judged`: it allows a conclusion. `harm`: something was
-    done that should not have been. `seconds`: None if it did not end. `twin_s`: of the trial without faults."""
+    """One trial. `judged`: it allows a conclusion. `harm`: something was done that should not have been. `met`: the
+    cells of its faults. `called`, `failed`: the targets that were called, and those of which a call failed.
+    `twin_failed`: the latter of its twin; None if it has none. `drew`: it drew chance of its own. `seconds`: None if it
+    did not end."""
 
     trial: str
     outcome: str
@@ -48,15 +50,17 @@ class Facts:
     met: tuple[Cell, ...] = ()
     called: frozenset[str] = frozenset()
     failed: frozenset[str] = frozenset()
+    twin_failed: frozenset[str] | None = None
+    drew: bool = False
     seconds: float | None = None
-    twin_s: float | None = None
     tokens: int = 0
     usd: float = 0.0
 
 
 @dataclass
 class RunRead:
-    """A run: the facts about it, its experiments, and what it tells of each target."""
+    """A run: the facts about it, its experiments, and what it tells of each target. `subject`: its agent; the scenario
+    if that has no name. `revision`: the commit that was checked out, and a digest of the file of the agent."""
 
     key: str
     name: str
@@ -64,7 +68,7 @@ class RunRead:
     began: datetime
     world: str = ""
     subject: str = ""
-    agent: str = ""
+    scenario: str = ""
     seed: int | None = None
     level: float | None = None
     revision: str = ""
@@ -108,9 +112,9 @@ class _Taking:
         self.name, self.plan = "", dict[str, _Stated]()
         self.facts: list[Facts] = []
         self.incidents: dict[Cell, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
+        self.unmet = Counter[Cell]()
         self.targets: dict[str, TargetKnowledge] = {}
         self.stated, self.running = False, False
-        self._outcomes = [*hooks.all_of("outcomes")]
 
     def take(self, history: History) -> None:
         if events.StoryLeftOut in history.kinds:
@@ -128,6 +132,12 @@ class _Taking:
             record.trial: self._stated(event.tried["variation"]["injections"])
             for record, event in history.of(events.VariationTried)
         }
+        held = {record.trial for record, _ in history.of(events.FaultHeldBack)}
+        for record, event in history.of(events.VariationTried):
+            injections = event.tried["variation"]["injections"]
+            if len(injections) == 1 and not event.tried["met"] and record.trial not in held:
+                (choice, *_), (target, *_) = injections[0]["choices"], injections[0]["targets"]
+                self.unmet[Cell.of(target, choice["fault"], choice["params"], kind_of(injections[0]))] += 1
         cells: dict[str | None, dict[tuple[str, str, str], Cell]] = {}
         for trial, target, fault, injection, drawn in _met(history):
             how, names = {**self.plan, **plans.get(trial, {})}.get(injection, (ONCE, {}))
@@ -169,7 +179,7 @@ class _Taking:
         for record, usage in history.of(events.Usage):
             used[record.trial][0] += usage.prompt_tokens + usage.completion_tokens
             used[record.trial][1] += usage.cost_usd or 0.0
-        ends = {record.trial: event.duration_s for record, event in history.of(events.PromptFinished)}
+        ends = {record.trial: event for record, event in history.of(events.PromptFinished)}
         undoes: set[str] = set()
         tried = {record.trial: bool(event.tried["failed"]) for record, event in history.of(events.VariationTried)}
         rulings = self.rulings.of_whole(history.torn).by_trial if self.rulings is not None else {}
@@ -182,15 +192,15 @@ class _Taking:
             ruled = trial in rulings
             if not ruled and trial in tried and standing is not Standing.OPEN:  # by its scenario's requirements
                 standing = Standing.BAD if tried[trial] else Standing.WELL
-            took = ends.get(record.trial)
-            facts = Facts(
+            end = ends.get(record.trial)
+            twin = None if started.twin_calls is None else frozenset(started.twin_failed or ())
+            self.facts.append(Facts(
                 trial, str(verdict.outcome), standing is not Standing.OPEN,
                 standing is Standing.BAD, bool(verdict.harm), tuple(dict.fromkeys(cells.get(trial, {}).values())),
-                frozenset(called[trial]), frozenset(failed[trial]),
-                None if took is None or math.isnan(took) else took, started.twin_s,
+                frozenset(called[trial]), frozenset(failed[trial]), twin, bool(end is not None and end.drew),
+                None if end is None or math.isnan(end.duration_s) else end.duration_s,
                 int(used[trial][0]), used[trial][1],
-            )  # fmt: skip
-            self.facts.append(self._own(facts))
+            ))  # fmt: skip
             undoes |= {*(started.undoes or {}).values()}
         effects = Counter(event.target for _, event in history.of(events.Effect))
         undoable = Counter(event.target for _, event in history.of(events.Effect) if event.effect in undoes)
@@ -199,13 +209,6 @@ class _Taking:
             own = TargetKnowledge(0, there[target], effects[target], undoable[target])
             self.targets[target] = self.targets.get(target, TargetKnowledge()) + own
 
-    def _own(self, facts: Facts) -> Facts:
-        """The facts with an outcome of the user's own, if one is true of them."""
-        for name, kind in self._outcomes:
-            if hooks.ask_plugin("outcomes", name, partial(kind.of, facts)):
-                return replace(facts, outcome=name, judged=True, bad=bool(kind.bad))
-        return facts
-
     def run(self) -> RunRead:
         """The run, when all was taken. Raises LookupError: it is no run, or is not over."""
         if self.started is None and not self.facts:
@@ -213,15 +216,16 @@ class _Taking:
         if self.running:
             raise LookupError(f"{self.folder} is still being written: add it when it has ended")
         started, trials = self.started, len(self.facts)
-        agent = started.model if started is not None else ""
-        subject = self.rulings.scenario if self.rulings is not None and self.rulings.scenario else agent
+        scenario = self.rulings.scenario if self.rulings is not None else ""
+        subject = (started.model if started is not None else "") or scenario
         began = runs.began(self.folder) or datetime.fromtimestamp(self.folder.stat().st_mtime, UTC)
         world = started.world if started is not None else ""
         targets = {name: replace(each, trials=trials) for name, each in self.targets.items()}
         return RunRead(
-            key_of(self.folder), self.name, self.folder, began, world, subject, agent,
-            None if started is None else started.seed, level_in(started), runs.revision_of(self.folder),
-            self.facts, [*self._experiments(subject, world)], targets,
+            key_of(self.folder), self.name, self.folder, began, world, subject, scenario,
+            None if started is None else started.seed, level_in(started),
+            revision_named(runs.revision_of(self.folder), started), self.facts,
+            [*self._experiments(subject, world)], targets,
         )  # fmt: skip
 
     def _experiments(self, subject: str, world: str) -> Iterator[Experiment]:
@@ -229,37 +233,44 @@ class _Taking:
         for each in self.facts:
             for cell in each.met or (None,):
                 by_cell[cell].append(each)
+        yield from (Experiment(subject, cell, void=count, world=world) for cell, count in self.unmet.items())
         for cell, trials in by_cell.items():
             found = experiment_of(subject, cell, trials, world)
             count, recovered, repair_s = self.incidents[cell] if cell is not None else (0.0, 0.0, 0.0)
             yield replace(found, incidents=int(count), recovered=int(recovered), repair_s=repair_s)
 
 
-def kind_of(injection: Mapping[str, Any]) -> str:
-    """The kind of experiment that an injection makes, as its fields in a log tell."""
-    for name, kind in hooks.all_of("experiments"):
-        if hooks.ask_plugin("experiments", name, partial(kind.is_one, injection)):
-            return name
-    return ONCE
+def revision_named(commit: str, started: events.RunStarted | None) -> str:
+    """The revision of an agent: the commit, and the digest of the file of the agent, which tells what was changed
+    since."""
+    code = {} if started is None else started.code
+    return ".".join(each for each in (commit, code.get(AGENT) or code.get("agent", "")) if each)
 
 
-def experiment_of(subject: str, cell: Cell | None, trials: list[Facts], world: str = "") -> Experiment:
+def experiment_of(
+    subject: str, cell: Cell | None, trials: list[Facts], world: str = "", revision: str = ""
+) -> Experiment:
     """The row of the trials that met one cell."""
-    judged = [each for each in trials if each.judged]
-    bad, harm = [each for each in judged if each.bad], [each for each in judged if each.harm]
-    affected: dict[str, tuple[int, int]] = {}
-    for each in trials:
-        for other in each.called.difference(own.target for own in each.met) if cell is not None else ():
-            failed, all_ = affected.get(other, (0, 0))
-            affected[other] = failed + (other in each.failed), all_ + 1
+    alone = [each for each in trials if len(each.met) < 2]
+    judged, joint = [each for each in alone if each.judged], [each for each in trials if len(each.met) > 1]
+    affected: dict[str, tuple[int, int, int]] = {}
+    for each in alone:
+        if cell is None or each.twin_failed is None:
+            continue
+        for other in each.called - {cell.target}:
+            lost, regained, all_ = affected.get(other, (0, 0, 0))
+            now, calm = other in each.failed, other in each.twin_failed
+            affected[other] = lost + (now and not calm), regained + (calm and not now), all_ + 1
     timed = [each.seconds for each in trials if each.seconds is not None]
     return Experiment(
-        subject, cell, len(judged), len(bad), sum(1 / max(1, len(each.met)) for each in bad),
-        sum(len(each.met) < 2 for each in bad), len(harm), sum(1 / max(1, len(each.met)) for each in harm),
+        subject, cell, len(judged), sum(each.bad for each in judged), sum(each.harm for each in judged),
         sum(each.outcome == NEAR and not each.bad for each in judged),
+        sum(each.judged for each in joint), sum(each.judged and each.bad for each in joint), len(alone) - len(judged),
         Counter(each.outcome for each in judged), {name: affected[name] for name in sorted(affected)},
+        any(each.drew for each in trials),
         timed=len(timed), seconds=math.fsum(timed), squares=math.fsum(each * each for each in timed),
         tokens=sum(each.tokens for each in trials), usd=math.fsum(each.usd for each in trials), world=world,
+        revision=revision,
     )  # fmt: skip
 
 

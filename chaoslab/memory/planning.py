@@ -1,14 +1,14 @@
-"""`lab.plan` and `chaoslab plan`: the next experiments of a scenario or of a subject of the memory, and doing them."""
+"""`lab.plan` and `chaoslab plan`: the next experiments of a scenario or of an agent of the memory, and doing them."""
 
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from chaoslab.base import interrupts, levers, parsers
@@ -16,25 +16,26 @@ from chaoslab.base.clock import system
 from chaoslab.base.durations import span
 from chaoslab.base.jsonable import shown
 from chaoslab.base.registry import did_you_mean
-from chaoslab.core.events import CallStarted, Effect, FaultHeldBack, PromptStarted
+from chaoslab.core.events import CallStarted, Effect, FaultHeldBack, PromptFinished, PromptStarted
 from chaoslab.core.fault import load as fault_of
 from chaoslab.core.limits import Limits
 from chaoslab.core.plan import Injection
 from chaoslab.execution.journal import SearchJournal
-from chaoslab.memory._reading import Facts, experiment_of, kind_of, read
-from chaoslab.memory.plans import PlanEntry, ProposedPlan, RunProposal
-from chaoslab.memory.store import Memory
+from chaoslab.execution.trial import Trial
+from chaoslab.memory._reading import Facts, experiment_of, read, revision_named
+from chaoslab.memory.plans import PlanEntry, ProposedPlan, RunPrediction, RunProposal
+from chaoslab.memory.store import FILE, Memory
 from chaoslab.memory.store import memory as opened_memory
+from chaoslab.record import provenance
 from chaoslab.record.rulings import RulingsFile, RulingState, TrialRuling
 from chaoslab.reports.page import count
 from chaoslab.scenarios.builder import ScenarioBuilder, arguments_of, load_scenario
 from chaoslab.scenarios.exploring import OpenedSearch, opened
 from chaoslab.scenarios.scenario import Scenario
-from chaoslab.search.planning import hooks
-from chaoslab.search.planning.cells import Cell, traits_of
+from chaoslab.search.planning.cells import KINDS, Cell, kind_of, traits_of
+from chaoslab.search.planning.chances import Chances, Prediction, brier
 from chaoslab.search.planning.design import Design, enhance
 from chaoslab.search.planning.evidence import Evidence, TargetKnowledge
-from chaoslab.search.planning.posterior import Prediction, brier, predicted
 from chaoslab.search.planning.proposals import Proposed, propose
 from chaoslab.search.variation import Tried, Variation
 
@@ -59,18 +60,18 @@ class PlanQuestion:
     share: float = 1.0
     critical: Mapping[str, float] = field(default_factory=dict)
 
-    def proposed(self, evidence: Evidence, subject: str, cells: Sequence[Cell], n: int, round_: int = 0) -> Proposed:
+    def proposed(self, evidence: Evidence, cells: Sequence[Cell], n: int, round_: int = 0) -> Proposed:
         wanted = [each for each in cells if not self.tries or each.fault in self.tries]
         there = sorted({each.target for each in cells})
         for name in (*self.targets, *self.critical) if not round_ else ():
             if name not in there:
                 hint = did_you_mean(name, there) if there else "none is known"
-                raise LookupError(f"{subject} has no target {shown(name)}: {hint}")
+                raise LookupError(f"{evidence.subject} has no target {shown(name)}: {hint}")
         if self.targets:
             wanted = [each for each in wanted if each.target in self.targets]
         return propose(
-            evidence, subject, wanted, n=n, seed=self.seed, risk=self.risk, share=self.share, stated=self.critical,
-            costs=_costs(evidence, subject, wanted), round_=round_,
+            evidence, wanted, n=n, seed=self.seed, risk=self.risk, share=self.share, stated=self.critical,
+            costs=_costs(evidence, wanted), round_=round_,
         )  # fmt: skip
 
 
@@ -95,9 +96,10 @@ def plan(
     run: bool = False, logs: str | Path | None = None, changed: Sequence[str] = (),
     tell: Callable[[RunProposal], object] | None = None,
 ) -> ProposedPlan:  # fmt: skip
-    """The next experiments of a scenario, or of a subject that the memory knows: those with the most expected new
-    knowledge per cost, with the reason, the risk, the cost and the command of each. `memory`: one, or its folder.
-    `scenario`: one, or its file; without it, `subject` is the name of a scenario or an agent, by default the only one.
+    """The next experiments of a scenario, or of an agent that the memory knows: those with the most expected damage
+    that is not known yet per cost, with the reason, the risk, the cost and the command of each. `memory`: one, or its
+    folder; with a scenario, one that is not there is made. `scenario`: one, or its file; without it, `subject` is the
+    name of an agent or of its scenario, by default the only one.
 
     `targets`, `tries`: the only targets and faults. `budget`: of `run`, as in 200 trials or "10m". `n`: the proposals.
     `risk`: the most that is allowed, from 0 to 1. `share`: of the traffic that a fault may hit. `critical`: how
@@ -109,12 +111,17 @@ def plan(
         ValueError, LookupError: something in it is wrong, or the memory cannot be used; one line.
         ScenarioError: something of the scenario's is wrong.
     """
-    store = memory if isinstance(memory, Memory) else opened_memory(memory)
     part = Limits.of({"share": share}).share
     asked = PlanQuestion(tuple(targets), tuple(tries), n, _share("risk", risk), seed, part, critical or {})
     for name, value in asked.critical.items():
         _share(f"critical of {name}", value)
     most = budget_of(budget)
+    if isinstance(memory, Memory):
+        store = memory
+    elif scenario is None or Path(memory).suffix == ".db" or (Path(memory) / FILE).exists():
+        store = opened_memory(memory)
+    else:
+        store = Memory(Path(memory) / FILE, make=True)
     if scenario is None:
         if run:
             raise ValueError("run needs a scenario: name its file")
@@ -142,36 +149,34 @@ def _of_memory(store: Memory, subject: str, asked: PlanQuestion) -> ProposedPlan
     there = store.subjects()
     if not subject and len(there) == 1:
         (subject,) = there
-    if subject not in there:
+    if named := store.agent_of(subject):
+        subject = named
+    else:
         known = f"known are {', '.join(there[:8])}" if there else "it knows none: add runs to it"
-        wanted = f"no subject {shown(subject)}" if subject else "several subjects: name one, or a scenario's file"
-        raise LookupError(f"{store.path} knows {wanted if there else 'no subject'}; {known}")
+        wanted = f"no agent {shown(subject)}" if subject else "several agents: name one, or a scenario's file"
+        raise LookupError(f"{store.path} knows {wanted if there else 'no agent'}; {known}")
     evidence = store.evidence(subject)
-    cells = [*_cells_of_memory(evidence, subject)]
-    found = asked.proposed(evidence, subject, cells, asked.n)
+    found = asked.proposed(evidence, [*_cells_of_memory(evidence)], asked.n)
     stated = {"share": asked.share} if asked.share < 1 else {}
     return ProposedPlan(subject, evidence, [*_entries(evidence, found, stated, _python)], _left_out(found))
 
 
-def _cells_of_memory(evidence: Evidence, subject: str) -> Iterator[Cell]:
-    """The faults that were tried anywhere and are installed here, of each kind, at each known target of the subject."""
-    faults = sorted({each.cell.fault for each in evidence.rows if each.cell is not None})
-    faults = [each for each in faults if traits_of(each) is not None]
-    targets = sorted({name for own, name in evidence.targets if own == subject})
-    for target in targets:
+def _cells_of_memory(evidence: Evidence) -> Iterator[Cell]:
+    """The faults that were tried anywhere and are installed here, of each kind, at each known target."""
+    faults = [each for each in sorted(evidence.faults) if traits_of(each) is not None]
+    for target in sorted(evidence.targets):
         for fault in faults:
-            for how, _ in hooks.all_of("experiments"):
+            for how in KINDS:
                 yield Cell.of(target, fault, {}, how)
-    mine = (each.cell for each in evidence.rows if each.subject == subject and each.cell is not None)
-    own = {cell for cell in mine if cell.params and cell.fault in faults}
-    yield from sorted(own, key=lambda cell: cell.key)
+    own = {each.cell for each in evidence.rows if each.cell is not None}
+    yield from sorted((cell for cell in own if cell.params and cell.fault in faults), key=str)
 
 
-def _costs(evidence: Evidence, subject: str, cells: Sequence[Cell]) -> dict[Cell, float]:
+def _costs(evidence: Evidence, cells: Sequence[Cell]) -> dict[Cell, float]:
     """The seconds of a trial, in worlds where time passes; nothing where none does."""
     took: dict[str, tuple[int, float]] = {}
     for each in evidence.rows:
-        if each.subject == subject and each.world in REAL_TIME:
+        if each.world in REAL_TIME:
             for name in {"", each.cell.target if each.cell is not None else ""}:
                 timed, seconds = took.get(name, (0, 0.0))
                 took[name] = timed + each.timed, seconds + each.seconds
@@ -185,18 +190,20 @@ def _of_scenario(
 ) -> ProposedPlan:  # fmt: skip
     with opened(scenario) as made:
         ((calm, trial),) = made.session.tried([Variation()], "calm")
-        agent = made.session.subject.run.started(0).model
-        evidence = store.evidence(scenario.name, agent=agent)
+        started = made.session.subject.run.started(0)
+        evidence = store.evidence(
+            started.model or scenario.name, revision=revision_named(provenance.revision(), started)
+        )
         # notes what the trial without faults calls and changes, for targets of which the memory knows nothing
         undoes = {each for _, event in trial.history.of(PromptStarted) for each in (event.undoes or {}).values()}
         effects = [(event.target, event.effect in undoes) for _, event in trial.history.of(Effect)]
         for target in dict.fromkeys(event.target for _, event in trial.history.of(CallStarted)):
             own = [undone for name, undone in effects if name == target]
-            evidence.targets.setdefault((scenario.name, target), TargetKnowledge(1, 1, len(own), sum(own)))
-        plan, left = ProposedPlan(scenario.name, evidence), [*_cells_of(made, calm, asked.tries)]
+            evidence.targets.setdefault(target, TargetKnowledge(1, 1, len(own), sum(own)))
+        plan, left = ProposedPlan(evidence.subject, evidence), [*_cells_of(made, calm, asked.tries)]
         if budget is not None:
-            _run(plan, made, scenario, asked, left, budget, logs, tell)
-        found = asked.proposed(evidence, scenario.name, left, asked.n, len(plan.done))
+            _run(plan, made, scenario, asked, left, budget, logs, tell, calm)
+        found = asked.proposed(evidence, left, asked.n, len(plan.done))
         write = partial(_command, scenario, changed)
         # The share is stated, all of it too: in virtual time no traffic is real, and what is spared teaches nothing.
         plan.entries = [*_entries(evidence, found, {"share": asked.share}, write)]
@@ -213,28 +220,18 @@ def _cells_of(made: OpenedSearch, calm: Tried, tries: Sequence[str]) -> Iterator
     probes, _ = made.session.probes(tries)
     for target in dict.fromkeys(site.target for site in calm.sites):
         for probe in probes.get(target, ()):
-            for how, kind in hooks.all_of("experiments"):
+            for how in KINDS:
                 cell = Cell.of(target, probe.fault, dict(probe.params), how)
-                injection = hooks.ask_plugin("experiments", how, partial(kind.injection, cell))
                 try:
-                    made.session.subject.check(injection)
+                    made.session.subject.check(cell.injection)
                 except (ValueError, LookupError):
                     continue
                 yield cell
 
 
-def injection_of(cell: Cell) -> Injection:
-    """The injection of a cell, as its kind of experiment makes it. Raises LookupError: there is no such kind.
-    BrokenPlugin: it raised."""
-    kind = hooks.load_of("experiments", cell.how)
-    made: Injection = hooks.ask_plugin("experiments", cell.how, lambda: kind().injection(cell))
-    return made
-
-
 def _run(
     plan: ProposedPlan, made: OpenedSearch, scenario: Scenario, asked: PlanQuestion, left: list[Cell],
-    budget: tuple[int, float | None],
-    logs: Path, tell: Callable[[RunProposal], object] | None,
+    budget: tuple[int, float | None], logs: Path, tell: Callable[[RunProposal], object] | None, calm: Tried,
 ) -> None:  # fmt: skip
     """Runs the best experiment, learns from it, and again, until the budget is spent. What is done leaves `left`."""
     (most, most_s), began_s = budget, system.monotonic()
@@ -247,25 +244,24 @@ def _run(
             if why := levers.of_machine():
                 plan.ended = why
                 break
-            found = asked.proposed(plan.evidence, plan.subject, left, 1, len(plan.done))
+            found = asked.proposed(plan.evidence, left, 1, len(plan.done))
             if not found.proposals:
                 plan.ended = "nothing more is left to try" + (" under this risk" if found.too_risky else "")
                 break
             (entry,) = _entries(plan.evidence, found, {"share": asked.share}, lambda *_: "")
             cell = entry.proposal.cell
-            prediction = predicted(plan.evidence, plan.subject, [cell])
             within = (entry.design.within,)
             made.session.number = len(plan.done)  # each is a trial of its own, by the dice of its share too
-            ((tried, trial),) = made.session.tried([Variation((injection_of(cell),))], "plan", within)
+            ((tried, trial),) = made.session.tried([Variation((cell.injection,))], "plan", within)
             held = next((event.limit for _, event in trial.history.of(FaultHeldBack)), "") if not tried.met else ""
             state = RulingState.FAILED if tried.failed else RulingState.INVALID if tried.void else RulingState.PASSED
             rulings.add(journal.add(tried, trial), TrialRuling(state, (tried.why,) if tried.failed else ()))
-            void = tried.void or bool(held)
-            score = brier(prediction, [tried.outcome]) if prediction.enough and not void else None
-            plan.done.append(RunProposal(cell, tried, prediction, score, held))
+            void = tried.void or not tried.met
+            plan.done.append(RunProposal(cell, tried, entry.proposal.prediction, void, held))
             if not held:
-                plan.evidence.add(experiment_of(plan.subject, cell, [_facts(tried, cell)]))
-            seen = plan.evidence.range(plan.subject, cell)
+                facts = replace(_facts(tried, cell, calm, trial), judged=not void)
+                plan.evidence.add(experiment_of(plan.subject, cell, [facts], revision=plan.evidence.revision))
+            seen = plan.evidence.range(cell)
             if cell.dose is None or void or seen.next in (None, cell.dose):
                 left[:] = [each for each in left if replace(each, dose=cell.dose) != cell]
             if tell is not None:
@@ -278,13 +274,16 @@ def _run(
             rulings.end(RulingState.FAILED if any(each.tried.failed for each in plan.done) else RulingState.PASSED, ())
 
 
-def _facts(tried: Tried, cell: Cell) -> Facts:
+def _facts(tried: Tried, cell: Cell, calm: Tried, trial: Trial) -> Facts:
     return Facts(
         "", tried.outcome, not tried.void, tried.failed, bool(tried.harm), (cell,),
-        frozenset(each.site.target for each in tried.made),
-        frozenset(each.site.target for each in tried.made if each.error),
-        tried.seconds, tokens=tried.tokens,
+        frozenset(each.site.target for each in tried.made), _failed(tried), _failed(calm),
+        any(event.drew for _, event in trial.history.of(PromptFinished)), tried.seconds, tokens=tried.tokens,
     )  # fmt: skip
+
+
+def _failed(tried: Tried) -> frozenset[str]:
+    return frozenset(each.site.target for each in tried.made if each.error)
 
 
 def _entries(
@@ -293,10 +292,8 @@ def _entries(
     """The proposals, filled in. `limits`: those that are stated. `write`: makes a command of an injection with its
     limits."""
     for one in found.proposals:
-        filled = enhance(
-            replace(Design.of(one.cell), limits=limits), evidence, one.subject, posteriors=found.posteriors
-        )
-        yield PlanEntry(one, filled, write(injection_of(one.cell), filled.design.within.to_json()))
+        filled = enhance(replace(Design.of(one.cell), limits=limits), evidence, chances=found.chances)
+        yield PlanEntry(one, filled, write(one.cell.injection, filled.design.within.to_json()))
 
 
 def _left_out(found: Proposed) -> list[str]:
@@ -327,22 +324,28 @@ def _python(injection: Injection, limits: Mapping[str, Any]) -> str:
     return f"faults=[lab.inject({fault!r}, {target!r}{more})]{f', limits={dict(limits)!r}' if limits else ''}"
 
 
-def prediction_of(
-    store: Memory, scenario: Scenario | None = None, folder: Path | None = None
-) -> tuple[Prediction, float | None, int]:
-    """The prediction for a trial of a scenario; or for a run that there is, from all others, with its Brier score and
-    the number of its judged trials. Raises LookupError: the folder holds no run of this lab; one line."""
-    if folder is not None:
-        run = read(folder)
-        evidence = store.evidence(without=[run.key])
-        known = {met: predicted(evidence, run.subject, met) for met in {each.met for each in run.trials}}
-        judged = [(known[each.met], each.outcome) for each in run.trials if each.judged]
-        scores = [brier(found, [outcome]) or 0.0 for found, outcome in judged if found.enough]
-        first = judged[0][0] if judged else None
-        return first or predicted(evidence, run.subject, ()), fmean(scores) if scores else None, len(scores)
-    assert scenario is not None
+def prediction_of(store: Memory, scenario: Scenario) -> Prediction:
+    """The prediction for a trial of a scenario that meets all its faults. Raises ScenarioError: its agent cannot be
+    imported."""
     cells = [
         Cell.of(target, choice.fault, choice.params, kind_of(asdict(injection)))
         for injection in scenario.faults for choice in injection.choices for target in injection.targets
     ]  # fmt: skip
-    return predicted(store.evidence(), scenario.name, cells), None, 0
+    named = re.split(r"[:.]", str(scenario.spec.agent or scenario.spec.fresh))[-1]
+    return Chances(store.evidence(store.agent_of(scenario.name) or named)).predict(cells)
+
+
+def predict_run(store: Memory, folder: Path) -> RunPrediction:
+    """The predictions for the trials of a run that there is, by what each met, from all other runs, beside what came.
+    Raises LookupError: the folder holds no run of this lab; one line."""
+    run = read(folder)
+    chances = Chances(store.evidence(run.subject, revision=run.revision, without=[run.key]))
+    judged = [each for each in run.trials if each.judged]
+    known = {met: chances.predict(met) for met in {each.met for each in judged}}
+    told = [(known[each.met], each.bad) for each in judged if not known[each.met].why]
+    return RunPrediction(
+        len(judged), sum(each.bad for each in judged), [prediction.bad for prediction, _ in told],
+        [brier(prediction.bad, bad) for prediction, bad in told],
+        [brier(prediction.base, bad) for prediction, bad in told],
+        next((each.why for each in known.values() if each.why), "no trial of it can be judged"),
+    )  # fmt: skip

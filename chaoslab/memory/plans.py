@@ -10,9 +10,9 @@ from chaoslab.base.durations import span
 from chaoslab.base.jsonable import brief, listed
 from chaoslab.reports.page import count
 from chaoslab.search.planning.cells import Cell
+from chaoslab.search.planning.chances import Prediction, brier
 from chaoslab.search.planning.design import Design, Enhanced, enhance
 from chaoslab.search.planning.evidence import Evidence
-from chaoslab.search.planning.posterior import Prediction
 from chaoslab.search.planning.proposals import Proposal
 from chaoslab.search.variation import Tried
 
@@ -32,12 +32,12 @@ class PlanEntry:
     def in_words(self, number: int) -> str:
         """The proposal in lines."""
         one = self.proposal
-        harm, bad = (f"{each.mean:.0%}" for each in (one.harm, one.bad))
         cost = "1 trial" if one.cost == 1 else f"1 trial, about {span(one.cost)}"
         lines = [
             f"{number}. {one.cell}",
             f"   {one.reason}",
-            f"   risk {one.risk}; a bad end {bad}, harm {harm}; cost: {cost}",
+            f"   risk {one.risk}; cost: {cost}",
+            f"   {one.prediction}",
         ]
         lines += [
             f"   {each}" for each in self.enhanced.changes if each.what.partition(".")[0] in ("params", "deadline_s")
@@ -52,34 +52,77 @@ class PlanEntry:
         one, design = self.proposal, self.design
         return {
             "target": one.cell.target, "fault": one.cell.fault, "how": one.cell.how, "params": one.cell.parameters,
-            "reason": one.reason, "bad": one.bad.mean, "harm": one.harm.mean, "risk": one.risk.value,
+            "reason": one.reason, **plain_prediction(one.prediction), "risk": one.risk.value,
             "factors": dict(one.risk.factors), "cost": one.cost, "command": self.command, "watch": [*design.watch],
             "stop": [*design.stop], "limits": design.within.to_json(), "deadline_s": design.deadline_s,
             "changes": [{"what": each.what, "evidence": each.evidence} for each in self.enhanced.changes],
         }  # fmt: skip
 
 
+def plain_prediction(told: Prediction) -> dict[str, Any]:
+    """A prediction as JSON values: None and the reason where nothing is said."""
+    bad, base = (None, None) if told.why else (told.bad, told.base)
+    return {"bad": bad, "base": base, "trials": told.trials, "why": told.why}
+
+
+@dataclass(frozen=True)
+class RunPrediction:
+    """The predictions for a run beside what came. `bad` of `judged` trials ended badly. `predicted`: the chances of the
+    trials of which something is said; `scores`, `base_scores`: Brier's scores of these, and of their base rates.
+    `why`: the reason why nothing is said of others."""
+
+    judged: int
+    bad: int
+    predicted: Sequence[float]
+    scores: Sequence[float]
+    base_scores: Sequence[float]
+    why: str = ""
+
+    def plain(self) -> dict[str, Any]:
+        """The predictions as JSON values."""
+        own = {"judged": self.judged, "bad": self.bad, "predicted": len(self.predicted)}
+        if not self.predicted:
+            return {**own, "why": self.why}
+        return {**own, "mean": fmean(self.predicted), "brier": fmean(self.scores), "base": fmean(self.base_scores)}
+
+    def __str__(self) -> str:
+        came = f"{self.bad} of {count(self.judged, 'judged trial')} ended badly"
+        if not self.predicted:
+            return f"{came}; nothing is predicted: {self.why}"
+        own = f"for {len(self.predicted)} of them {fmean(self.predicted):.0%} was predicted"
+        rest = f"; of others nothing is said: {self.why}" if len(self.predicted) < self.judged else ""
+        scores = f"{fmean(self.scores):.3f}, that of the base rate {fmean(self.base_scores):.3f}"
+        return f"{came}; {own}, Brier score {scores} (0 is best, 1 is worst){rest}"
+
+
 @dataclass(frozen=True)
 class RunProposal:
-    """An experiment that a plan ran. `brier`: of its prediction; None if that was too little data. `held`: the limit
-    that held its fault back, so that nothing was learnt; empty if none did."""
+    """An experiment that a plan ran. `void`: it taught nothing. `held`: the limit that held its fault back, so that
+    nothing was learnt; empty if none did."""
 
     cell: Cell
     tried: Tried
     prediction: Prediction
-    brier: float | None
+    void: bool = False
     held: str = ""
+
+    @property
+    def scores(self) -> tuple[float, float] | None:
+        """Brier's scores of the prediction and of its base rate; None if nothing was said, or nothing came."""
+        told, bad = self.prediction, self.tried.failed
+        return None if self.void or told.why else (brier(told.bad, bad), brier(told.base, bad))
 
     def plain(self) -> dict[str, Any]:
         """The experiment as JSON values."""
         own = {"cell": str(self.cell), "outcome": self.tried.outcome, "failed": self.tried.failed}
-        told = {"why": self.tried.why, "held": self.held, "brier": self.brier}
-        return {**own, **told, "chances": dict(self.prediction.chances)}
+        told = {"why": self.tried.why, "held": self.held, "brier": self.scores and self.scores[0]}
+        return {**own, **told, "predicted": plain_prediction(self.prediction)}
 
     def __str__(self) -> str:
         if self.held:
             return f"{self.cell}: held back, {self.held}"
-        return f"{self.cell}: {self.tried.outcome}{f', {self.tried.why}' if self.tried.failed else ''}"
+        unmet = "" if self.tried.met else ", the fault was not met"
+        return f"{self.cell}: {self.tried.outcome}{f', {self.tried.why}' if self.tried.failed else unmet}"
 
 
 @dataclass
@@ -105,13 +148,14 @@ class ProposedPlan:
         """A new experiment with what is missing filled in, and each change with its evidence. `experiment`: a mapping
         with `target`, `fault` and maybe `how`, `params`, `limits`, `stop`, `watch` and `deadline_s`. Raises ValueError,
         LookupError: something in it is wrong; one line."""
-        return enhance(experiment, self.evidence, self.subject)
+        return enhance(experiment, self.evidence)
 
     @property
-    def brier(self) -> tuple[float, int] | None:
-        """The mean Brier score of the predictions, and their number; None if there was none."""
-        scores = [each.brier for each in self.done if each.brier is not None]
-        return (fmean(scores), len(scores)) if scores else None
+    def brier(self) -> tuple[float, float, int] | None:
+        """The mean Brier scores of the predictions and of their base rates, and their number; None without any."""
+        scores = [each.scores for each in self.done if each.scores is not None]
+        own, base = zip(*scores, strict=True) if scores else ((), ())
+        return (fmean(own), fmean(base), len(scores)) if scores else None
 
     def __str__(self) -> str:
         lines = [self.subject]
@@ -121,9 +165,12 @@ class ProposedPlan:
             harm = sum(bool(each.tried.harm) for each in failed)
             lines.append(f"{count(len(self.done), 'trial')}, {len(failed)} failed, {harm} with harm; {self.ended}")
             if (found := self.brier) is not None:
-                lines.append(f"predictions: Brier score {found[0]:.2f} over {count(found[1], 'trial')}")
+                score, base, told = found
+                lines.append(
+                    f"predictions: Brier score {score:.3f}, the base rate's {base:.3f}, {count(told, 'trial')}"
+                )
             else:
-                lines.append("predictions: too little data")
+                lines.append("predictions: none was told")
         lines += [entry.in_words(number) for number, entry in enumerate(self.entries, 1)]
         if not self.entries:
             lines.append("nothing is left to try" + (" under this risk" if self.left_out else ""))

@@ -1,6 +1,6 @@
 """The memory: one SQLite file beside the logs, with tables that a person can read. `runs`, `experiments` and `calls`
-are filled from logs. `components`, `ranges`, `relations` and `lessons` are made of them anew whenever something was
-added or left out."""
+are filled from logs and from notes, the lines of `notes.jsonl`. `components`, `ranges`, `relations` and `lessons` are
+made of them anew whenever something was added or left out."""
 
 from __future__ import annotations
 
@@ -9,59 +9,65 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.analysis.measures.intervals import wilson
 from chaoslab.base import extras
-from chaoslab.base.clock import iso
-from chaoslab.base.durations import duration
-from chaoslab.base.registry import BrokenPlugin, did_you_mean
+from chaoslab.base.clock import iso, system
+from chaoslab.base.identity import digest
+from chaoslab.base.registry import did_you_mean
 from chaoslab.memory import _reading
+from chaoslab.memory._lessons import Component, Place, lessons_of, ranges_of, relations_of
+from chaoslab.record.lines import lines_of
 from chaoslab.reports import places
-from chaoslab.search.planning.cells import Cell
-from chaoslab.search.planning.dose import DoseRange, range_of
+from chaoslab.search.planning.cells import ONCE, Cell
+from chaoslab.search.planning.design import Design
 from chaoslab.search.planning.evidence import Evidence, Experiment, TargetKnowledge
 from chaoslab.search.planning.similar import similar
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FILE, VERSION, APPLICATION = "memory.db", 1, 0x63686C62
+FILE, NOTES, VERSION, APPLICATION = "memory.db", "notes.jsonl", 2, 0x63686C62
 PATIENCE_S = 10.0
 """The longest wait for another process that holds the file, in seconds."""
 OLD = ".old"
 """The ending of a memory that was laid aside."""
 KNOWN, ARCHIVED, FORGOTTEN = "known", "archived", "forgotten"
 SCHEMA = """
-CREATE TABLE runs (key TEXT PRIMARY KEY, name TEXT, folder TEXT, began TEXT, world TEXT, subject TEXT, agent TEXT,
-    seed INTEGER, level REAL, revision TEXT, trials INTEGER, bad INTEGER, harm INTEGER, seconds REAL, tokens INTEGER,
-    usd REAL, state TEXT NOT NULL DEFAULT 'known');
+CREATE TABLE runs (key TEXT PRIMARY KEY, name TEXT, folder TEXT, began TEXT, world TEXT, subject TEXT,
+    scenario TEXT, seed INTEGER, level REAL, revision TEXT, trials INTEGER, bad INTEGER, harm INTEGER, seconds REAL,
+    tokens INTEGER, usd REAL, state TEXT NOT NULL DEFAULT 'known');
 CREATE INDEX runs_by_folder ON runs (folder);
 CREATE TABLE experiments (run TEXT NOT NULL REFERENCES runs ON DELETE CASCADE, target TEXT, fault TEXT, how TEXT,
-    params TEXT, dose REAL, tried INTEGER, bad INTEGER, blame REAL, alone INTEGER, harm INTEGER, harm_blame REAL,
-    near INTEGER, outcomes TEXT, affected TEXT, incidents INTEGER, recovered INTEGER, repair_s REAL, timed INTEGER,
-    seconds REAL, squares REAL, tokens INTEGER, usd REAL);
+    params TEXT, dose REAL, tried INTEGER, bad INTEGER, harm INTEGER, near INTEGER, joint INTEGER, joint_bad INTEGER,
+    void INTEGER, outcomes TEXT, affected TEXT, drew INTEGER, incidents INTEGER, recovered INTEGER, repair_s REAL,
+    timed INTEGER, seconds REAL, squares REAL, tokens INTEGER, usd REAL);
 CREATE INDEX experiments_by_run ON experiments (run);
 CREATE TABLE calls (run TEXT NOT NULL REFERENCES runs ON DELETE CASCADE, target TEXT, trials INTEGER, called INTEGER,
     effects INTEGER, undoable INTEGER);
 CREATE INDEX calls_by_run ON calls (run);
-CREATE TABLE components (subject TEXT, target TEXT, fault TEXT, how TEXT, tried INTEGER, bad INTEGER, alone INTEGER,
-    bad_share REAL, low REAL, high REAL, harm INTEGER, incidents INTEGER, recovered INTEGER, mttr_s REAL);
+CREATE TABLE components (subject TEXT, target TEXT, fault TEXT, how TEXT, revision TEXT, tried INTEGER, bad INTEGER,
+    bad_share REAL, low REAL, high REAL, harm INTEGER, joint INTEGER, joint_bad INTEGER, incidents INTEGER,
+    recovered INTEGER, mttr_s REAL, before_revision TEXT, before_tried INTEGER, before_bad INTEGER);
 CREATE TABLE ranges (subject TEXT, target TEXT, fault TEXT, how TEXT, parameter TEXT, safe REAL, unsafe REAL,
     safe_n REAL, unsafe_n REAL, mixed INTEGER);
 CREATE TABLE relations (subject TEXT, target TEXT, fault TEXT, other TEXT, failed INTEGER, n INTEGER, strength REAL,
-    low REAL, high REAL);
+    twin_failed INTEGER, p REAL);
 CREATE TABLE lessons (subject TEXT, target TEXT, lesson TEXT);
 """
 DERIVED = ("components", "ranges", "relations", "lessons")
 TABLES = ("runs", "experiments", *DERIVED)
 COLUMNS = (
-    "target", "fault", "how", "params", "dose", "tried", "bad", "blame", "alone", "harm", "harm_blame", "near",
-    "outcomes", "affected", "incidents", "recovered", "repair_s", "timed", "seconds", "squares", "tokens", "usd",
+    "target", "fault", "how", "params", "dose", "tried", "bad", "harm", "near", "joint", "joint_bad", "void",
+    "outcomes", "affected", "drew", "incidents", "recovered", "repair_s", "timed", "seconds", "squares", "tokens",
+    "usd",
 )  # fmt: skip
+NOTED = "noted"
+"""The world of what somebody has noted by hand."""
 
 
 class Unusable(LookupError):
@@ -150,8 +156,8 @@ class Memory:
             raise Busy(f"{self.path}: it cannot be used now ({error}); it stays as it is: try again later") from None
 
     def add(self, folders: Iterable[Path], *, again: bool = False) -> AddedRuns:
-        """Adds the runs in these folders. `again`: also those that were forgotten or archived. Raises Busy:
-        the memory cannot be written now. BrokenPlugin: an outcome or a kind of experiment raised."""
+        """Adds the runs in these folders, and the notes beside the memory. `again`: also those that were forgotten or
+        archived. Raises Busy: the memory cannot be written now."""
         found = AddedRuns()
         with self._open() as db:
             states = dict(db.execute("SELECT key, state FROM runs"))
@@ -162,8 +168,6 @@ class Memory:
                         found.known += 1
                         continue
                     run = _reading.read(folder)
-                except BrokenPlugin:
-                    raise
                 except (LookupError, OSError) as error:
                     why = error.args[0] if isinstance(error, LookupError) else places.unreadable(folder, error)
                     found.skipped = (*found.skipped, str(why))
@@ -175,15 +179,60 @@ class Memory:
                 states[key] = KNOWN
                 found.changed += bool(changed)
                 found.new += not changed
-            if found.new or found.changed:
+            noted = [each for each in self._notes() if each.key not in states]
+            for each in noted:
+                self._put(db, each)
+            if found.new or found.changed or noted:
                 self._derive(db)
         return found
+
+    def note(
+        self, agent: str, text: str = "", *, target: str = "", fault: str = "", how: str = ONCE,
+        params: Mapping[str, Any] | None = None, tried: int = 1, bad: int = 0, harm: int = 0,
+        revision: str | None = None,
+    ) -> None:  # fmt: skip
+        """Notes what was learnt elsewhere, as in production: that of `tried` trials of an agent with a fault at a
+        target `bad` ended badly, `harm` of them with harm; or a text alone. It is a line of `notes.jsonl` beside the
+        memory. `how`: once or always. `revision`: of the agent's code, by default the last that is known. Raises
+        ValueError, LookupError: something in it is wrong; one line."""
+        if not agent or not (text or fault):
+            raise ValueError("a note needs an agent, and a text or a fault with its target")
+        if not all(type(each) is int for each in (tried, bad, harm)) or not 0 <= harm <= bad <= tried or not tried:
+            raise ValueError(f"tried {tried}, bad {bad}, harm {harm}: of 1 trial or more, bad ones, and of these harm")
+        cell = Design.of({"target": target, "fault": fault, "how": how, "params": params or {}}).cell if fault else None
+        if cell is None and bad:
+            raise ValueError("bad trials without a fault: name the fault and its target")
+        line = {
+            "agent": agent, "text": text[:200], "target": target, "fault": fault, "how": how,
+            "params": cell.parameters if cell else {}, "tried": tried if cell else 0, "bad": bad, "harm": harm,
+            "revision": self.evidence(agent).revision if revision is None else revision, "at": iso(system.utc()),
+        }  # fmt: skip
+        with (self.path.parent / NOTES).open("a", encoding="utf-8") as file:
+            file.write(_text(line) + "\n")
+        self.add([])
+
+    def _notes(self) -> Iterator[_reading.RunRead]:
+        """Each note as a run. Lines that are none are left out."""
+        path = self.path.parent / NOTES
+        for number, line in enumerate(lines_of(path) if path.is_file() else (), 1):
+            try:
+                note = json.loads(line)
+                agent, target, bad = note["agent"], note["target"], note["bad"]
+                cell = Cell.of(target, note["fault"], note["params"], note["how"]) if note["fault"] else None
+                tried = Experiment(agent, cell, note["tried"], bad, note["harm"], world=NOTED)
+                yield _reading.RunRead(
+                    digest([number, note]), note["text"], path, datetime.fromisoformat(note["at"]).astimezone(UTC),
+                    NOTED, agent, revision=note["revision"], experiments=[tried] if cell else [],
+                    targets={target: TargetKnowledge()} if target else {},
+                )  # fmt: skip
+            except (ValueError, TypeError, KeyError, AttributeError):
+                continue
 
     def _put(self, db: sqlite3.Connection, run: _reading.RunRead) -> None:
         facts = run.trials
         timed = [each.seconds for each in facts if each.seconds is not None]
         row = (
-            run.key, run.name, _absolute(run.folder), iso(run.began), run.world, run.subject, run.agent, run.seed,
+            run.key, run.name, _absolute(run.folder), iso(run.began), run.world, run.subject, run.scenario, run.seed,
             run.level, run.revision, len(facts), sum(each.bad and each.judged for each in facts),
             sum(each.harm for each in facts), sum(timed), sum(each.tokens for each in facts),
             sum(each.usd for each in facts), KNOWN,
@@ -240,56 +289,58 @@ class Memory:
     def _derive(self, db: sqlite3.Connection) -> None:
         for table in DERIVED:
             db.execute(f"DELETE FROM {table}")
-        by_place: dict[tuple[str, str, str, str], list[Experiment]] = defaultdict(list)
+        by_place: dict[Place, list[Experiment]] = defaultdict(list)
+        last: dict[str, str] = {}
         for each in _experiments(db):
-            if (cell := each.cell) is not None:
+            last[each.subject] = each.revision
+            if (cell := each.cell) is not None and (each.tried or each.joint):
                 by_place[each.subject, cell.target, cell.fault, cell.how].append(each)
-        lessons: list[tuple[str, str, str]] = []
-        pairs: dict[tuple[str, str, str, str], list[int]] = defaultdict(lambda: [0, 0])
-        for place, own in sorted(by_place.items()):
-            subject, target, fault, _ = place
-            row = _component(own)
-            _insert(db, "components", [(*place, *row)])
-            ranges = [*_ranges(own)]
-            _insert(db, "ranges", [(*place, name, *astuple(found)) for name, found in ranges])
-            lessons += [(subject, target, text) for text in _lessons(place, row, ranges)]
-            for each in own:
-                for other, (failed, all_) in each.affected.items():
-                    sums = pairs[subject, target, fault, other]
-                    sums[0], sums[1] = sums[0] + failed, sums[1] + all_
-        for (subject, target, fault, other), (failed, all_) in sorted(pairs.items()):
-            interval = wilson(failed, all_)
-            if not failed or interval is None:
-                continue
-            pair = (subject, target, fault, other, failed, all_, failed / all_, interval.low, interval.high)
-            _insert(db, "relations", [pair])
-            share = f"{failed} of {all_} trials ({interval.low:.0%}–{interval.high:.0%})"
-            lessons.append((subject, target, f"with {fault} at {target}, calls of {other} failed in {share}"))
+        asked = "SELECT subject, target, name FROM runs LEFT JOIN calls ON run = key"
+        asked += f" WHERE world = '{NOTED}' AND state = '{KNOWN}' AND name <> ''"
+        lessons = [(subject, target or "", f"noted: {text}") for subject, target, text in db.execute(asked)]
+        newest: list[tuple[Place, list[Experiment]]] = []
+        for place, rows in sorted(by_place.items()):
+            own = [each for each in rows if each.revision == rows[-1].revision]
+            newest.append((place, own))
+            found = Component.of(rows)
+            _insert(db, "components", [(*place, *found.row)])
+            ranges = [*ranges_of(own)]
+            _insert(db, "ranges", [(*place, name, *astuple(each)) for name, each in ranges])
+            stale = found.revision != last[place[0]]
+            lessons += [(*place[:2], text) for text in lessons_of(place, found, ranges, stale=stale)]
+        relations = [*relations_of(newest)]
+        _insert(db, "relations", relations)
+        for subject, target, fault, other, failed, count, *_ in relations:
+            told = (
+                f"with {fault} at {target}, calls of {other} failed in {failed} of {count} trials, not in their twins"
+            )
+            lessons.append((subject, target, told))
         _insert(db, "lessons", sorted(lessons))
 
-    def evidence(self, subject: str = "", *, agent: str = "", without: Sequence[str] = ()) -> Evidence:
-        """The sums that planning asks for. `subject`: runs of its `agent` that no scenario made count as its own.
-        `without`: the keys of runs to leave out."""
+    def evidence(self, subject: str, *, revision: str | None = None, without: Sequence[str] = ()) -> Evidence:
+        """The evidence of an agent. `revision`: the one that counts, by default that of its last run. `without`: the
+        keys of runs to leave out."""
         with self._open() as db:
-            mine = {
-                key for (key,) in db.execute("SELECT key FROM runs WHERE agent = ? AND subject = agent", (agent,))
-            } if subject and agent else set()  # fmt: skip
-            targets: dict[tuple[str, str], TargetKnowledge] = {}
-            for key, name, target, *counts in db.execute(
-                "SELECT key, subject, target, calls.trials, called, effects, undoable FROM calls JOIN runs"
-                f" ON run = key WHERE state = '{KNOWN}'"
-            ):
+            targets: dict[str, TargetKnowledge] = {}
+            for key, target, *counts in db.execute(
+                "SELECT key, target, calls.trials, called, effects, undoable FROM calls JOIN runs ON run = key"
+                f" WHERE state = '{KNOWN}' AND subject = ?", (subject,),
+            ):  # fmt: skip
                 if key not in without:
-                    place = subject if key in mine else name, target
-                    targets[place] = targets.get(place, TargetKnowledge()) + TargetKnowledge(*counts)
-            rows = (
-                replace(each, subject=subject) if key in mine else each
-                for key, each in _keyed(db) if key not in without
-            )  # fmt: skip
-            return Evidence(rows, targets)
+                    targets[target] = targets.get(target, TargetKnowledge()) + TargetKnowledge(*counts)
+            faults = [name for (name,) in db.execute("SELECT DISTINCT fault FROM experiments WHERE fault <> ''")]
+            rows = [each for key, each in _keyed(db, subject) if key not in without]
+            return Evidence(subject, rows, targets, revision=revision, faults=faults)
+
+    def agent_of(self, name: str) -> str:
+        """The agent of this name, or of the only scenario of this name; empty if there is none."""
+        with self._open() as db:
+            asked = f"SELECT DISTINCT subject FROM runs WHERE state = '{KNOWN}' AND (subject = :it OR scenario = :it)"
+            found = [agent for (agent,) in db.execute(asked, {"it": name})]
+            return name if name in found else found[0] if len(found) == 1 else ""
 
     def subjects(self) -> list[str]:
-        """The subjects that are known, by name."""
+        """The agents that are known, by name."""
         with self._open() as db:
             asked = f"SELECT DISTINCT subject FROM runs WHERE state = '{KNOWN}' AND subject <> '' ORDER BY subject"
             return [name for (name,) in db.execute(asked)]
@@ -328,6 +379,15 @@ def memory(logs: str | Path = places.LOGS) -> Memory:
     of another version; the message is one line."""
     path = Path(logs)
     return Memory(path if path.suffix == ".db" else path / FILE)
+
+
+def note(logs: str | Path, agent: str, text: str = "", **learnt: Any) -> None:
+    """Notes in the memory beside the logs of this folder what was learnt elsewhere; one is made if there is none. The
+    other arguments: as `Memory.note`, which says what it raises. Raises Unusable: it cannot be used."""
+    path = Path(logs)
+    Memory(path if path.suffix == ".db" else path / FILE, make=not path.exists() or path.is_dir()).note(
+        agent, text, **learnt
+    )
 
 
 _CORRUPT = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
@@ -378,61 +438,22 @@ def _experiments(db: sqlite3.Connection) -> Iterator[Experiment]:
     return (each for _, each in _keyed(db))
 
 
-def _keyed(db: sqlite3.Connection) -> Iterator[tuple[str, Experiment]]:
-    """The experiments that count, each with the key of its run."""
+def _keyed(db: sqlite3.Connection, subject: str = "") -> Iterator[tuple[str, Experiment]]:
+    """The experiments that count, each with the key of its run, in the order of the runs. `subject`: of one alone."""
     parsed, affected, cell = cache(json.loads), cache(_affected), cache(_cell)
     columns = ", ".join(f"experiments.{name}" for name in COLUMNS)
-    asked = f"SELECT key, subject, world, {columns} FROM experiments JOIN runs ON run = key WHERE state = '{KNOWN}'"
-    for key, subject, world, target, fault, how, params, dose, *rest in db.execute(asked):
+    asked = f"SELECT key, subject, world, revision, {columns} FROM experiments JOIN runs ON run = key"
+    asked += f" WHERE state = '{KNOWN}' AND :subject IN ('', subject) ORDER BY began, length(folder), folder"
+    for key, own, world, revision, target, fault, how, params, dose, *rest in db.execute(asked, {"subject": subject}):
         sums = dict(zip(COLUMNS[5:], rest, strict=True))
         sums["outcomes"], sums["affected"] = parsed(sums["outcomes"]), affected(sums["affected"])
-        yield key, Experiment(subject, cell(target, fault, how, params, dose), world=world, **sums)
+        found = Experiment(own, cell(target, fault, how, params, dose), world=world, revision=revision, **sums)
+        yield key, found
 
 
-def _affected(text: str) -> dict[str, tuple[int, int]]:
-    return {name: (failed, all_) for name, (failed, all_) in json.loads(text).items()}
+def _affected(text: str) -> dict[str, tuple[int, int, int]]:
+    return {name: (lost, regained, all_) for name, (lost, regained, all_) in json.loads(text).items()}
 
 
 def _cell(target: str, fault: str, how: str, params: str, dose: float | None) -> Cell | None:
     return Cell(target, fault, how, tuple(sorted(json.loads(params).items())), dose) if fault else None
-
-
-def _component(own: Sequence[Experiment]) -> tuple[Any, ...]:
-    names = ("tried", "bad", "alone", "harm", "incidents", "recovered")
-    tried, bad, alone, harm, incidents, recovered = (sum(getattr(each, name) for each in own) for name in names)
-    interval = wilson(bad, tried)
-    low, high = (None, None) if interval is None else (interval.low, interval.high)
-    mttr_s = sum(each.repair_s for each in own) / recovered if recovered else None
-    return (tried, bad, alone, bad / tried if tried else None, low, high, harm, incidents, recovered, mttr_s)
-
-
-def _ranges(own: Sequence[Experiment]) -> Iterator[tuple[str, DoseRange]]:
-    """The range of each parameter that is a number, the dose first."""
-    tried: dict[str, dict[float, list[float]]] = {}
-    for each in own:
-        if each.cell is None:
-            continue
-        numbers = [(key, value) for key, value in each.cell.params if type(value) in (int, float)]
-        doses = [(each.cell.dosed or "dose", each.cell.dose)] if each.cell.dose is not None else []
-        for name, value in [*doses, *numbers]:
-            at = tried.setdefault(name, {}).setdefault(float(value), [0.0, 0.0])
-            at[0], at[1] = at[0] + each.tried - each.bad + each.alone, at[1] + each.alone
-    return ((name, range_of(found)) for name, found in tried.items())
-
-
-def _lessons(
-    place: tuple[str, str, str, str], row: tuple[Any, ...], ranges: Sequence[tuple[str, DoseRange]]
-) -> Iterator[str]:
-    """A sentence for each thing that was shown."""
-    _, target, fault, how = place
-    tried, bad, alone, _, low, high, harm, _, _, mttr_s = row
-    if bad:
-        shown = f"{bad} of {tried} trials ended badly ({low:.0%}–{high:.0%})"
-        others = "" if alone == bad else f", {bad - alone} of them with other faults, too"
-        yield f"with {fault} at {target}, {how}, {shown}{f', {harm} with harm' if harm else ''}{others}"
-    elif tried:
-        shown = f"survived {tried} of {tried} times (at most {high:.0%} end badly)"
-        yield f"{fault} at {target}, {how}, was {shown}{f', repaired in {duration(mttr_s)}' if mttr_s else ''}"
-    for name, found in ranges:
-        if found.safe is not None or found.unsafe is not None:
-            yield f"{name} of {fault} at {target}, {how}: {found.in_words(in_s=name.endswith('_s'))}"

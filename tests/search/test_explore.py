@@ -17,8 +17,8 @@ import chaoslab as lab
 from chaoslab.core.events import VariationTried
 from chaoslab.execution import explore
 from chaoslab.execution._found_test import text_of
+from chaoslab.execution.agents.functions import digest_of
 from chaoslab.execution.explore import Exploration
-from chaoslab.execution.journal import _digest
 from chaoslab.execution.options import RunOptions
 from chaoslab.record.history import History
 from chaoslab.record.steering import FILE
@@ -353,9 +353,9 @@ def test_the_code_of_an_agent_is_its_file_s_if_there_is_one(tmp_path: Path) -> N
 
     of_itself.__wrapped__ = of_itself  # type: ignore[attr-defined]
     moved = FunctionType(retrying.__code__.replace(co_filename=str(tmp_path / "gone.py")), {})
-    own = _digest(retrying)
+    own = digest_of(retrying)
     assert own == hashlib.blake2b(Path(__file__).read_bytes(), digest_size=6).hexdigest()
-    assert [_digest(agent) for agent in (Own, Silent(), itertools.count, of_itself, moved, 3)] == [
+    assert [digest_of(agent) for agent in (Own, Silent(), itertools.count, of_itself, moved, 3)] == [
         own, own, "", "", "", "",
     ]  # fmt: skip
 

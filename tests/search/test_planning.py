@@ -1,72 +1,114 @@
-"""The next experiments: posteriors, safe doses, likeness, risk, proposals, and what fills an experiment in."""
+"""The next experiments: chances, predictions, doses, likeness, risk, proposals, and what fills an experiment in."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from chaoslab.base.registry import BrokenPlugin
 from chaoslab.search.planning._risk import risk_of
-from chaoslab.search.planning.cells import Cell
+from chaoslab.search.planning.cells import ALWAYS, Cell
+from chaoslab.search.planning.chances import FEWEST, Chances, brier
 from chaoslab.search.planning.design import Design, enhance, number
 from chaoslab.search.planning.dose import MOST_S, DoseRange, range_of
 from chaoslab.search.planning.evidence import HARM, Evidence, Experiment, TargetKnowledge
-from chaoslab.search.planning.posterior import Posteriors, brier, predicted
 from chaoslab.search.planning.proposals import propose
+from chaoslab.search.planning.seen import seen_of
 from chaoslab.search.planning.similar import likeness, similar
-from tests.plugin_parts import installed
 
 LIMIT, LOST, CRM = (Cell("search", "rate_limit"), Cell("pay", "lost_reply"), Cell("crm", "rate_limit"))
-TARGETS = {
-    ("shop", "pay"): TargetKnowledge(10, 10, 10, 0),
-    ("shop", "search"): TargetKnowledge(10, 10),
-    ("shop", "crm"): TargetKnowledge(10, 5),
-}
+TARGETS = {"pay": TargetKnowledge(10, 10, 10, 0), "search": TargetKnowledge(10, 10), "crm": TargetKnowledge(10, 5)}
 
 
-def tried(cell: Cell, count: int, bad: int = 0, harm: int = 0, *, subject: str = "shop", **more: Any) -> Experiment:
-    outcomes = {"correct": count - bad, "harm": harm, "failed": bad - harm}
-    return Experiment(subject, cell, count, bad, bad, bad, harm, harm, outcomes=outcomes, **more)
+def tried(cell: Cell, count: int, bad: int = 0, harm: int = 0, **more: Any) -> Experiment:
+    return Experiment("shop", cell, count, bad, harm, **more)
 
 
-def of(*rows: Experiment, targets: Mapping[tuple[str, str], TargetKnowledge] = TARGETS) -> Evidence:
-    return Evidence(rows, targets)
+def of(*rows: Experiment, targets: Mapping[str, TargetKnowledge] = TARGETS, **more: Any) -> Evidence:
+    return Evidence("shop", rows, targets, **more)
 
 
-# Posteriors.
+# Chances.
 
 
-def test_what_was_never_tried_has_the_widest_posterior_and_learns_from_its_siblings() -> None:
-    none = Posteriors(of(), "shop").of(LIMIT)
-    sibling = Posteriors(of(tried(CRM, 20, 16)), "shop").of(LIMIT)
-    own = Posteriors(of(tried(LIMIT, 20, 16)), "shop").of(LIMIT)
-    assert sibling.mean > none.mean + 0.2
-    assert own.deviation < sibling.deviation
-    assert own.mean == pytest.approx(0.8, abs=0.03)
-    assert own.gain < none.gain / 50
+@pytest.mark.parametrize(
+    ("cell", "what", "doubt"),
+    [
+        (Cell("pay", "lost_reply"), "an error", True), (Cell("pay", "timeout_before_effect"), "an error", False),
+        (Cell("pay", "timeout", params=(("stream", "downstream"),)), "an error", True),
+        (Cell("pay", "malformed_json"), "nothing usable", True), (Cell("pay", "redelivery"), "a duplicate", True),
+        (Cell("pay", "latency", dose=0.5), "a late answer", False),
+        (Cell("pay", "latency", dose=90.0), "an error", False),
+        (Cell("pay", "wrong_value"), "a wrong value", False), (Cell("pay", "no_such_fault"), "an error", False),
+    ],
+)  # fmt: skip
+def test_the_caller_s_sight_is_told_by_the_fault_s_story(cell: Cell, what: str, doubt: bool) -> None:
+    found = seen_of(cell, changes=True)
+    assert (found.what, found.doubt) == (what, doubt)
+    assert not seen_of(cell, changes=False).doubt
 
 
-def test_other_subjects_tell_of_a_fault_at_targets_of_the_same_sort() -> None:
-    targets = {**TARGETS, ("bank", "send"): TargetKnowledge(9, 9, 9), ("bank", "rate"): TargetKnowledge(9, 9)}
-    rows = [tried(Cell("send", "lost_reply"), 10, 10, 10, subject="bank"),
-            tried(Cell("rate", "lost_reply"), 10, subject="bank")]  # fmt: skip
-    found = Posteriors(of(*rows, targets=targets), "shop")
-    assert found.of(LOST, HARM).mean > 0.8
-    assert found.of(Cell("search", "lost_reply"), HARM).mean < 0.1
+def test_a_chance_pools_by_target_then_by_what_the_caller_sees_then_by_fault() -> None:
+    none = Chances(of()).mean(LIMIT)
+    assert Chances(of(tried(CRM, 20, 16))).mean(LIMIT) > none  # the same fault elsewhere
+    there = [tried(Cell("search", "auth_error"), 10, 10), tried(Cell("search", "wrong_value"), 10)]
+    known = Chances(of(*there, tried(CRM, 20)))
+    assert known.mean(Cell("search", "not_found")) > known.mean(Cell("search", "stale")) + 0.2
+    assert known.mean(Cell("search", "not_found")) > known.mean(Cell("crm", "not_found")) + 0.2
+    assert Chances(of(tried(LIMIT, 40, 40))).mean(LIMIT) > 0.95
 
 
-def test_a_prediction_is_the_dirichlet_mean_and_says_when_the_data_are_too_few() -> None:
-    few = predicted(of(tried(LIMIT, 3, 3)), "shop", [LIMIT])
-    assert not few.enough
-    assert str(few) == "too little data: 3 judged trials, and 8 are needed"
-    found = predicted(of(tried(LIMIT, 10, 5)), "shop", [LIMIT])
-    assert found.chances == {"correct": 0.5, "failed": 0.5}
-    both = predicted(of(tried(LIMIT, 10, 5), tried(LOST, 10, 2, 2)), "shop", [LIMIT, LOST])
-    assert both.chances["correct"] == pytest.approx(0.4)
-    assert sum(both.chances.values()) == pytest.approx(1)
-    assert brier(found, ["correct", "failed"]) == pytest.approx(0.5)
-    assert brier(found, []) is None
+def test_stated_parameters_fall_back_on_the_target_s_trials() -> None:
+    known = Chances(of(tried(Cell("search", "delay", dose=0.5), 10, 10), tried(CRM, 10)))
+    assert known.mean(Cell("search", "delay", dose=3.0)) > 0.7
+
+
+def test_trials_of_the_last_revision_count_and_those_before_it_do_not() -> None:
+    rows = [tried(LIMIT, 120, 108, revision="old"), tried(LIMIT, 40, revision="new")]
+    found = Chances(of(*rows))
+    assert found.mean(LIMIT) < 0.05
+    assert found.predict([LIMIT]).trials == 40
+    assert Chances(of(*rows, revision="old")).mean(LIMIT) > 0.85
+    assert Chances(of(*rows, revision="newest")).predict([LIMIT]).why.startswith("too little data: 0 trials")
+
+
+# Predictions.
+
+ERRORS = ("auth_error", "not_found", "rate_limit", "server_error", "refused", "exception")
+
+
+def test_a_prediction_stands_beside_its_base_rate() -> None:
+    found = Chances(of(tried(LIMIT, 10, 5), tried(LOST, 10, 0))).predict([LIMIT])
+    assert str(found).startswith("a bad end 4") or str(found).startswith("a bad end 5")
+    assert str(found).endswith("(base rate 26% of 20 trials)")
+    both = Chances(of(tried(LIMIT, 100, 50), tried(LOST, 100, 50))).predict([LIMIT, LOST])
+    assert both.bad == pytest.approx(0.75, abs=0.01)
+    assert brier(0.5, True) == brier(0.5, False) == 0.25
+
+
+def test_of_too_few_trials_nothing_is_said() -> None:
+    found = Chances(of(tried(LIMIT, FEWEST - 1, 3))).predict([LIMIT])
+    assert str(found) == "too little data: 7 trials with one fault alone at this revision, and 8 are needed"
+    calm = of(Experiment("shop", None, FEWEST, 4))
+    assert str(Chances(calm).predict([])) == "a bad end 50% (base rate 50% of 8 trials)"
+
+
+def test_an_untried_cell_is_foretold_only_where_the_known_ones_foretell_each_other() -> None:
+    told = [tried(Cell(target, fault), 1, int(target == "search")) for target in ("search", "crm") for fault in ERRORS]
+    told += [
+        tried(Cell("search", fault), 1) for fault in ("wrong_value", "stale", "delay", "contradiction", "oversized")
+    ]
+    found = Chances(of(*told)).predict([Cell("search", "tls_failure")])
+    assert not found.why
+    assert found.bad > 0.7 > found.base
+    by_turns = [tried(Cell(target, fault), 1, (n + m) % 2) for m, target in enumerate(("search", "crm"))
+                for n, fault in enumerate(ERRORS)]  # fmt: skip
+    silent = Chances(of(*by_turns)).predict([Cell("search", "tls_failure")])
+    assert silent.why.startswith("nothing is foretold: 6 of 12 trials ended badly")
+    assert (
+        not Chances(of(*by_turns, tried(Cell("search", "tls_failure"), FEWEST)))
+        .predict([Cell("search", "tls_failure")])
+        .why
+    )  # of trials of its own something is said
 
 
 # Doses.
@@ -105,9 +147,9 @@ def test_a_dose_is_safe_below_the_smallest_unsafe_one_alone() -> None:
 
 def test_likeness_is_gower_s() -> None:
     late = Cell("search", "delay", dose=1.0)
-    one, same = (tried(late, 1, affected={"pay": (1, 1)}) for _ in range(2))
+    one, same = (tried(late, 1, affected={"pay": (1, 0, 1)}) for _ in range(2))
     assert likeness(one, same) == 1
-    later = tried(Cell("search", "delay", dose=4.0), 1, affected={"pay": (0, 1)})
+    later = tried(Cell("search", "delay", dose=4.0), 1, affected={"pay": (0, 0, 1)})
     assert likeness(one, later) == pytest.approx((1 + 2 + 1 + 0.8 + 0) / 6)
     found = similar(one, [one, tried(LOST, 1), later, same], 2)
     assert [each for _, each in found] == [same, later]
@@ -119,51 +161,79 @@ def test_likeness_is_gower_s() -> None:
 
 def test_the_risk_is_within_0_and_1_whatever_the_counts() -> None:
     for bad, harm in ((0, 0), (10**9, 10**9)):
-        for share in (0.0, 0.1, 1.0, 7.0):
-            found = risk_of(Posteriors(of(tried(LOST, 10**9, bad, harm, near=5)), "shop"), LOST, share=share)
+        for share in (0.0, 0.1, 1.0):
+            found = risk_of(Chances(of(tried(LOST, 10**9, bad, harm, near=5))), LOST, share=share)
             assert 0 <= found.value <= 1
 
 
 def test_the_risk_grows_with_each_factor() -> None:
-    known = Posteriors(of(tried(LOST, 10, 5, 2)), "shop")
+    known = Chances(of(tried(LOST, 10, 5, 2)))
     risk = risk_of(known, LOST).value
-    assert (
-        risk_of(known, LOST, stated={"pay": 0.0}).value < risk < risk_of(known, LOST, stated={"pay": 1.0}).value + 0.01
-    )
+    assert risk_of(known, LOST, stated={"pay": 0.0}).value < risk
+    assert risk_of(known, LIMIT).value < risk_of(known, LIMIT, stated={"search": 1.0}).value
     assert risk_of(known, LOST, share=0.1).value == pytest.approx(risk / 10)
-    undone = {**TARGETS, ("shop", "pay"): TargetKnowledge(10, 10, 10, 10)}
-    assert risk_of(Posteriors(of(tried(LOST, 10, 5, 2), targets=undone), "shop"), LOST).value < risk
-    assert risk_of(Posteriors(of(tried(LOST, 10, 5, 2, near=5)), "shop"), LOST).value > risk
+    undone = {**TARGETS, "pay": TargetKnowledge(10, 10, 10, 10)}
+    assert risk_of(Chances(of(tried(LOST, 10, 5, 2), targets=undone)), LOST).value < risk
+    assert risk_of(Chances(of(tried(LOST, 10, 5, 2, near=5))), LOST).value > risk
+    assert Chances(of(tried(LOST, 10, 5, 2))).mean(LOST, HARM) < Chances(of(tried(LOST, 10, 5, 4))).mean(LOST, HARM)
 
 
 # Proposals.
 
+SPACE = [
+    Cell(target, fault, how)
+    for target in ("search", "crm", "pay") for fault in (*ERRORS, "lost_reply", "redelivery", "wrong_value")
+    for how in ("once", ALWAYS)
+]  # fmt: skip
+
+
+def test_what_cannot_be_undone_comes_first_and_each_fault_at_a_target_once() -> None:
+    found = [each.cell for each in propose(of(), SPACE, n=len(SPACE)).proposals]
+    assert {(each.target, each.fault) for each in found[:2]} & {("pay", "lost_reply"), ("pay", "redelivery")}
+    first = found[: len(SPACE) // 2]
+    assert len({(each.target, each.fault) for each in first}) == len(first)
+    assert {each.how for each in first} == {"once"}
+
 
 def test_a_plan_says_why_and_is_the_same_for_the_same_seed() -> None:
     evidence = of(tried(CRM, 20, 4), tried(LOST, 30, 30, 30))
-    found = propose(evidence, "shop", [LIMIT, LOST, CRM], seed=4)
-    assert found == propose(evidence, "shop", [LIMIT, LOST, CRM], seed=4)
+    found = propose(evidence, [LIMIT, LOST, CRM], seed=4)
+    assert found == propose(evidence, [LIMIT, LOST, CRM], seed=4)
     why = {each.cell: each.reason for each in found.proposals}
-    assert why[LIMIT] == "never tried: rate_limit at search; its sibling crm broke 4 of 20"
-    assert why[CRM].startswith("tried 20 times: it broke 4, which leaves 2")
+    assert why[LIMIT] == "never tried: rate_limit at search; at other targets it broke 4 of 20"
+    assert why[CRM] == "tried 20 times: it broke 4"
     assert found.proposals[0].cell == LIMIT
+    (one,) = propose(of(), [LOST]).proposals
+    assert one.reason == "never tried: lost_reply at pay; it is done, and the caller sees an error"
+
+
+def test_what_broke_before_the_last_change_comes_first() -> None:
+    evidence = of(tried(LIMIT, 9, 9, revision="old"), tried(LOST, 1, revision="new"))
+    first = propose(evidence, [*SPACE, LIMIT]).proposals[0]
+    assert (first.cell, first.reason) == (LIMIT, "broke 9 of 9 at old, not tried since")
+
+
+def test_what_taught_nothing_comes_last() -> None:
+    found = propose(of(tried(LIMIT, 0, void=2)), [LIMIT, CRM])
+    assert [each.cell for each in found.proposals] == [CRM, LIMIT]
+    assert found.proposals[1].reason == "tried 2 times: the fault was not met, or nothing can be concluded"
 
 
 def test_what_is_dangerous_is_left_out_by_the_risk_allowed_alone() -> None:
     evidence = of(tried(LOST, 30, 30, 30), tried(LIMIT, 30))
-    found = propose(evidence, "shop", [LOST, LIMIT], risk=0.3)
+    found = propose(evidence, [LOST, LIMIT], risk=0.3)
     assert [each.cell for each in found.proposals] == [LIMIT]
     assert [cell for cell, _ in found.too_risky] == [LOST]
-    assert len(propose(evidence, "shop", [LOST, LIMIT]).proposals) == 2
+    assert len(propose(evidence, [LOST, LIMIT]).proposals) == 2
 
 
 def test_a_dose_is_proposed_between_what_is_safe_and_what_is_not() -> None:
     late = [Cell("search", "delay", dose=dose) for dose in (0.5, 8.0)]
-    (one,) = propose(of(tried(late[0], 1), tried(late[1], 1, 1)), "shop", late[:1]).proposals
+    (one,) = propose(of(tried(late[0], 1), tried(late[1], 1, 1)), late[:1]).proposals
     assert one.cell.dose == 2.0
     assert "the edge is at 0.50–8.00 s" in one.reason
     known = of(tried(late[0], 1), tried(Cell("search", "delay", dose=0.6), 1, 1))
-    assert propose(known, "shop", late[:1]).proposals == []
+    assert propose(known, late[:1]).proposals == []
 
 
 # What fills an experiment in.
@@ -171,10 +241,10 @@ def test_a_dose_is_proposed_between_what_is_safe_and_what_is_not() -> None:
 
 def test_an_experiment_is_filled_in_and_never_changed() -> None:
     late = [Cell("search", "delay", dose=dose) for dose in (0.5, 8.0)]
-    more: dict[str, Any] = {"timed": 4, "seconds": 8.0, "squares": 16.0, "affected": {"pay": (3, 4)}}
+    more: dict[str, Any] = {"timed": 4, "seconds": 8.0, "squares": 16.0, "affected": {"pay": (3, 0, 4)}}
     evidence = of(tried(late[0], 4, **more), tried(late[1], 4, 4))
     given = {"target": "search", "fault": "delay", "params": {}}
-    found = enhance(given, evidence, "shop")
+    found = enhance(given, evidence)
     assert given == {"target": "search", "fault": "delay", "params": {}}
     assert found.design.params == {"mean_s": 2.0}
     assert found.design.how == "once"
@@ -183,12 +253,12 @@ def test_an_experiment_is_filled_in_and_never_changed() -> None:
     assert found.design.stop == ("harm > 0",)
     assert all(each.evidence for each in found.changes)
     assert {each.what for each in found.changes} == {"params.mean_s", "how", "deadline_s", "watch", "stop"}
-    survived = enhance(CRM, of(tried(CRM, 3)), "shop")
+    survived = enhance(CRM, of(tried(CRM, 3)))
     assert survived.design.how == "once"  # a cell states its kind
-    assert enhance({"target": "crm", "fault": "rate_limit"}, of(tried(CRM, 3)), "shop").design.how == "always"
-    again = enhance(found.design, evidence, "shop")
+    assert enhance({"target": "crm", "fault": "rate_limit"}, of(tried(CRM, 3))).design.how == "always"
+    again = enhance(found.design, evidence)
     assert (again.changes, again.design) == ([], found.design)
-    stated = enhance({**given, "params": {"mean_s": "200ms"}, "how": "once"}, evidence, "shop").design
+    stated = enhance({**given, "params": {"mean_s": "200ms"}, "how": "once"}, evidence).design
     assert (stated.params, stated.how) == ({"mean_s": 0.2}, "once")
 
 
@@ -209,7 +279,7 @@ def test_units_are_read(name: str, text: str, value: Any) -> None:
          "share of limits is '110%': it should be a share above 0 up to 1, as in 0.1 or 10%"),
         ({"target": "a", "fault": "delay", "limits": {"at_most": 1}}, "limits has no key 'at_most'"),
         ({"target": "a", "fault": "delai"}, "did you mean 'delay'?"),
-        ({"target": "a", "fault": "delay", "how": "twice"}, "no experiment is called 'twice': known are always, once"),
+        ({"target": "a", "fault": "delay", "how": "twice"}, "is of the kind 'twice': known are always, once"),
         ({"target": "a", "fault": "delay", "dose": 1}, "an experiment has no 'dose'"),
         ({"fault": "delay"}, "an experiment needs its target, as a name"),
         ({"target": "a", "fault": "delay", "params": {"mean": 1}}, "delay has no parameter 'mean': did you mean"),
@@ -221,37 +291,3 @@ def test_an_experiment_that_cannot_be_is_one_line(given: Mapping[str, Any], said
         Design.of(given)
     assert said in error.value.args[0]
     assert "\n" not in error.value.args[0]
-
-
-# Plug-ins.
-
-OWN = {
-    "knowledge": "def prior(self, fault, **about): return (0.9, 100.0) if fault == 'rate_limit' else None",
-    "risk_factors": "weight, base = 3.0, 0.0\n    def value(self, asked): return 5.0",
-    "enhancements": "def of(self, design, known): yield 'stop', ('ours > 1',), 'we say so'",
-}
-
-
-@pytest.mark.parametrize("group", OWN)
-def test_an_installed_package_has_its_say(group: str, tmp_path: Path) -> None:
-    before = Posteriors(of(), "shop")
-    with installed(tmp_path, f"class Sock:\n    {OWN[group]}", group=f"search.planning.{group}"):
-        known = Posteriors(of(), "shop")
-        if group == "knowledge":
-            assert known.of(LIMIT).mean == pytest.approx(0.9, abs=0.01)
-        elif group == "risk_factors":
-            assert risk_of(known, LIMIT).factors["gremlin"] == 1.0
-            assert risk_of(known, LIMIT).value > risk_of(before, LIMIT).value
-        else:
-            assert enhance(LIMIT, of(), "shop").design.stop == ("ours > 1",)
-
-
-def test_what_a_plug_in_raises_is_one_line_that_names_its_package(tmp_path: Path) -> None:
-    source = "class Sock:\n    weight, base = 1, 0\n    def value(self, asked): 1 / 0"
-    with (
-        installed(tmp_path, source, group="search.planning.risk_factors"),
-        pytest.raises(
-            BrokenPlugin, match=r"^the risk_factor 'gremlin' of the package gremlins 1.0 cannot be used: Zero"
-        ),
-    ):
-        risk_of(Posteriors(of(), "shop"), LIMIT)

@@ -85,7 +85,8 @@ class Twin:
     `seconds`: in the world's time; None if it cannot be compared. `calls`: the number of attempts. `effects`: the
     effects, as those that must happen again, if nothing else was stated about the trial. `asked`: digests of what
     scripted models were asked. `said`: the answer, whatever it is compared with. `effect_names`, `reads`: its effects
-    as texts, and its reads, to find what the answer rests on. `turns`: the answers of a conversation."""
+    as texts, and its reads, to find what the answer rests on. `turns`: the answers of a conversation. `failed`: the
+    targets of which a call failed."""
 
     answer: str | None
     seconds: float | None
@@ -96,3 +97,4 @@ class Twin:
     effect_names: Sequence[str] = ()
     reads: Sequence[TwinRead] = ()
     turns: Sequence[str] = ()
+    failed: Sequence[str] = ()

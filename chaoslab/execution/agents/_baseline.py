@@ -170,6 +170,7 @@ def _beside(case: C, twin: CalmTrial, again: CalmTrial) -> C:
             None if facts_stated else answer,
             twin.result.seconds,
             sum(1 for _ in twin.history.of(events.CallStarted)),
+            failed=tuple(sorted({over.target for _, over in twin.history.of(events.CallFinished) if not over.ok})),
             asked=asked_in(twin.history),
             said=twin.said,
             effect_names=name_effects(effect for _, effect in twin.history.of(events.Effect)),

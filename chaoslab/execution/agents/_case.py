@@ -13,7 +13,7 @@ from chaoslab.base.jsonable import describe_error
 from chaoslab.core import events
 from chaoslab.core.conversation import Conversation
 from chaoslab.core.plan import Plan
-from chaoslab.execution.agents.functions import name_of
+from chaoslab.execution.agents.functions import digest_of, name_of
 from chaoslab.execution.drawn import Drawn
 from chaoslab.execution.options import RunOptions
 from chaoslab.execution.spec import TrialSpec
@@ -182,6 +182,7 @@ class AgentCase:
             twin_s=None if twin is None else twin.seconds,
             twin_calls=None if twin is None else twin.calls,
             twin_asked=list(twin.asked) if twin is not None and twin.asked else None,
+            twin_failed=list(twin.failed) if twin is not None and twin.failed else None,
         )
         return (started, events.ValuesDrawn(values=dict(self.drawn))) if self.drawn else (started,)
 
@@ -235,5 +236,5 @@ class AgentCase:
         return events.RunStarted(
             seed=self.plan.seed, settings={"TOOL_TIMEOUT_S": self.options.timeout_s, "DEADLINE_S": self.deadline_s},
             plan=self.plan.to_json(), prompts=trials, now=self.now, model=name_of(self.agent),
-            world=self.options.world, code={"log": str(events.VERSION)},
+            world=self.options.world, code={"log": str(events.VERSION), "the agent": digest_of(self.agent)},
         )  # fmt: skip

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+from chaoslab.base import files
 from chaoslab.base.phrases import a
 from chaoslab.seams import adapters
 from chaoslab.seams.functions import code_swap
@@ -76,6 +79,16 @@ def name_of(function: Any) -> str:
             function = function.func
         return str(getattr(function, "__name__", type(function).__name__))
     return adapter.name(function)
+
+
+def digest_of(agent: Any) -> str:
+    """A digest of the file that an agent is written in; empty if there is none."""
+    agent = agent.make if isinstance(agent, Fresh) else agent
+    try:
+        file = inspect.getsourcefile(inspect.unwrap(agent) if callable(agent) else type(agent))
+        return hashlib.blake2b(files.read(Path(file or "")), digest_size=6).hexdigest()
+    except (TypeError, OSError, ValueError):  # the last where it wraps itself, or the file cannot be read
+        return ""
 
 
 def stand_in(wrapping: Wrapping, function: Any, real: Callable[..., Any]) -> Callable[..., Any]:

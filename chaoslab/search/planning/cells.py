@@ -4,15 +4,23 @@ bucket if they are equal. A parameter that has its default is left out."""
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from typing import Any
 
 from chaoslab.base.durations import duration
 from chaoslab.core.fault import load, trait
+from chaoslab.core.inject import inject
+from chaoslab.core.plan import Injection
 
-ONCE = "once"
-"""The kind of an experiment whose fault comes and goes."""
+ONCE, ALWAYS = KINDS = ("once", "always")
+"""The kinds of experiment: the first call of the target meets the fault, or each, retries included."""
+
+
+def kind_of(injection: Mapping[str, Any]) -> str:
+    """The kind of experiment that an injection makes, by its fields."""
+    always = injection.get("chance") == 1 and not injection.get("calls") and not injection.get("triggers")
+    return ALWAYS if always else ONCE
 
 
 @dataclass(frozen=True, order=True)
@@ -47,16 +55,18 @@ class Cell:
         """The name of the parameter that is its dose; empty if it has none."""
         return dose_of(self.fault)
 
-    @cached_property
-    def bucket(self) -> str:
-        """The name of the bucket that its parameters fall into."""
-        power = "" if self.dose is None else "0" if self.dose <= 0 else f"2^{math.floor(math.log2(self.dose))}"
-        return ", ".join([*([f"dose {power}"] if power else []), *(f"{key}={value}" for key, value in self.params)])
+    @property
+    def injection(self) -> Injection:
+        """The injection that makes it."""
+        more: dict[str, Any] = {"calls": [1]} if self.how == ONCE else {}
+        return inject(self.fault, self.target, **more, **self.parameters)
 
     @cached_property
-    def key(self) -> str:
-        """Equal for cells of one bucket."""
-        return f"{self.fault} at {self.target}, {self.how} ({self.bucket})"
+    def rounded(self) -> "Cell":
+        """The cell with the least dose of its bucket: equal for cells of one."""
+        if not self.dose or self.dose < 0:
+            return self
+        return replace(self, dose=2.0 ** math.floor(math.log2(self.dose)))
 
     def __str__(self) -> str:
         own = [f"{self.dosed}={duration(self.dose)}"] if self.dose is not None else []

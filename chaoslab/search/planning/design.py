@@ -1,21 +1,22 @@
 """A planned experiment, as data, and `enhance`, which fills in what it lacks from what is known."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
+from math import sqrt
 from types import MappingProxyType
 from typing import Any
 
 from chaoslab.base import parsers
+from chaoslab.base.durations import duration
 from chaoslab.base.jsonable import shown
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.inject import inject
 from chaoslab.core.limits import Limits
-from chaoslab.search.planning import hooks
 from chaoslab.search.planning._risk import Risk, risk_of
-from chaoslab.search.planning.cells import ONCE, Cell
-from chaoslab.search.planning.evidence import Evidence, Experiment
-from chaoslab.search.planning.posterior import Posteriors
+from chaoslab.search.planning.cells import ALWAYS, KINDS, ONCE, Cell, dose_of
+from chaoslab.search.planning.chances import Chances
+from chaoslab.search.planning.evidence import Evidence
 
 
 def _frozen(value: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -69,8 +70,8 @@ class Design:
             given = cls(**{**data, "stop": tuple(data.get("stop") or ()), "watch": tuple(data.get("watch") or ())})
         else:
             _ = given.within
-        if given.how is not None:
-            hooks.load_of("experiments", given.how)
+        if given.how is not None and given.how not in KINDS:
+            raise LookupError(f"no experiment is of the kind {shown(given.how)}: {did_you_mean(str(given.how), KINDS)}")
         inject(given.fault, given.target, **given.params)
         return given
 
@@ -116,16 +117,6 @@ class DesignChange:
 
 
 @dataclass(frozen=True)
-class DesignQuestion:
-    """The question to an enhancement: the subject, all evidence, and the risk of the design as it is."""
-
-    subject: str
-    evidence: Evidence
-    posteriors: Posteriors
-    risk: Risk
-
-
-@dataclass(frozen=True)
 class Enhanced:
     """A design with everything filled in, and the changes."""
 
@@ -138,18 +129,15 @@ class Enhanced:
 
 
 def enhance(
-    given: Design | Cell | Mapping[str, Any], evidence: Evidence, subject: str, *, posteriors: Posteriors | None = None
+    given: Design | Cell | Mapping[str, Any], evidence: Evidence, *, chances: Chances | None = None
 ) -> Enhanced:
-    """A new design with what was missing filled in by the enhancements, and each change with its evidence. What was
-    given is left as it is, and nothing that is stated is changed. Raises ValueError, LookupError: as `Design.of`.
-    BrokenPlugin: an enhancement raised."""
+    """A new design with what was missing filled in, and each change with its evidence. What was given is left as it
+    is, and nothing that is stated is changed. Raises ValueError, LookupError: as `Design.of`."""
     design, changes = Design.of(given), list[DesignChange]()
-    posteriors = posteriors or Posteriors(evidence, subject)
-    for name, each in hooks.all_of("enhancements"):
-        known = DesignQuestion(
-            subject, evidence, posteriors, risk_of(posteriors, design.cell, share=design.within.share)
-        )
-        for what, value, why in hooks.ask_plugin("enhancements", name, partial(_filled, each, design, known)):
+    chances = chances or Chances(evidence)
+    for fill in (_dose, _deadline, _watch, _kind, _safety):
+        risk = risk_of(chances, design.cell, share=design.within.share)
+        for what, value, why in fill(design, evidence, risk):
             before: Any = getattr(design, what)
             if isinstance(before, Mapping):
                 new = {key: value[key] for key in value if key not in before}
@@ -158,11 +146,7 @@ def enhance(
             elif before in (None, ()):
                 changes.append(DesignChange(what, before, value, why))
                 design = _with(design, what, value)
-    return Enhanced(design, changes, risk_of(posteriors, design.cell, share=design.within.share))
-
-
-def _filled(enhancement: Any, design: Design, known: DesignQuestion) -> list[tuple[str, Any, str]]:
-    return [*enhancement.of(design, known)]
+    return Enhanced(design, changes, risk_of(chances, design.cell, share=design.within.share))
 
 
 def _with(design: Design, field: str, value: Any) -> Design:
@@ -170,7 +154,67 @@ def _with(design: Design, field: str, value: Any) -> Design:
     return replace(design, **given)
 
 
-def at_target(evidence: Evidence, subject: str, target: str) -> Iterator[Experiment]:
-    """The rows of a subject at a target."""
-    there = evidence.by_subject.get(subject, ())
-    return (each for each in there if each.cell is not None and each.cell.target == target)
+# What is filled in: a field, its value and the evidence.
+
+Filled = Iterator[tuple[str, Any, str]]
+LEAST_S = 1.0
+RISKY = 0.3
+"""The risk from which on an experiment is held to a part of the traffic."""
+
+
+def _dose(design: Design, evidence: Evidence, risk: Risk) -> Filled:  # noqa: ARG001
+    """The informative edge: between the largest known safe dose and the smallest known unsafe one."""
+    name = dose_of(design.fault)
+    if not name or name in design.params or design.params.get("preset"):
+        return
+    seen = evidence.range(design.cell)
+    if seen.next is not None and seen.ends != (None, None):
+        yield "params", {name: seen.next}, f"{seen}; halfway is {duration(seen.next)}"
+    elif seen.edge is not None:
+        yield "params", {name: round(seen.edge, 3)}, f"{seen}, which is known within 15 %"
+
+
+def _deadline(design: Design, evidence: Evidence, risk: Risk) -> Filled:  # noqa: ARG001
+    """The mean of the past trials at the target, and three standard deviations and the fault's own time more."""
+    rows = [*evidence.at(design.target)]
+    count = sum(each.timed for each in rows)
+    if count < 2:
+        return
+    mean = sum(each.seconds for each in rows) / count
+    spread = sqrt(max(0.0, sum(each.squares for each in rows) / count - mean * mean))
+    dose_s = design.cell.dose or 0.0
+    value = round(max(LEAST_S, mean + 3 * spread) + dose_s, 1)
+    more = f", and the fault takes {duration(dose_s)}" if dose_s else ""
+    yield "deadline_s", value, f"{count} past trials took {duration(mean)} ± {duration(spread)}{more}"
+
+
+def _watch(design: Design, evidence: Evidence, risk: Risk) -> Filled:  # noqa: ARG001
+    """The calls of the target and its effects, and the targets whose calls failed with it before."""
+    failed, seen = Counter[str](), Counter[str]()
+    for each in evidence.at(design.target):
+        for other, (lost, _, all_) in each.affected.items():
+            failed[other] += lost
+            seen[other] += all_
+    others = [(name, count) for name, count in failed.most_common() if count]
+    effects = ["its effects"] if evidence.changes(design.target) else []
+    watch = (f"calls of {design.target}", *effects, *(f"calls of {name}" for name, _ in others))
+    said = ", ".join(f"those of {name} failed with it {count} of {seen[name]} times" for name, count in others)
+    yield "watch", watch, said or "no other target is known to fail with it"
+
+
+def _kind(design: Design, evidence: Evidence, risk: Risk) -> Filled:  # noqa: ARG001
+    """A fault that was survived when it came once is tried again as one that stays; else once is enough."""
+    once = evidence.cells.get(Cell.of(design.target, design.fault, design.params).rounded)
+    if once is not None and not once.bad:
+        yield "how", ALWAYS, f"once was survived {once.tried} times, so a retry may be what saves it"
+    elif once is not None:
+        yield "how", ONCE, f"a known pattern: once broke it {once.bad} of {once.tried} times"
+    else:
+        yield "how", ONCE, "nothing is known: the mildest kind comes first"
+
+
+def _safety(design: Design, evidence: Evidence, risk: Risk) -> Filled:  # noqa: ARG001
+    """At most a tenth of the traffic and one fault at a time where the risk is high; an end with the first harm."""
+    if risk.value >= RISKY:
+        yield "limits", {"share": 0.1, "at_once": 1}, f"the risk is {risk.value:.2f}, {RISKY} or more"
+    yield "stop", ("harm > 0",), f"the chance of harm is {risk.harm:.0%}"

@@ -1,8 +1,10 @@
-"""Experiments that were done, as rows, and the sums of them that planning asks for."""
+"""Experiments that were done, as rows, and the sums of them that planning asks for: of one agent, the trials of its
+last revision apart from those of earlier ones."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 
 from chaoslab.search.planning.cells import Cell
 from chaoslab.search.planning.dose import DoseRange, range_of
@@ -14,26 +16,29 @@ BAD, HARM = "bad", "harm"
 class Experiment:
     """The trials of one run that met one cell; `cell` None: those that met no fault.
 
-    `subject`: the scenario's name, or the agent's. `tried`: the trials that allow a conclusion. `bad`: those that ended
-    badly; `blame`: the same, each divided by the number of cells that it met; `alone`: those that met no other. `harm`,
-    `harm_blame`: those with harm, likewise. `near`: near misses, which ended well though a part was not done.
-    `outcomes`: all, by name. `affected`: by other target, the trials in which its calls failed though
-    no fault was there, and those that called it.
+    `subject`: the agent. `tried`: the trials that allow a conclusion and met no other fault; `bad`, `harm`: those of
+    them that ended badly, and that did harm; `near`: near misses, which ended well though a part was not done;
+    `outcomes`: all of them, by name. `joint`, `joint_bad`: the trials that met other faults too, which credit none.
+    `void`: the trials with it alone that allow no conclusion, and those of a search that were to meet it and did not.
+    `affected`: by other target, the trials with this fault alone in which its calls failed and did not in the twin,
+    those in which it was the other way round, and all. `drew`: a trial drew chance of its own.
     `incidents`, `recovered`, `repair_s`: the requests that met the fault, those that recovered, and the sum of their
     times. `seconds`, `squares`: the sums of the durations, and of their squares, of `timed` trials.
+    `revision`: that of the agent's code.
     """
 
     subject: str
     cell: Cell | None
     tried: int = 0
     bad: int = 0
-    blame: float = 0.0
-    alone: int = 0
     harm: int = 0
-    harm_blame: float = 0.0
     near: int = 0
+    joint: int = 0
+    joint_bad: int = 0
+    void: int = 0
     outcomes: Mapping[str, int] = field(default_factory=dict)
-    affected: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    affected: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
+    drew: bool = False
     incidents: int = 0
     recovered: int = 0
     repair_s: float = 0.0
@@ -43,12 +48,7 @@ class Experiment:
     tokens: int = 0
     usd: float = 0.0
     world: str = ""
-
-    @property
-    def weight(self) -> float:
-        """The trials that say something of this cell alone: one that ended well counts whole, one that ended badly by
-        its share of the blame."""
-        return self.tried - self.bad + self.blame
+    revision: str = ""
 
 
 @dataclass(frozen=True)
@@ -67,80 +67,93 @@ class TargetKnowledge:
         )  # fmt: skip
 
 
-@dataclass
-class Count:
-    """A sum of trials: those that count, and the bad ones and the harmful ones among them."""
+@dataclass(frozen=True)
+class Tally:
+    """A sum of trials: all, the bad ones and the harmful ones."""
 
-    weight: float = 0.0
-    bad: float = 0.0
-    harm: float = 0.0
+    tried: int = 0
+    bad: int = 0
+    harm: int = 0
 
-    def add(self, each: Experiment) -> None:
-        self.weight += each.weight
-        self.bad += each.blame
-        self.harm += each.harm_blame
+    def __add__(self, other: "Tally | Experiment") -> "Tally":
+        return Tally(self.tried + other.tried, self.bad + other.bad, self.harm + other.harm)
 
-    def of(self, what: str) -> float:
+    def __sub__(self, other: "Tally") -> "Tally":
+        return Tally(self.tried - other.tried, self.bad - other.bad, self.harm - other.harm)
+
+    def of(self, what: str) -> int:
+        """The trials that ended in BAD or HARM."""
         return self.harm if what == HARM else self.bad
 
 
 class Evidence:
-    """All experiments, summed by cell, by fault, by target and by subject. Rows may be added at any time."""
+    """The experiments of one agent. `revision`: the one that counts, by default that of the last row; trials of others
+    are earlier ones. `targets`: its targets by name. `faults`: those that were tried at any agent."""
 
     def __init__(
-        self, rows: Iterable[Experiment] = (), targets: Mapping[tuple[str, str], TargetKnowledge] | None = None
-    ) -> None:
-        self.cells: dict[tuple[str, str], Count] = defaultdict(Count)
-        """By subject and the key of the cell."""
-        self.places: dict[tuple[str, str, str], Count] = defaultdict(Count)
-        """By subject, fault and target."""
-        self.faults: dict[tuple[str, str, bool], Count] = defaultdict(Count)
-        """By fault, kind and whether the target changes something, over all subjects."""
-        self.of_subject: dict[tuple[str, str, str, bool], Count] = defaultdict(Count)
-        """The same of one subject."""
-        self.doses: dict[tuple[str, str, str, str], dict[float, list[float]]] = defaultdict(dict)
-        """By subject, target, fault and kind: trials and bad ones, by dose."""
-        self.outcomes: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-        """By subject and the key of the cell, which is empty for trials without a fault."""
-        self.near: Counter[tuple[str, str]] = Counter()
-        """Near misses by subject and target."""
-        self.met: Counter[tuple[str, str]] = Counter()
-        """The trials that met a fault, by subject and target."""
+        self, subject: str, rows: Iterable[Experiment] = (), targets: Mapping[str, TargetKnowledge] | None = None, *,
+        revision: str | None = None, faults: Iterable[str] = (),
+    ) -> None:  # fmt: skip
+        rows = [*rows]
+        self.subject = subject
+        self.revision = revision if revision is not None else rows[-1].revision if rows else ""
+        self.targets = dict(targets or {})
+        self.faults = frozenset(faults)
         self.rows: list[Experiment] = []
-        self.by_subject: dict[str, list[Experiment]] = defaultdict(list)
-        self.targets: dict[tuple[str, str], TargetKnowledge] = dict(targets or {})
+        self.calm = Tally()
+        """The trials without a fault."""
+        self.cells: dict[Cell, Tally] = {}
+        """By cell, without its exact dose, of the revision that counts."""
+        self.older: dict[Cell, dict[str, Tally]] = {}
+        """The same by earlier revision, the last one last."""
+        self._doses: dict[bool, dict[tuple[str, str, str], dict[float, list[float]]]] = {
+            True: defaultdict(dict),
+            False: defaultdict(dict),
+        }
+        self.void: Counter[Cell] = Counter()
+        """The trials of a cell that taught nothing, of the revision that counts."""
+        self.near: Counter[str] = Counter()
+        """Near misses by target."""
         for each in rows:
             self.add(each)
 
     def add(self, each: Experiment) -> None:
-        cell, subject = each.cell, each.subject
         self.rows.append(each)
-        self.by_subject[subject].append(each)
-        self.outcomes[subject, "" if cell is None else cell.key].update(each.outcomes)
-        if cell is None:
+        counts = each.revision == self.revision
+        if each.cell is None:
+            self.calm += each if counts else Tally()
             return
-        kind = (cell.fault, cell.how, self.changes(subject, cell.target))
-        for count in (
-            self.cells[subject, cell.key], self.places[subject, cell.fault, cell.target], self.faults[kind],
-            self.of_subject[subject, *kind],
-        ):  # fmt: skip
-            count.add(each)
-        self.near[subject, cell.target] += each.near
-        self.met[subject, cell.target] += each.tried
-        if cell.dose is not None:
-            at = self.doses[subject, cell.target, cell.fault, cell.how].setdefault(cell.dose, [0.0, 0.0])
-            at[0] += each.tried - each.bad + each.alone
-            at[1] += each.alone
+        cell = each.cell.rounded
+        if each.void and counts:
+            self.void[cell] += each.void
+        if not each.tried:
+            return
+        if counts:
+            self.cells[cell] = self.cells.get(cell, Tally()) + each
+            self.near[cell.target] += each.near
+        else:
+            earlier = self.older.setdefault(cell, {})
+            earlier[each.revision] = earlier.pop(each.revision, Tally()) + each
+        if each.cell.dose is not None:
+            place = each.cell.target, each.cell.fault, each.cell.how
+            at = self._doses[counts][place].setdefault(each.cell.dose, [0.0, 0.0])
+            at[0], at[1] = at[0] + each.tried, at[1] + each.bad
 
-    def changes(self, subject: str, target: str) -> bool:
+    def changes(self, target: str) -> bool:
         """True if the target is known to have effects."""
-        found = self.targets.get((subject, target))
-        return found is not None and found.effects > 0
+        return target in self.targets and self.targets[target].effects > 0
 
-    def range(self, subject: str, cell: Cell) -> DoseRange:
-        """The known safe and unsafe doses of a cell's fault at its target."""
-        return range_of(self.doses.get((subject, cell.target, cell.fault, cell.how), {}))
+    def at(self, target: str) -> Iterator[Experiment]:
+        """The rows at a target."""
+        return (each for each in self.rows if each.cell is not None and each.cell.target == target)
 
-    def ranges(self) -> Iterable[tuple[tuple[str, str, str, str], DoseRange]]:
-        """All of them, by subject, target, fault and kind."""
-        return ((key, range_of(found)) for key, found in sorted(self.doses.items()))
+    def tally(self, target: str, fault: str = "") -> Tally:
+        """The trials that count with a fault at a target, of any kind and dose; without `fault`, with any."""
+        own = (t for cell, t in self.cells.items() if cell.target == target and fault in ("", cell.fault))
+        return reduce(Tally.__add__, own, Tally())
+
+    def range(self, cell: Cell) -> DoseRange:
+        """The known safe and unsafe doses of a cell's fault at its target: of the revision that counts, or of earlier
+        ones if it was not tried since."""
+        place = cell.target, cell.fault, cell.how
+        return range_of(self._doses[True].get(place) or self._doses[False].get(place, {}))

@@ -1,106 +1,136 @@
-"""The experiments to do next: those with the most expected new knowledge per cost, under the risk that is allowed.
+"""The experiments to do next: those with the most expected damage that is not known yet per cost, under the risk that
+is allowed.
 
-Thompson sampling (W. R. Thompson, Biometrika 25, 1933): of each cell, a chance of harm and a chance of a bad end are
-drawn from their posteriors, all cells of a fault of one kind with the same dice, since they share what is not known.
-The score is (harm · gain(harm) + BADLY · (bad − harm) · gain(bad)) / cost, where a gain is what one more trial takes
-from the variance, over what it takes of a cell never tried. So what is known, good or bad, is left alone, what was
-never tried comes up in proportion to the damage that it may do, and nothing is left out for being dangerous but by the
-risk allowed. Dice are named by seed, round, fault and kind.
+In turns: what broke before the agent's last change and was not tried since; then each fault at each target once, so
+that nothing is tried twice while something was never tried; then the other kinds and doses; then what is known. Within
+a turn by (harm + BADLY · (bad − harm)) · novelty / cost, where novelty is WORTH / (WORTH + trials of what is seen
+alike at the target). Where nothing is known the stories decide (`chances.story_of`), so what cannot be undone comes
+first, and each trial lowers all that is like it. Dice break ties alone; they are named by seed, round and cell.
 """
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from chaoslab.base.dice import Dice
 from chaoslab.search.planning._risk import Risk, risk_of
-from chaoslab.search.planning.cells import Cell
+from chaoslab.search.planning.cells import ONCE, Cell
+from chaoslab.search.planning.chances import WORTH, Chances, Prediction
 from chaoslab.search.planning.dose import DoseRange
-from chaoslab.search.planning.evidence import HARM, Evidence
-from chaoslab.search.planning.posterior import Beta, Posteriors
+from chaoslab.search.planning.evidence import HARM, Evidence, Tally
 
 BADLY = 0.3
 """The worth of showing a bad end, beside that of showing harm."""
-UNTRIED = Beta(0.5, 0.5).gain
-"""The variance that the first trial takes away of a cell of which nothing is known."""
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """An experiment to do. `bad`, `harm`: the posteriors. `cost`: a trial's, in seconds, or 1 where
-    no time passes. `score`: by which it was chosen. `seen`: the known doses of the fault there."""
+    """An experiment to do. `cost`: a trial's, in seconds, or 1 where no time passes. `seen`: the known doses of the
+    fault there."""
 
     subject: str
     cell: Cell
     reason: str
-    bad: Beta
-    harm: Beta
+    prediction: Prediction
     risk: Risk
     cost: float
-    score: float
     seen: DoseRange = field(default_factory=DoseRange)
 
 
 @dataclass(frozen=True)
 class Proposed:
-    """The proposals, the best first. `too_risky`: the cells whose risk is above the allowed one, with it. `posteriors`:
+    """The proposals, the best first. `too_risky`: the cells whose risk is above the allowed one, with it. `chances`:
     those that they were chosen by."""
 
     proposals: Sequence[Proposal]
     too_risky: Sequence[tuple[Cell, Risk]]
-    posteriors: Posteriors = field(compare=False)
+    chances: Chances = field(compare=False)
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    cell: Cell
+    cost: float
+    seen: DoseRange
+    turn: int
+    tie: float
+
+    def rank(self, known: Chances) -> tuple[float, ...]:
+        """The place among others, the least first. `known`: the trials so far, and those proposed before it."""
+        turn = self.turn
+        if turn == 1 and known.known(self.cell, "fault at").tried:
+            turn = 2
+        harm = known.mean(self.cell, HARM)
+        damage = harm + BADLY * max(0.0, known.mean(self.cell) - harm)
+        damage *= WORTH / (WORTH + known.known(self.cell, "seen at").tried)
+        return turn, -round(damage / self.cost, 9), self.tie
 
 
 def propose(
-    evidence: Evidence, subject: str, cells: Iterable[Cell], *, n: int = 5, seed: int = 0, risk: float = 1.0,
+    evidence: Evidence, cells: Iterable[Cell], *, n: int = 5, seed: int = 0, risk: float = 1.0,
     costs: Mapping[Cell, float] | None = None, share: float = 1.0, stated: Mapping[str, float] | None = None,
     round_: int = 0,
 ) -> Proposed:  # fmt: skip
     """The best `n` of these cells, each once. `risk`: the most that is allowed. `costs`: of a trial; 1 by default.
     `round_`: counts the plans that are made one after the other with one seed."""
-    posteriors = Posteriors(evidence, subject)
-    scored: list[tuple[float, Cell, float, DoseRange, Beta, Beta]] = []
+    chances, pretended = Chances(evidence), Chances(evidence)
+    for cell, count in evidence.void.items():
+        pretended.count(cell, Tally(count))
+    left: list[_Candidate] = []
+    risky: list[tuple[Cell, Risk]] = []
     for cell in dict.fromkeys(cells):
-        seen, dice = evidence.range(subject, cell), Dice(seed, "plan", round_, subject, cell.fault, cell.how)
-        cost = (costs or {}).get(cell, 1.0)
-        if cell.dose is not None and seen != DoseRange():
+        seen, cost = evidence.range(cell), (costs or {}).get(cell, 1.0)
+        turn = _turn(evidence, cell)
+        if turn and cell.dose is not None and seen != DoseRange():
             if seen.next is None:
                 continue  # its edge is known
             cell = replace(cell, dose=seen.next)
-        bad, harm = posteriors.of(cell), posteriors.of(cell, HARM)
-        drawn = harm.sample(dice("harm"))
-        known = drawn * harm.gain + BADLY * max(0.0, bad.sample(dice("bad")) - drawn) * bad.gain
-        scored.append((known / UNTRIED / cost, cell, cost, seen, bad, harm))
+        tie = Dice(seed, "plan", round_, evidence.subject, str(cell)).uniform()
+        if risk < 1 and (own := risk_of(chances, cell, share=share, stated=stated)).value > risk:
+            risky.append((cell, own))
+        else:
+            left.append(_Candidate(cell, cost, seen, turn, tie))
     found: list[Proposal] = []
-    risky: list[tuple[Cell, Risk]] = []
-    for score, cell, cost, seen, bad, harm in sorted(scored, key=lambda each: (-each[0], each[1].key)):
-        if len(found) >= n and risk >= 1:
-            break
-        of_cell = risk_of(posteriors, cell, share=share, stated=stated)
-        if of_cell.value > risk:
-            risky.append((cell, of_cell))
-        elif len(found) < n:
-            reason = _reason(posteriors, cell, bad, seen)
-            found.append(Proposal(subject, cell, reason, bad, harm, of_cell, cost, score, seen))
-    return Proposed(found, sorted(risky, key=lambda each: (-each[1].value, each[0].key)), posteriors)
+    while left and len(found) < n:
+        best = min(left, key=lambda each: each.rank(pretended))
+        left.remove(best)
+        pretended.count(best.cell, Tally(1))
+        own = risk_of(chances, best.cell, share=share, stated=stated)
+        reason, told = _reason(chances, best.cell, best.seen), chances.predict([best.cell])
+        found.append(Proposal(evidence.subject, best.cell, reason, told, own, best.cost, best.seen))
+    return Proposed(found, sorted(risky, key=lambda each: (-each[1].value, str(each[0]))), chances)
 
 
-def _reason(posteriors: Posteriors, cell: Cell, bad: Beta, seen: DoseRange) -> str:
+def _turn(evidence: Evidence, cell: Cell) -> int:
+    if cell.rounded in evidence.cells or cell.rounded in evidence.void:
+        return 3
+    if broke_before(evidence, cell) is not None:
+        return 0
+    return 1 if cell.how == ONCE else 2
+
+
+def broke_before(evidence: Evidence, cell: Cell) -> tuple[str, Tally] | None:
+    """The last earlier revision at which a cell was tried, with its trials, if some ended badly."""
+    *_, (revision, tally) = [("", Tally()), *evidence.older.get(cell.rounded, {}).items()]
+    return (revision, tally) if tally.bad else None
+
+
+def _reason(chances: Chances, cell: Cell, seen: DoseRange) -> str:
     """The reason for a proposal, in one line."""
-    if bad.own:
-        times = round(posteriors.evidence.cells[posteriors.subject, cell.key].bad, 1)
-        said = f"tried {bad.own:.0f} times: it broke {times:g}"
-        return (
-            f"{said}; {seen}" if cell.dose is not None else f"{said}, which leaves {bad.mean:.0%} ± {bad.deviation:.0%}"
-        )
-    said = f"never tried: {cell.fault} at {cell.target}"
-    if (own := posteriors.evidence.places.get((posteriors.subject, cell.fault, cell.target))) and own.weight:
-        broke = f"broke {own.bad:.0f} of {math.ceil(own.weight)}"
-        said = f"never tried {cell.how}: {cell.fault} at {cell.target} {broke} otherwise"
-    if cell.dose is not None and (seen.safe is not None or seen.unsafe is not None):
+    evidence = chances.evidence
+    if own := evidence.cells.get(cell.rounded):
+        said = f"tried {own.tried} times: it broke {own.bad}"
+        return f"{said}; {seen}" if cell.dose is not None else said
+    if void := evidence.void[cell.rounded]:
+        return f"tried {void} times: the fault was not met, or nothing can be concluded"
+    if (before := broke_before(evidence, cell)) is not None:
+        return f"broke {before[1].bad} of {before[1].tried} at {before[0] or 'an earlier revision'}, not tried since"
+    if cell.dose is not None and seen.ends != (None, None):
         return f"never tried at this dose: {seen}"
-    for target, count in posteriors.siblings(cell)[:1]:
-        return f"{said}; its sibling {target} broke {count.bad:.0f} of {math.ceil(count.weight)}"
-    if (far := posteriors.at_other_targets(cell)).weight:
-        return f"{said}; elsewhere it broke {far.bad:.0f} of {math.ceil(far.weight)}"
-    return f"{said}, and nothing like it"
+    if there := chances.known(cell, "fault at").tried:
+        return f"never tried {cell.how}: {cell.fault} at {cell.target} broke {evidence.tally(cell.target, cell.fault).bad} of {there} otherwise"  # noqa: E501
+    said, sight = f"never tried: {cell.fault} at {cell.target}", chances.seen(cell)
+    if elsewhere := chances.known(cell, "fault").tried:
+        return f"{said}; at other targets it broke {chances.known(cell, 'fault').bad} of {elsewhere}"
+    if sight.doubt:
+        return f"{said}; it is done, and the caller sees {sight.what}"
+    return f"{said}; the caller sees {sight.what}"

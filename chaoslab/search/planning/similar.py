@@ -28,7 +28,7 @@ def likeness(one: Experiment, other: Experiment) -> float:
         parts.append(_of_doses(a.dose, b.dose))
     if names := {key for key, _ in (*a.params, *b.params)}:
         parts.append(len({key for key, _ in {*a.params} & {*b.params}}) / len(names))
-    hit, other_hit = ({name for name, (failed, _) in each.affected.items() if failed} for each in (one, other))
+    hit, other_hit = ({name for name, (failed, *_) in each.affected.items() if failed} for each in (one, other))
     if hit | other_hit:
         parts.append(len(hit & other_hit) / len(hit | other_hit))
     return sum(parts) / len(parts)

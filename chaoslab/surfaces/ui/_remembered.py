@@ -32,7 +32,7 @@ def shown(logs: Path, subject: str) -> dict[str, Any]:
         "entries": [
             {
                 "what": str(each.proposal.cell), "reason": each.proposal.reason, "risk": str(each.proposal.risk),
-                "bad": f"{each.proposal.bad.mean:.0%}", "harm": f"{each.proposal.harm.mean:.0%}",
+                "told": str(each.proposal.prediction),
                 "command": visible(each.command, 10 * TEXT),
             }
             for each in entries

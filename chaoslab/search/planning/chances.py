@@ -1,0 +1,153 @@
+"""The chance that a cell's next trial ends badly, or with harm, from the trials of one agent with one fault alone.
+
+Beta-binomial shrinkage, from far to near: all trials; those at the same target; those whose callers see the same
+(`seen`); those with the same fault; with the same seen at the same target; with the same fault at the same target, of
+any kind and dose; and the cell's own. Each level moves the mean, m ← (WORTH·m + bad) / (WORTH + trials), so one without
+trials changes nothing. The order and WORTH were chosen with other agents than those of benchmarks/plan.py.
+
+A prediction of a cell with few trials of its own is told only if, each known cell predicted from the others, the mean
+is at least as good (Brier) as the base rate, the target's rate and the fault's rate are.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from statistics import fmean
+
+from chaoslab.search.planning.cells import Cell
+from chaoslab.search.planning.evidence import BAD, HARM, Evidence, Tally
+from chaoslab.search.planning.seen import ERROR, LATE, WRONG, Seen, seen_of
+
+WORTH = 4.0
+"""The trials that the mean of a level counts as, beside those of the next."""
+FEWEST = 8
+"""The trials below which nothing is predicted."""
+EACH = 5
+"""The bad ends, and the others, below which nothing is foretold of a cell that was not tried."""
+BASES = (("",), ("", "target"), ("", "fault"))
+"""The levels of what a prediction has to be as good as."""
+LEVELS = ("", "target", "seen", "fault", "seen at", "fault at")
+
+
+def story_of(seen: Seen) -> float:
+    """The weight of harm where nothing was tried: it orders cells, and predicts nothing."""
+    if seen.doubt:
+        return 0.35  # it may be done again, and not undone
+    if seen.what == WRONG and not seen.changes:
+        return 0.3  # it may be acted on
+    return {ERROR: 0.25, LATE: 0.05}.get(seen.what, 0.1)
+
+
+NONE = Tally()
+
+
+class Chances:
+    """The chances of an agent's cells, by its evidence."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self.evidence = evidence
+        self._sums: dict[tuple[object, ...], Tally] = defaultdict(Tally)
+        self._known_keys: dict[Cell, Mapping[str, tuple[object, ...]]] = {}
+        for cell, tally in evidence.cells.items():
+            self.count(cell, tally)
+
+    def seen(self, cell: Cell) -> Seen:
+        return seen_of(cell, changes=self.evidence.changes(cell.target))
+
+    def count(self, cell: Cell, tally: Tally) -> None:
+        """Counts trials of a cell at all levels but its own."""
+        for key in self._keys(cell).values():
+            self._sums[key] += tally
+
+    def _keys(self, cell: Cell) -> Mapping[str, tuple[object, ...]]:
+        if cell not in self._known_keys:
+            seen, target, fault = self.seen(cell), cell.target, cell.fault
+            values = ((), (target,), (seen,), (fault,), (target, seen), (target, fault))
+            self._known_keys[cell] = {level: (level, *value) for level, value in zip(LEVELS, values, strict=True)}
+        return self._known_keys[cell]
+
+    def known(self, cell: Cell, level: str) -> Tally:
+        """The trials at a level of a cell."""
+        return self._sums.get(self._keys(cell)[level], NONE)
+
+    def mean(self, cell: Cell, what: str = BAD) -> float:
+        """The chance of a cell. `what`: BAD, or HARM, whose mean begins with the fault's story."""
+        mean, worth = (story_of(self.seen(cell)), WORTH) if what == HARM else (0.5, 1.0)
+        mean = self.rate(cell, LEVELS, what, mean, worth)
+        own = self.evidence.cells.get(cell.rounded, NONE)
+        return (mean + own.of(what)) / (1 + own.tried)
+
+    def rate(
+        self, cell: Cell, levels: Sequence[str], what: str = BAD, mean: float = 0.5, worth: float = 1.0,
+        less: Tally = NONE,
+    ) -> float:  # fmt: skip
+        """The mean after these levels, begun with `mean`, without the trials `less`, which each of them holds."""
+        keys = self._keys(cell)
+        for level in levels:
+            seen = self._sums.get(keys[level], less) - less
+            mean = (worth * mean + seen.of(what)) / (worth + seen.tried)
+            worth = WORTH
+        return mean
+
+    def predict(self, cells: Sequence[Cell]) -> "Prediction":
+        """The prediction of a trial that meets these cells, or no fault."""
+        if not cells:
+            calm = self.evidence.calm
+            rate = (calm.bad + 0.5) / (calm.tried + 1)
+            few = _few(calm.tried, "without faults") if calm.tried < FEWEST else ""
+            return Prediction(rate, rate, calm.tried, few)
+        total = self._sums[("",)]
+        base = (total.bad + 0.5) / (total.tried + 1)
+        own = min(self.evidence.cells.get(each.rounded, NONE).tried for each in cells)
+        why = ""
+        if total.tried < FEWEST:
+            why = _few(total.tried, "with one fault alone")
+        elif own < FEWEST and not self.tells:
+            shown = f"{total.bad} of {total.tried} trials ended badly"
+            why = f"nothing is foretold: {shown}, and they do not foretell each other better than that share"
+        well, base_well = (
+            prod(1 - each for each in chances) for chances in (map(self.mean, cells), [base] * len(cells))
+        )
+        return Prediction(1 - well, 1 - base_well, total.tried, why)
+
+    @cached_property
+    def tells(self) -> bool:
+        """True if the mean is as good as what it has to be as good as, each known cell predicted from the others."""
+        total = self._sums[("",)]
+        scores = [[*self._scores(cell, tally)] for cell, tally in self.evidence.cells.items()]
+        if min(total.bad, total.tried - total.bad) < EACH:
+            return False
+        own, *others = (fmean(each) for each in zip(*scores, strict=True))
+        return own <= min(others) + 1e-12
+
+    def _scores(self, cell: Cell, tally: Tally) -> Iterator[float]:
+        """Brier's scores of a cell that was left out: of the mean, and of BASES."""
+        for levels in (LEVELS, *BASES):
+            mean = self.rate(cell, levels, less=tally)
+            yield (tally.bad * (1 - mean) ** 2 + (tally.tried - tally.bad) * mean**2) / tally.tried
+
+
+def _few(count: int, which: str) -> str:
+    return f"too little data: {count} trials {which} at this revision, and {FEWEST} are needed"
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The chance of a bad end of a trial. `base`: the base rate, the share of all trials with one fault alone that
+    ended badly. `trials`: those. `why`: the reason why nothing is said; empty if something is."""
+
+    bad: float
+    base: float
+    trials: int
+    why: str = ""
+
+    def __str__(self) -> str:
+        return self.why or f"a bad end {self.bad:.0%} (base rate {self.base:.0%} of {self.trials} trials)"
+
+
+def brier(chance: float, bad: bool) -> float:
+    """Brier's score of a chance, (chance − what came)²: 0 is best, 1 is worst. G. W. Brier, Monthly Weather Review 78,
+    1950."""
+    return (chance - bad) ** 2

@@ -1,0 +1,94 @@
+"""The kind of what the caller sees of a fault, before it was ever tried: its story is played once before a target that
+does at once what it is asked."""
+
+from functools import cache
+from typing import Any, NamedTuple
+
+from chaoslab.base.boundary import let_through
+from chaoslab.base.dice import Dice
+from chaoslab.core.chain import at_once, play
+from chaoslab.core.events import Event
+from chaoslab.core.exchange import Call, Failure, Reply, TrialContext
+from chaoslab.core.fault import trait
+from chaoslab.search.planning.cells import Cell, traits_of
+
+ERROR, UNUSABLE, WRONG, ALTERED = "an error", "nothing usable", "a wrong value", "an altered answer"
+LATE, DUPLICATE = "a late answer", "a duplicate"
+PATIENCE_S = 60.0
+"""The seconds that a caller waits."""
+ANSWER = {"id": "A-17", "name": "Ann", "value": 12, "list": [1, 2, 3]}
+
+
+class Seen(NamedTuple):
+    """`what`: what the caller sees. `changes`: the target changes something. `doubt`: that was done, and the caller
+    cannot tell, or it was done twice."""
+
+    what: str
+    changes: bool = False
+    doubt: bool = False
+
+
+def seen_of(cell: Cell, *, changes: bool) -> Seen:
+    """The kind of what the caller of the cell's target sees. `changes`: the target has effects."""
+    what, done = _played(cell.fault, cell.params, cell.dose)
+    return Seen(what, changes, changes and done and what in (ERROR, UNUSABLE, DUPLICATE))
+
+
+@cache
+def _played(fault: str, params: tuple[tuple[str, Any], ...], dose: float | None) -> tuple[str, bool]:
+    """What the caller sees, and if the target did what it was asked. A fault that is not installed here is an error."""
+    kind = traits_of(fault)
+    if kind is None:
+        return ERROR, False
+    call, target = Call("it", "it", "t", 1, 1, value={}), _Target()
+    target.reply = call.answered_with(ANSWER)
+    try:
+        made = kind(**Cell("it", fault, params=params, dose=dose).parameters)
+        reply = at_once(play(made.draw(Dice(0, fault)).flow(call, TrialContext()), target))
+    except Failure:
+        return ERROR, target.times > 0
+    except BaseException as error:  # noqa: BLE001 - a package's own, which is told where it is run
+        let_through(error)
+        return ERROR, target.times > 0
+    return _what(kind, reply, target), target.times > 0
+
+
+def _what(kind: Any, reply: Reply, target: "_Target") -> str:
+    if reply.status >= 400:
+        return ERROR
+    if trait(kind, "redelivers") or target.times > 1:
+        return DUPLICATE
+    if trait(kind, "leaves") in ("nothing", "garbage"):
+        return UNUSABLE
+    if target.waited_s or trait(kind, "delays") or trait(kind, "dose"):
+        return LATE
+    value = reply.value
+    if isinstance(value, dict) and value != ANSWER and _form(value) == _form(ANSWER):
+        return WRONG
+    return ALTERED
+
+
+def _form(value: dict[str, Any]) -> dict[str, type]:
+    return {key: type(each) for key, each in value.items()}
+
+
+class _Target:
+    """Does at once what it is asked, for a caller of some patience."""
+
+    times, waited_s = 0, 0.0
+    reply: Reply
+
+    async def send(self, call: Call) -> Reply:  # noqa: ARG002
+        self.times += 1
+        return self.reply
+
+    async def wait(self, delay_s: float) -> None:
+        self.waited_s += delay_s
+        if self.waited_s >= PATIENCE_S:
+            raise Failure("timed_out")
+
+    def ahead(self, by_s: float) -> str:  # noqa: ARG002
+        return ""
+
+    def note(self, event: Event) -> None:
+        """It has no log."""
