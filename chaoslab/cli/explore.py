@@ -1,4 +1,4 @@
-"""`chaoslab explore`: every fault at every call of an agent, and the smallest cause of each failure."""
+"""`chaoslab explore`: every fault at every call of an agent, and the root causes of its failures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from chaoslab.execution.explore import SearchProgress
     from chaoslab.scenarios.scenario import Scenario
 
-HELP = "try every fault at every call, and tell the smallest cause of each failure"
+HELP = "try every fault at every call, and tell the root causes of what goes wrong, worst first"
 EXAMPLE = "chaoslab explore refund.chaos.yml --trials 500 --save found"
 IS_APART = True
 FAILED = 1
@@ -33,7 +33,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--tries", action="append", metavar="FAULT", help="try this fault; may be given several times")
     add("--by", action="append", metavar="STRATEGY", help="singles, lasting, born, pairs, orders or random_plans")
     add("--estimate", action="store_true", help="run the trial without faults alone, and tell the cost")
-    add("--save", type=path, metavar="DIR", help="write each failure there as a scenario of its own")
+    add("--all", action="store_true", help="show each way to fail and the whole map, not the root causes alone")
+    add("--save", type=path, metavar="DIR", help="write each root cause there as a scenario of its own")
     add("--map", type=path, metavar="FILE", help="write the map as a page (.html) or as data (.json)")
     add("--resume", type=path, metavar="RUN", help="go on with an exploration that was broken off")
     add("--seed", type=seed, help="seed of all dice, in place of the scenario's own")
@@ -110,7 +111,7 @@ def _explored(wanted: Sequence[Scenario], options: argparse.Namespace) -> int:
         if options.json:
             data.append({"name": scenario.name, "unproven": why, **plain(found)})
         else:
-            shown = f"{scenario.name}\n{text(found)}"
+            shown = f"{scenario.name}: {text(found, every=options.all)}"
             print(painted(clean(shown)) if colour else shown, file=out, flush=True)
             if why:
                 print(f"this proves nothing: {why}")

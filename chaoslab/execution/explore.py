@@ -30,7 +30,8 @@ from chaoslab.search import attribution, causes, shrinking, strategies
 from chaoslab.search.attribution import Share
 from chaoslab.search.contrast import LOOKS, Contrast, SelfFailure
 from chaoslab.search.map import GOES_ON, Map, alike
-from chaoslab.search.variation import FOR_GOOD, GOOD, Known, Site, Tried, Variation, lasting, site_of
+from chaoslab.search.roots import UNNOTICED, by_root, in_words, key_of, places, rank
+from chaoslab.search.variation import FOR_GOOD, GOOD, Known, Root, Site, Tried, Variation, lasting, site_of
 
 T = TypeVar("T")
 TRIALS = 4000
@@ -64,9 +65,9 @@ class SearchProgress:
 
 @dataclass
 class FoundFailure:
-    """A distinct way to fail, with the smallest variation that shows it.
+    """A root cause, with the smallest variation that shows it.
 
-    `trial`: the trial of that variation. `others`: the trials that failed alike at the same calls, by other faults.
+    `trial`: the trial of that variation. `others`: the trials that went wrong at the same place, by other faults.
     `reruns`: the trials that shrinking took; `minimal`: without any one of its parts it does not fail alike. `shares`,
     `by_call`: of a trial that was shrunk, how much each of its faults, and each call that they hit, had to do with it.
     """
@@ -97,6 +98,21 @@ class FoundFailure:
     def cause(self) -> str:
         """The cause in one line, as in "exception at a 1 and at b 1: pay twice"."""
         return causes.cause_text(self.tried)
+
+    @property
+    def root(self) -> Root:
+        """The symptom, the operation and the line of the user's source at which it goes wrong."""
+        return self.tried.root or Root("raises")
+
+    @property
+    def places(self) -> list[str]:
+        """The lines of the user's source at which it goes wrong; the calls where no line is known."""
+        return places([self.tried, *self.others])
+
+    @property
+    def suffered(self) -> str:
+        """What a user of the agent would suffer, in a sentence."""
+        return in_words(self.tried)
 
     @property
     def faults(self) -> tuple[Injection, ...]:
@@ -171,6 +187,8 @@ class Exploration:
     """The failures that happen without faults too, which no fault is the cause of."""
     unconfirmed: Sequence[Unconfirmed] = ()
     """The failures that were seen once, and of which nothing shows that their faults bring them about."""
+    unnoticeable: Sequence[Tried] = ()
+    """The failures by faults that no agent could have noticed, unless these were asked for by name."""
     commands: Mapping[str, str] = field(default_factory=dict)
     """By the cause of a failure, the command that runs it again, where there is one."""
 
@@ -421,14 +439,16 @@ def searched(
             ended = str(error)
         known = explorer.known
         with trials.one_by_one():
-            groups = alike(list(known.tried.values()))
-            shrunk = distinct(_shrunk(explorer, group) for group in groups)
+            groups = by_root(alike(list(known.tried.values())))
+            unnoticed = [each for group in groups if is_folded(group[0], asked) for each in group]
+            shrunk = distinct(_shrunk(explorer, group) for group in groups if not is_folded(group[0], asked))
         again = trials.run([each.tried.variation for each in shrunk], numbers=[each.tried.chance for each in shrunk])
         failures = []
         for each, (_, trial) in zip(shrunk, again, strict=True):  # their stories, which were not kept
             shown = trials.read(each.tried.variation, trial, BY)
             failures.append(replace(each.failure(trial), shown_fails=is_alike(shown, each.tried)))
         found = explorer.found(failures, ended)
+        found.unnoticeable = unnoticed
         found.commands = {each.cause: command(each) for each in found.failures}
         explorer.draw(found)
         return found
@@ -448,11 +468,19 @@ class Shrunk(NamedTuple):
 
 
 def distinct(shrunk: Iterable[Shrunk]) -> list[Shrunk]:
-    """Those that fail in a way of their own at calls of their own: plans may shrink to one cause."""
-    found: dict[tuple[str, Any], Shrunk] = {}
+    """Those with a root cause of their own, worst first: plans may shrink to one."""
+    found: dict[Root, Shrunk] = {}
     for each in shrunk:
-        found.setdefault((each.tried.kind, each.tried.variation.places), each)
-    return [*found.values()]
+        assert each.tried.root is not None  # it failed
+        root = key_of(each.tried.root)
+        known = found.get(root)
+        found[root] = each if known is None else known._replace(others=(*known.others, each.tried, *each.others))
+    return sorted(found.values(), key=lambda each: rank(each.tried))
+
+
+def is_folded(tried: Tried, asked: AskedExplore) -> bool:
+    """True of a failure that no agent could have noticed, unless its faults were asked for."""
+    return tried.root is not None and tried.root.symptom == UNNOTICED and not asked.tries
 
 
 def _shrunk(explorer: _Explorer, group: Sequence[Tried]) -> Shrunk:

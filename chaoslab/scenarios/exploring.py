@@ -155,15 +155,15 @@ def prove(
 
 
 def saved(scenario: Scenario, found: Exploration, folder: Path, *, changed: Sequence[str] = ()) -> list[Path]:
-    """Writes each failure as a scenario of one trial, which `chaoslab test` runs. One that is there is left alone: it
-    stays when it is fixed. `changed`: values in place of the file's. Raises ScenarioError: the scenario is none of a
+    """Writes each root cause as a scenario of one trial, which `chaoslab test` runs. One that is there is left alone:
+    it stays when it is fixed. `changed`: values in place of the file's. Raises ScenarioError: the scenario is none of a
     file. OSError: a file cannot be written."""
     if scenario.folder is None:
         raise ScenarioError(
             f"{scenario.name} is made in Python: a failure is saved as a file only of a scenario's file"
         )
     folder.mkdir(parents=True, exist_ok=True)
-    whole = changed_by(read(Path(scenario.file)), changed).data
+    whole = changed_by(read(Path(scenario.file)), changed).data if not is_named(scenario) else _data_of(scenario)
     data = {key: value for key, value in whole.items() if key not in FAULT_KEYS}
     if found.left_out:
         asked = zip(scenario.expect, data["expect"], strict=True)
@@ -171,7 +171,8 @@ def saved(scenario: Scenario, found: Exploration, folder: Path, *, changed: Sequ
     paths = []
     for failure in found.failures:
         own = digest(failure.variation.to_json())[:6]
-        path = folder / f"{_slug(scenario.name)}-{_slug(causes.where(failure.variation))[:60]}-{own}.chaos.yml"
+        root = failure.root
+        path = folder / f"{_slug(scenario.name)}-{_slug(f'{root.symptom} {root.operation}')[:60]}-{own}.chaos.yml"
         paths.append(path)
         if path.exists():
             continue
@@ -215,6 +216,19 @@ def _turns(failure: FoundFailure) -> list[Any]:
     ]
 
 
+def is_named(scenario: Scenario) -> bool:
+    """True for the scenario of an agent that was given as module:name (`of_agent`)."""
+    return bool(scenario.file) and scenario.file == scenario.spec.agent
+
+
+def _data_of(scenario: Scenario) -> dict[str, Any]:
+    """The scenario of an agent that was given as module:name, as a file has it."""
+    spec = scenario.spec
+    own = {"tools": [*spec.tools], "reads": [*spec.reads]}
+    named = {"name": spec.name, "agent": spec.agent, "prompt": scenario.prompt}
+    return {**named, **{key: names for key, names in own.items() if names}}
+
+
 def _slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
@@ -225,6 +239,7 @@ def command(scenario: Scenario, failure: FoundFailure, *, changed: Sequence[str]
         return ""
     faults = json.dumps([arguments_of(each) for each in failure.variation.injections], ensure_ascii=False)
     words = ["chaoslab", "test", scenario.file, "--trial", str(failure.trial.number)]
+    words += ["--prompt", str(scenario.prompt)] if is_named(scenario) else []
     words += ["--set", f"faults={faults}"]
     own = {"faults", "order", "prompt" if failure.prompt is not None else ""}
     words += [word for each in changed if each.partition("=")[0] not in own for word in ("--set", each)]
@@ -292,7 +307,7 @@ def of_agent(named: str, prompt: str | None, changed: Sequence[str] = ()) -> tup
         made = made.tools(*found.changes)
     if found.reads:
         made = made.reads(*found.reads)
-    return made.check(changed=changed)
+    return made.within(named, Path()).check(changed=changed)
 
 
 def estimate(scenario: Scenario, *, seed: int | None, trials: int | None, tries: Sequence[str] | None) -> str:
