@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,7 +27,11 @@ EVERY_S = 2.0
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("what", metavar="SCENARIO|AGENT", type=filled, help="a scenario file, or module:name of an agent")
+    add("what", metavar="SCENARIO|AGENT", type=filled, nargs="?", help="a scenario file, or module:name of an agent")
+    add("--exec", dest="program", metavar="COMMAND", type=filled, help="a command in any language as the agent")
+    add("--route", action="append", default=[], metavar="NAME=URL", help="with --exec: a service that it asks")
+    add("--reset", default="", metavar="COMMAND", help="with --exec: run before each trial, so services begin anew")
+    add("--wait-s", type=whole(1, 3600), default=5, help="with --exec: the longest wait of a fault (%(default)s)")
     add("--prompt", help="what the agent is asked, if no scenario says so")
     add("-n", "--trials", type=whole(1, 1_000_000), help="the most trials (4000)")
     add("--seconds", type=whole(1, 1_000_000), help="the most seconds of real time")
@@ -50,16 +55,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def scenarios(options: argparse.Namespace) -> list[Scenario]:
     """The scenarios that the command line names."""
-    from chaoslab.scenarios.exploring import of_agent
+    from chaoslab.scenarios.exploring import of_agent, of_command
     from chaoslab.scenarios.load import load
     from chaoslab.scenarios.located import SUFFIXES
 
     options.set += ["anyway=true"] if options.anyway else []
-    if Path(options.what).suffix in SUFFIXES:
+    if options.program:
+        words = shlex.split(options.program)
+        found = of_command(words, options.route, options.prompt, wait_s=options.wait_s, changed=options.set)
+    elif Path(options.what).suffix in SUFFIXES:
         found = load(Path(options.what), changed=options.set)
     else:
         found = of_agent(options.what, options.prompt, options.set)
-    return matching(found, options.only, options.what)
+    return matching(found, options.only, options.what or "")
 
 
 @with_code
@@ -68,6 +76,10 @@ def run(options: argparse.Namespace) -> int:
     from chaoslab.scenarios.exploring import estimate
 
     check_place("--map", options.map)
+    if bool(options.what) is bool(options.program):
+        return refuse(ValueError("give a scenario's file, an agent as module:name, or --exec with a command"))
+    if options.reset and options.jobs > 1:
+        return refuse(ValueError("--reset sets the services back for one trial at a time: leave --jobs out"))
     if options.map is not None and options.map.suffix not in ENDINGS:
         return refuse(ValueError(f"--map {options.map} should end in {' or '.join(ENDINGS)}"))
     wanted = scenarios(options)
@@ -101,7 +113,7 @@ def _explored(wanted: Sequence[Scenario], options: argparse.Namespace) -> int:
             found = explore(
                 scenario, seed=options.seed, jobs=options.jobs, trials=options.trials, seconds=options.seconds,
                 tries=options.tries, by=options.by, logs=options.logs, resume=options.resume, changed=options.set,
-                tell=teller,
+                tell=teller, reset=options.reset,
             )  # fmt: skip
         failed = failed or bool(found.failures or found.by_itself)
         why = "" if found.failures or found.by_itself else explain_unproven(found.trials)

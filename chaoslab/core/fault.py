@@ -43,6 +43,7 @@ class Fault:
     - `needs`: what it must find to have something to change, after "it needs", as in "a list in the answer".
     - `lasts`: it goes on until its trial ends, so nothing recovers from it.
     - `unanswered`: its caller has no answer, and cannot know if the work was done.
+    - `common`: reports of production name it most, so a search tries it before others of its danger.
     - `redelivers`: the call is made more often than its caller knows.
     - `delays`: it only makes a call slow. An attempt that meets it may succeed.
     - `of_effect`: it is about calls that change something, and so aims at the first of those where only its name and a
@@ -89,6 +90,7 @@ class Fault:
     delays: ClassVar[bool] = False
     of_effect: ClassVar[bool] = False
     unanswered: ClassVar[bool] = False
+    common: ClassVar[bool] = False
     redelivers: ClassVar[bool] = False
     looks_back: ClassVar[bool] = False
     of_model: ClassVar[bool] = False

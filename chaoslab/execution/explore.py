@@ -40,6 +40,10 @@ calls are fewer."""
 SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
 MAP_S = 5.0
 """The seconds of real time between two maps of an exploration that goes on, for whoever looks on."""
+SHARE = 0.7
+"""The share of the budget's seconds for finding failures in real time; the rest is for shrinking and showing them."""
+SHOWN_TRIES = 5
+"""The most failures of one root cause of which it is asked if they are noise, until one is found that can be shown."""
 WAYS = 8
 """The most faults at one call that are tried on other chance, of those that led the trial another way."""
 RERUNS = 500
@@ -269,6 +273,8 @@ class _Explorer:
         self.calm = calm
         probes, self.others = trials.probes([asked.tries] if isinstance(asked.tries, str) else asked.tries)
         self.known = Known(calm, probes, seed=asked.seed)
+        if asked.world != "virtual":
+            self.known.longest_s = 2 * asked.timeout_s
         self.possible = 1
         self._drawn_s = self._began_s
         self._kinds: set[str] = set()
@@ -344,7 +350,7 @@ class _Explorer:
                 if by != "calm":  # without which nothing can be said
                     if self._spent >= self._asked.trials:
                         raise _Ended(f"the budget of {self._asked.trials} trials was spent")
-                    if self.late():
+                    if self.late(SHARE if self._asked.world != "virtual" else 1.0):
                         raise _Ended(f"the budget of {self._asked.seconds:g} s was spent")
                 self._spent += 1
                 tried, trial = next(ran)
@@ -354,16 +360,19 @@ class _Explorer:
         finally:
             ran.close()
 
-    def late(self) -> bool:
-        """True if the seconds of the budget are over."""
+    def late(self, share: float = 1.0) -> bool:
+        """True if this share of the budget's seconds is over."""
         most_s = self._asked.seconds
-        return most_s is not None and system.monotonic() - self._began_s >= most_s
+        return most_s is not None and system.monotonic() - self._began_s >= share * most_s
 
     def _tell_from_noise(self, tried: Tried) -> None:
         """Tries a failure again. One that its faults do not bring about counts as survived; one that holds a cause that
         is known already shows nothing new."""
         if any(each.kind == tried.kind and each.variation.parts < tried.variation.parts for each in self._causes):
             return
+        by_itself = any(each.failed and each.root == tried.root for each in self.confirmation.calm)
+        if not by_itself and any(each.root == tried.root for each in self._causes):
+            return  # one way to a root cause is enough, and the one that is shown is tried again at the end
         contrast, again = self.confirmation.contrast(tried)
         if contrast.holds or not contrast.trials:
             self.contrasts[tried.variation.key] = contrast
@@ -372,6 +381,17 @@ class _Explorer:
         if not contrast.calm_failed:
             self.unconfirmed.append(Unconfirmed(tried, contrast))
         self.known.add(as_survived(tried, again))
+
+    def confirmed(self, group: list[Tried]) -> list[Tried]:
+        """The failures of one root cause, the best of those first that are told from noise; none if none is."""
+        for each in group[:SHOWN_TRIES]:
+            if each.variation.key not in self.contrasts:
+                self._causes, causes_ = [], self._causes  # even if another way to it is known
+                self._tell_from_noise(each)
+                self._causes = [*causes_, *self._causes]
+            if each.variation.key in self.contrasts:
+                return [each, *(other for other in group if other is not each)]
+        return []
 
     def _tried_again(self, variations: Sequence[Variation], numbers: Sequence[int]) -> list[Tried]:
         """These trials; none if the time is over. Those of an earlier exploration are not run again."""
@@ -440,6 +460,7 @@ def searched(
         known = explorer.known
         with trials.one_by_one():
             groups = by_root(alike(list(known.tried.values())))
+            groups = [told for group in groups if (told := explorer.confirmed(group))]
             unnoticed = [each for group in groups if is_folded(group[0], asked) for each in group]
             shrunk = distinct(_shrunk(explorer, group) for group in groups if not is_folded(group[0], asked))
         again = trials.run([each.tried.variation for each in shrunk], numbers=[each.tried.chance for each in shrunk])

@@ -47,6 +47,12 @@ def danger(fault: str, *, acts: bool = True) -> Danger:
     return Danger.ERROR if found is Danger.UNCLEAR and not acts else found
 
 
+@cache
+def comes_first(fault: str) -> bool:
+    """True if a search tries it before others of its danger."""
+    return _danger(fault) is Danger.UNCLEAR or bool(trait(load(fault), "common"))
+
+
 def likelihood(tried: Tried) -> tuple[int, ...]:
     """The danger of each fault of a trial, the greatest first, which is the order of the likeliest too."""
     return tuple(sorted(_danger(each.choices[0].fault) for each in tried.variation.injections))

@@ -25,7 +25,7 @@ from chaoslab.search.variation import Made, Root, Tried, Variation, lasting, sit
 PAGE = "docs/how-to/mend.md"
 UNNOTICED = "unnoticeable"
 """The symptom of a failure that no agent could have noticed: a value that might be right, an oddity of the model."""
-_ERROR = re.compile(r"\((\w+)[:)]")
+_ERROR = re.compile(r"\(RuntimeError: the command ended with (exit code \d+)|\((\w+)[:)]")
 HARM = 80
 """The most characters of a harm in a sentence."""
 AGAIN = (FindingKind.DUPLICATE,)
@@ -116,7 +116,7 @@ def root_of(variation: Variation, verdict: Verdict, made: Sequence[Made], histor
             return _at_effect("order", found, made, history, Root("")) if found else Root("order")
         if unnoticed:
             return Root(UNNOTICED)
-        if last is not None and not last.told:
+        if last is not None and (not last.told or _finding(verdict, (FindingKind.ALTERED,)) is not None):
             return Root("takes", operation, line)
         found = _finding(verdict, WORLD)
         own = Root("unasked", operation, line)
@@ -132,7 +132,7 @@ def root_of(variation: Variation, verdict: Verdict, made: Sequence[Made], histor
         return Root(UNNOTICED)
     if not hits:
         return Root("order")
-    return Root("swallows", operation, line) if last is not None and last.told else Root("takes")
+    return Root("swallows", operation, line) if last is not None and last.told else Root("takes", operation, line)
 
 
 def _hits(variation: Variation, made: Sequence[Made]) -> "list[_Hit]":
@@ -179,12 +179,11 @@ def in_words(tried: Tried) -> str:
     root = tried.root or Root("raises")
     harm = anywhere(tried.harm[0]) if tried.harm else ""
     harm = f"{harm[:HARM]}…" if len(harm) > HARM else harm
-    error = _ERROR.search(tried.why)
+    told = _ERROR.search(tried.why)
+    error = (told[1] or told[2]) if told else "an exception"
     if not harm:
-        harm = f"The user gets {error[1]} instead of an answer" if error else "The user is told what is not so"
-    words = SYMPTOMS[root.symptom].words.format(
-        harm=harm, op=root.operation or "a call", error=error[1] if error else "an exception"
-    )
+        harm = f"The user gets {error} instead of an answer" if told else "The user is told what is not so"
+    words = SYMPTOMS[root.symptom].words.format(harm=harm, op=root.operation or "a call", error=error)
     return words[:1].upper() + words[1:]
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields, replace
 from functools import cached_property
+from math import inf
 from typing import Any, NamedTuple
 
 from chaoslab.analysis.verdict.table import ENDED_OPEN
@@ -241,6 +242,8 @@ class Known:
 
     def __init__(self, calm: Tried, probes: Mapping[str, Sequence[Probe]], *, seed: int) -> None:
         self.calm, self.probes, self.seed = calm, probes, seed
+        self.longest_s = inf
+        """The longest delay that is tried, in seconds: in real time somebody waits for it."""
         self.tried: dict[str, Tried] = {}
         self._given_up = dict[str, list[float]]()
         self._settled = dict[str, tuple[float, ...]]()

@@ -2,11 +2,12 @@
 tell when a caller gives up: each is tried on both sides of that."""
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 from operator import itemgetter
 
 from chaoslab.core.fault import load, trait
 from chaoslab.core.plan import Injection
-from chaoslab.search.danger import Danger, danger
+from chaoslab.search.danger import Danger, comes_first, danger
 from chaoslab.search.variation import Known, Probe, Site, Variation
 
 AROUND = (0.5, 1.5)
@@ -20,9 +21,10 @@ def batches(known: Known) -> Iterator[list[Variation]]:
 
 
 def at_sites(known: Known, places: Sequence[tuple[tuple[Injection, ...], Site]]) -> Iterator[list[Variation]]:
-    """Each fault at each of these attempts, beside the injections that bring it up; the most dangerous first, each at
-    every call before the next."""
-    for stage in ((Danger.UNCLEAR, Danger.ERROR), (Danger.LATE,), (Danger.CONTENT, Danger.UNNOTICEABLE)):
+    """Each fault at each of these attempts, beside the injections that bring it up; the most dangerous first, the
+    common ones of all kinds before the others, and each at every call before the next."""
+    stages = ((Danger.UNCLEAR, Danger.ERROR), (Danger.LATE,), (Danger.CONTENT, Danger.UNNOTICEABLE))
+    for first, stage in product((True, False), stages):
         for target in {site.target for _, site in places} if Danger.LATE in stage else ():
             known.settle_timeouts(target)
         found = [
@@ -30,7 +32,7 @@ def at_sites(known: Known, places: Sequence[tuple[tuple[Injection, ...], Site]])
             for before, site in places
             for acts in [site in known.acting]
             for probe in known.probes.get(site.target, ())
-            if danger(probe.fault, acts=acts) in stage
+            if comes_first(probe.fault) is first and danger(probe.fault, acts=acts) in stage
             for each in of_timeout(known, probe, site.target)
         ]
         if found:
@@ -45,4 +47,6 @@ def of_timeout(known: Known, probe: Probe, target: str) -> list[Probe]:
         return [probe]
     timeouts_s = known.timeouts_s(target)
     doses = {round(timeout_s * share, 3) for timeout_s in timeouts_s for share in AROUND} or LATE_S
-    return [Probe(probe.fault, (*probe.params, (dose, dose_s))) for dose_s in sorted(doses)]
+    return [
+        Probe(probe.fault, (*probe.params, (dose, dose_s))) for dose_s in sorted(doses) if dose_s <= known.longest_s
+    ]
