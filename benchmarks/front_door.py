@@ -1,4 +1,4 @@
-"""Measures what `chaoslab explore` finds in ten agents with planted bugs (`planted.py`, `desk.py`, `desk.js`), as a user would run it:
+"""Measures what `chaoslab explore` finds in ten agents with planted bugs (`planted.py`, `desk.py`, `desk.js`):
 `python benchmarks/front_door.py [AGENT …]`. Bug, the root cause's number, trials until it was first seen, seconds.
 Exits 1 if a bug is not found, or an agent has more root causes than bugs and two.
 """

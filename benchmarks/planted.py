@@ -1,5 +1,5 @@
 """Agents with planted bugs for `front_door.py`. Each is an agent that somebody could have written: what is planted is
-marked `# bug`, and all else is handled with some care. The bugs are those of public reports, named beside each agent."""
+marked `# bug`, and all else is handled with some care. The bugs are those of public reports, named at each agent."""
 
 import operator
 from contextlib import suppress
@@ -192,7 +192,7 @@ async def langchain(prompt: str) -> str:
 
 
 async def pydantic_ai(prompt: str) -> str:
-    """A tool that answers "sent" whatever happened, so that the model says it is done (Failing Tools: 11.5 % recover)."""
+    """A tool that answers "sent" whatever happened, so the model says it is done (Failing Tools: 11.5 % recover)."""
 
     def tell(to: str) -> str:
         """Sends the news."""

@@ -75,7 +75,7 @@ def test_a_command_that_pays_twice_is_found_and_kept(
     assert saved.name.startswith("agent-repeats-post-refunds-")
     assert len((tmp_path / "resets").read_text().split()) >= 4  # calm twice, with the fault, and again
     assert main(["test", "found", "--no-logs", "-q"]) == 1
-    assert "POST /refunds took effect twice" in capsys.readouterr().out
+    assert "    harm: POST /refunds twice" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
