@@ -113,7 +113,7 @@ def explored(name: str, budget: dict[str, Any]) -> tuple[Exploration, list[str]]
     Thread(target=shop.serve_forever, daemon=True).start()
     route = f"shop=http://127.0.0.1:{shop.server_port}"
     (scenario,) = of_command(COMMANDS[name].split(), [route], None, wait_s=2)
-    found = explore(scenario, seed=1, jobs=2, **budget)
+    found = explore(scenario, seed=1, **budget)
     shop.shutdown()
     return found, bugs_of(source)
 

@@ -252,6 +252,14 @@ def _check(asked: AskedExplore) -> None:
                 raise LookupError(f"{name} has {shown(each)}: {did_you_mean(str(each), known)}")
 
 
+def batched(given: Iterable[T], most: int) -> Iterator[list[T]]:
+    """The things in lists of at most so many."""
+    left = [*given]
+    while left:
+        yield left[:most]
+        left = left[most:]
+
+
 class _Ended(Exception):
     """The budget is spent; the message says which."""
 
@@ -306,20 +314,27 @@ class _Explorer:
             for batch in strategies.load(name)(self.known):
                 new = {each.key: each for each in batch if self.known.of(each) is None}
                 self.possible += len(new)
-                failed: list[Tried] = []
-                try:
-                    for tried in self._run(list(new.values()), name):
-                        self.known.add(tried)
-                        failed += [tried] if tried.failed else []
-                        self._kinds.update([tried.kind] if tried.failed else [])
-                        self.draw()
-                        self._tell(name)
-                finally:  # what a batch found is told from noise whatever ended it
-                    for tried in failed:
-                        self._tell_from_noise(tried)
+                # processes are handed trials ahead, and in real time each takes a second of the budget
+                most = len(new) if self._asked.world == "virtual" else self._asked.jobs
+                for some in batched(new.values(), most):
+                    self._batch(some, name)
 
             if name == "singles":
                 self._on_other_chance()
+
+    def _batch(self, new: Sequence[Variation], name: str) -> None:
+        """Tries these. Raises _Ended: the budget is spent."""
+        failed: list[Tried] = []
+        try:
+            for tried in self._run([*new], name):
+                self.known.add(tried)
+                failed += [tried] if tried.failed else []
+                self._kinds.update([tried.kind] if tried.failed else [])
+                self.draw()
+                self._tell(name)
+        finally:  # what a batch found is told from noise whatever ended it
+            for tried in failed:
+                self._tell_from_noise(tried)
 
     def _on_other_chance(self) -> None:
         """Tries faults that were survived alone on other chance too, if the agent draws: up to `WAYS` at each call that

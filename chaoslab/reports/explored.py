@@ -55,7 +55,7 @@ def text(found: Any, *, every: bool = False) -> str:
 def _cause(n: int, failure: Any, command: str, *, every: bool) -> list[str]:
     """A root cause, for the terminal."""
     first, *more = failure.places or [""]
-    lines = [f"{n}. {failure.outcome.upper()}: {one_line(failure.suffered, WIDTH)}"]
+    lines = [f"{n}. {failure.outcome.upper()}: {one_line(failure.suffered, WIDTH + 60)}"]
     if ":" in first:
         also = f"; also {', '.join(more[:PLACES])}" if more else ""
         also += f" and {len(more) - PLACES} more" if len(more) > PLACES else ""

@@ -293,6 +293,10 @@ def plain_failure(failure: FoundFailure, again: str) -> dict[str, Any]:
     return {
         "outcome": failure.outcome,
         "cause": failure.cause,
+        "symptom": failure.root.symptom,
+        "operation": failure.root.operation,
+        "places": failure.places,
+        "suffered": failure.suffered,
         "why": failure.tried.why,
         "minimal": failure.minimal,
         "reruns": failure.reruns,
