@@ -125,7 +125,7 @@ def root_of(variation: Variation, verdict: Verdict, made: Sequence[Made], histor
         stuck = made[-1] if made else None
         return Root("waits", _operation(stuck), stuck.line) if stuck is not None else Root("waits", operation)
     if verdict.outcome is Outcome.FAILED:
-        if last is not None and not last.told and raised.own:
+        if last is not None and not last.told and (raised.own or not raised.line):
             return Root("takes", operation, line)
         return Root("raises", "", raised.line) if raised.own else Root("uncaught", operation, raised.line)
     if unnoticed:
@@ -183,6 +183,7 @@ def in_words(tried: Tried) -> str:
     error = (told[1] or told[2]) if told else "an exception"
     if not harm:
         harm = f"The user gets {error} instead of an answer" if told else "The user is told what is not so"
+        harm = "The user gets no answer" if tried.outcome == "failed" and not told else harm
     words = SYMPTOMS[root.symptom].words.format(harm=harm, op=root.operation or "a call", error=error)
     return words[:1].upper() + words[1:]
 

@@ -141,6 +141,7 @@ def test_json_is_one_document_and_its_failures_can_be_run_again(capsys: Said) ->
     (failure,) = told["failures"]
     assert (told["name"], told["tried"], failure["outcome"]) == ("shop", 3, "harm")
     assert failure["faults"] == [{"fault": "lost_reply", "target": "pay", "calls": [1]}]
+    assert (failure["symptom"], failure["operation"], failure["places"]) == ("repeats", "pay", ["desk.py:8"])
 
 
 def test_an_agent_is_explored_by_its_name_and_its_prompt(capsys: Said) -> None:
