@@ -115,7 +115,7 @@ class FoundFailure:
 
     @property
     def suffered(self) -> str:
-        """What a user of the agent would suffer, in a sentence."""
+        """The harm to a user of the agent, in a sentence."""
         return in_words(self.tried)
 
     @property

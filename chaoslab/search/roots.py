@@ -175,7 +175,7 @@ def _at_effect(symptom: str, finding: Finding, made: Sequence[Made], history: Hi
 
 
 def in_words(tried: Tried) -> str:
-    """What a user of the agent would suffer, in a sentence."""
+    """The harm to a user of the agent, in a sentence."""
     root = tried.root or Root("raises")
     harm = anywhere(tried.harm[0]) if tried.harm else ""
     harm = f"{harm[:HARM]}…" if len(harm) > HARM else harm
