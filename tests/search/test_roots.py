@@ -77,7 +77,9 @@ def source_of(place: str) -> str:
 def found_in(agent: Callable[[str], Any], **more: Any) -> dict[str, list[str]]:
     """The symptoms found, worst first, with the source of their lines."""
     found = lab.explore(agent, "Refund 17.", seed=1, by=["singles", "lasting"], **more)
-    return {each.root.symptom: [source_of(place) for place in each.places] for each in found.failures}
+    by_symptom = {each.root.symptom: [source_of(place) for place in each.places] for each in found.failures}
+    assert len(by_symptom) == len(found.failures)
+    return by_symptom
 
 
 def test_each_planted_bug_is_one_cause_at_its_line_and_the_worst_comes_first() -> None:
