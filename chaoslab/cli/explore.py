@@ -1,8 +1,9 @@
-"""`chaoslab explore`: every fault at every call of an agent, and the smallest cause of each failure."""
+"""`chaoslab explore`: every fault at every call of an agent, and the root causes of its failures."""
 
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from chaoslab.execution.explore import SearchProgress
     from chaoslab.scenarios.scenario import Scenario
 
-HELP = "try every fault at every call, and tell the smallest cause of each failure"
+HELP = "try every fault at every call, and tell the root causes of what goes wrong, worst first"
 EXAMPLE = "chaoslab explore refund.chaos.yml --trials 500 --save found"
 IS_APART = True
 FAILED = 1
@@ -26,14 +27,19 @@ EVERY_S = 2.0
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("what", metavar="SCENARIO|AGENT", type=filled, help="a scenario file, or module:name of an agent")
+    add("what", metavar="SCENARIO|AGENT", type=filled, nargs="?", help="a scenario file, or module:name of an agent")
+    add("--exec", dest="program", metavar="COMMAND", type=filled, help="a command in any language as the agent")
+    add("--route", action="append", default=[], metavar="NAME=URL", help="with --exec: a service that it asks")
+    add("--reset", default="", metavar="COMMAND", help="with --exec: run before each trial, so services begin anew")
+    add("--wait-s", type=whole(1, 3600), default=5, help="with --exec: the longest wait of a fault (%(default)s)")
     add("--prompt", help="what the agent is asked, if no scenario says so")
     add("-n", "--trials", type=whole(1, 1_000_000), help="the most trials (4000)")
     add("--seconds", type=whole(1, 1_000_000), help="the most seconds of real time")
     add("--tries", action="append", metavar="FAULT", help="try this fault; may be given several times")
     add("--by", action="append", metavar="STRATEGY", help="singles, lasting, born, pairs, orders or random_plans")
     add("--estimate", action="store_true", help="run the trial without faults alone, and tell the cost")
-    add("--save", type=path, metavar="DIR", help="write each failure there as a scenario of its own")
+    add("--all", action="store_true", help="show each way to fail and the whole map, not the root causes alone")
+    add("--save", type=path, metavar="DIR", help="write each root cause there as a scenario of its own")
     add("--map", type=path, metavar="FILE", help="write the map as a page (.html) or as data (.json)")
     add("--resume", type=path, metavar="RUN", help="go on with an exploration that was broken off")
     add("--seed", type=seed, help="seed of all dice, in place of the scenario's own")
@@ -49,16 +55,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def scenarios(options: argparse.Namespace) -> list[Scenario]:
     """The scenarios that the command line names."""
-    from chaoslab.scenarios.exploring import of_agent
+    from chaoslab.scenarios.exploring import of_agent, of_command
     from chaoslab.scenarios.load import load
     from chaoslab.scenarios.located import SUFFIXES
 
     options.set += ["anyway=true"] if options.anyway else []
-    if Path(options.what).suffix in SUFFIXES:
+    if options.program:
+        words = shlex.split(options.program)
+        found = of_command(words, options.route, options.prompt, wait_s=options.wait_s, changed=options.set)
+    elif Path(options.what).suffix in SUFFIXES:
         found = load(Path(options.what), changed=options.set)
     else:
         found = of_agent(options.what, options.prompt, options.set)
-    return matching(found, options.only, options.what)
+    return matching(found, options.only, options.what or "")
 
 
 @with_code
@@ -67,6 +76,10 @@ def run(options: argparse.Namespace) -> int:
     from chaoslab.scenarios.exploring import estimate
 
     check_place("--map", options.map)
+    if bool(options.what) is bool(options.program):
+        return refuse(ValueError("give a scenario's file, an agent as module:name, or --exec with a command"))
+    if options.reset and options.jobs > 1:
+        return refuse(ValueError("--reset sets the services back for one trial at a time: leave --jobs out"))
     if options.map is not None and options.map.suffix not in ENDINGS:
         return refuse(ValueError(f"--map {options.map} should end in {' or '.join(ENDINGS)}"))
     wanted = scenarios(options)
@@ -100,7 +113,7 @@ def _explored(wanted: Sequence[Scenario], options: argparse.Namespace) -> int:
             found = explore(
                 scenario, seed=options.seed, jobs=options.jobs, trials=options.trials, seconds=options.seconds,
                 tries=options.tries, by=options.by, logs=options.logs, resume=options.resume, changed=options.set,
-                tell=teller,
+                tell=teller, reset=options.reset,
             )  # fmt: skip
         failed = failed or bool(found.failures or found.by_itself)
         why = "" if found.failures or found.by_itself else explain_unproven(found.trials)
@@ -110,7 +123,7 @@ def _explored(wanted: Sequence[Scenario], options: argparse.Namespace) -> int:
         if options.json:
             data.append({"name": scenario.name, "unproven": why, **plain(found)})
         else:
-            shown = f"{scenario.name}\n{text(found)}"
+            shown = f"{scenario.name}: {text(found, every=options.all)}"
             print(painted(clean(shown)) if colour else shown, file=out, flush=True)
             if why:
                 print(f"this proves nothing: {why}")

@@ -41,6 +41,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SCENARIO",
         help="scenario files, folders of them, or FILE.py or module:name in Python",
     )
+    add("--prompt", help="what the agent module:name is asked, which is no scenario")
     add("-n", "--trials", type=whole(1, 1_000_000), help="trials of each scenario, in place of its own number")
     add("--seed", type=seed, help="seed of the faults' dice, in place of its own")
     add("--jobs", type=whole(1, 1024), default=1, help="processes, 1 by default")
@@ -67,6 +68,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from chaoslab.scenarios.exploring import of_agent
     from chaoslab.scenarios.files import found, is_python
     from chaoslab.scenarios.load import load_all
     from chaoslab.scenarios.python_files import scenarios_of
@@ -84,7 +86,11 @@ def _run(options: argparse.Namespace) -> int:
     except LookupError as error:
         return refuse(error)
     scenarios = load_all(paths, changed=options.set)
-    scenarios += [each for name in in_python for each in scenarios_of(name, changed=options.set)]
+    for name in in_python:
+        if options.prompt is not None and ":" in name:
+            scenarios += of_agent(name, options.prompt, options.set)
+        else:
+            scenarios += scenarios_of(name, changed=options.set)
     wanted = matching(scenarios, options.only)
     if options.dry_run:
         return _dry(wanted, options)

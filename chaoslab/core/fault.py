@@ -42,6 +42,8 @@ class Fault:
       does not corrupt in silence.
     - `needs`: what it must find to have something to change, after "it needs", as in "a list in the answer".
     - `lasts`: it goes on until its trial ends, so nothing recovers from it.
+    - `unanswered`: its caller has no answer, and cannot know if the work was done.
+    - `common`: reports of production name it most, so a search tries it before others of its danger.
     - `redelivers`: the call is made more often than its caller knows.
     - `delays`: it only makes a call slow. An attempt that meets it may succeed.
     - `of_effect`: it is about calls that change something, and so aims at the first of those where only its name and a
@@ -52,6 +54,7 @@ class Fault:
     - `of_listing`: it changes the list of a service's tools, which no other fault does.
     - `breaks_form`: it changes the form of an answer, which others keep where the target promises one, as a tool of MCP
       does by its output schema.
+    - `evident`: whoever looks at the reply can tell, though it has no error and the right form.
     - `of_text`: it acts on the text of a tool call's arguments, which some models have none of: theirs are objects.
     - `of_bytes`: it acts on the bytes of an answer, which a function's has none of.
     - `of_process`: it acts on the process of a service, for all clients of the service (see `outage`).
@@ -86,12 +89,15 @@ class Fault:
     lasts: ClassVar[bool] = False
     delays: ClassVar[bool] = False
     of_effect: ClassVar[bool] = False
+    unanswered: ClassVar[bool] = False
+    common: ClassVar[bool] = False
     redelivers: ClassVar[bool] = False
     looks_back: ClassVar[bool] = False
     of_model: ClassVar[bool] = False
     of_tools: ClassVar[bool] = False
     of_listing: ClassVar[bool] = False
     breaks_form: ClassVar[bool] = False
+    evident: ClassVar[bool] = False
     of_text: ClassVar[bool] = False
     of_bytes: ClassVar[bool] = False
     of_process: ClassVar[bool] = False

@@ -30,7 +30,8 @@ from chaoslab.search import attribution, causes, shrinking, strategies
 from chaoslab.search.attribution import Share
 from chaoslab.search.contrast import LOOKS, Contrast, SelfFailure
 from chaoslab.search.map import GOES_ON, Map, alike
-from chaoslab.search.variation import FOR_GOOD, GOOD, Known, Site, Tried, Variation, lasting, site_of
+from chaoslab.search.roots import UNNOTICED, by_root, in_words, key_of, places, rank
+from chaoslab.search.variation import FOR_GOOD, GOOD, Known, Root, Site, Tried, Variation, lasting, site_of
 
 T = TypeVar("T")
 TRIALS = 4000
@@ -39,6 +40,10 @@ calls are fewer."""
 SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
 MAP_S = 5.0
 """The seconds of real time between two maps of an exploration that goes on, for whoever looks on."""
+SHARE = 0.7
+"""The share of the budget's seconds for finding failures in real time; the rest is for shrinking and showing them."""
+SHOWN_TRIES = 5
+"""The most failures of one root cause of which it is asked if they are noise, until one is found that can be shown."""
 WAYS = 8
 """The most faults at one call that are tried on other chance, of those that led the trial another way."""
 RERUNS = 500
@@ -64,9 +69,9 @@ class SearchProgress:
 
 @dataclass
 class FoundFailure:
-    """A distinct way to fail, with the smallest variation that shows it.
+    """A root cause, with the smallest variation that shows it.
 
-    `trial`: the trial of that variation. `others`: the trials that failed alike at the same calls, by other faults.
+    `trial`: the trial of that variation. `others`: the trials that went wrong at the same place, by other faults.
     `reruns`: the trials that shrinking took; `minimal`: without any one of its parts it does not fail alike. `shares`,
     `by_call`: of a trial that was shrunk, how much each of its faults, and each call that they hit, had to do with it.
     """
@@ -97,6 +102,21 @@ class FoundFailure:
     def cause(self) -> str:
         """The cause in one line, as in "exception at a 1 and at b 1: pay twice"."""
         return causes.cause_text(self.tried)
+
+    @property
+    def root(self) -> Root:
+        """The symptom, the operation and the line of the user's source at which it goes wrong."""
+        return self.tried.root or Root("raises")
+
+    @property
+    def places(self) -> list[str]:
+        """The lines of the user's source at which it goes wrong; the calls where no line is known."""
+        return places([self.tried, *self.others])
+
+    @property
+    def suffered(self) -> str:
+        """The harm to a user of the agent, in a sentence."""
+        return in_words(self.tried)
 
     @property
     def faults(self) -> tuple[Injection, ...]:
@@ -171,6 +191,8 @@ class Exploration:
     """The failures that happen without faults too, which no fault is the cause of."""
     unconfirmed: Sequence[Unconfirmed] = ()
     """The failures that were seen once, and of which nothing shows that their faults bring them about."""
+    unnoticeable: Sequence[Tried] = ()
+    """The failures by faults that no agent could have noticed, unless these were asked for by name."""
     commands: Mapping[str, str] = field(default_factory=dict)
     """By the cause of a failure, the command that runs it again, where there is one."""
 
@@ -230,6 +252,14 @@ def _check(asked: AskedExplore) -> None:
                 raise LookupError(f"{name} has {shown(each)}: {did_you_mean(str(each), known)}")
 
 
+def batched(given: Iterable[T], most: int) -> Iterator[list[T]]:
+    """The things in lists of at most so many."""
+    left = [*given]
+    while left:
+        yield left[:most]
+        left = left[most:]
+
+
 class _Ended(Exception):
     """The budget is spent; the message says which."""
 
@@ -251,6 +281,8 @@ class _Explorer:
         self.calm = calm
         probes, self.others = trials.probes([asked.tries] if isinstance(asked.tries, str) else asked.tries)
         self.known = Known(calm, probes, seed=asked.seed)
+        if asked.world != "virtual":
+            self.known.longest_s = 2 * asked.timeout_s
         self.possible = 1
         self._drawn_s = self._began_s
         self._kinds: set[str] = set()
@@ -282,20 +314,27 @@ class _Explorer:
             for batch in strategies.load(name)(self.known):
                 new = {each.key: each for each in batch if self.known.of(each) is None}
                 self.possible += len(new)
-                failed: list[Tried] = []
-                try:
-                    for tried in self._run(list(new.values()), name):
-                        self.known.add(tried)
-                        failed += [tried] if tried.failed else []
-                        self._kinds.update([tried.kind] if tried.failed else [])
-                        self.draw()
-                        self._tell(name)
-                finally:  # what a batch found is told from noise whatever ended it
-                    for tried in failed:
-                        self._tell_from_noise(tried)
+                # processes are handed trials ahead, and in real time each takes a second of the budget
+                most = len(new) if self._asked.world == "virtual" else self._asked.jobs
+                for some in batched(new.values(), most):
+                    self._batch(some, name)
 
             if name == "singles":
                 self._on_other_chance()
+
+    def _batch(self, new: Sequence[Variation], name: str) -> None:
+        """Tries these. Raises _Ended: the budget is spent."""
+        failed: list[Tried] = []
+        try:
+            for tried in self._run([*new], name):
+                self.known.add(tried)
+                failed += [tried] if tried.failed else []
+                self._kinds.update([tried.kind] if tried.failed else [])
+                self.draw()
+                self._tell(name)
+        finally:  # what a batch found is told from noise whatever ended it
+            for tried in failed:
+                self._tell_from_noise(tried)
 
     def _on_other_chance(self) -> None:
         """Tries faults that were survived alone on other chance too, if the agent draws: up to `WAYS` at each call that
@@ -326,7 +365,7 @@ class _Explorer:
                 if by != "calm":  # without which nothing can be said
                     if self._spent >= self._asked.trials:
                         raise _Ended(f"the budget of {self._asked.trials} trials was spent")
-                    if self.late():
+                    if self.late(SHARE if self._asked.world != "virtual" else 1.0):
                         raise _Ended(f"the budget of {self._asked.seconds:g} s was spent")
                 self._spent += 1
                 tried, trial = next(ran)
@@ -336,16 +375,19 @@ class _Explorer:
         finally:
             ran.close()
 
-    def late(self) -> bool:
-        """True if the seconds of the budget are over."""
+    def late(self, share: float = 1.0) -> bool:
+        """True if this share of the budget's seconds is over."""
         most_s = self._asked.seconds
-        return most_s is not None and system.monotonic() - self._began_s >= most_s
+        return most_s is not None and system.monotonic() - self._began_s >= share * most_s
 
     def _tell_from_noise(self, tried: Tried) -> None:
         """Tries a failure again. One that its faults do not bring about counts as survived; one that holds a cause that
         is known already shows nothing new."""
         if any(each.kind == tried.kind and each.variation.parts < tried.variation.parts for each in self._causes):
             return
+        by_itself = any(each.failed and each.root == tried.root for each in self.confirmation.calm)
+        if not by_itself and any(each.root == tried.root for each in self._causes):
+            return  # one way to a root cause is enough, and the one that is shown is tried again at the end
         contrast, again = self.confirmation.contrast(tried)
         if contrast.holds or not contrast.trials:
             self.contrasts[tried.variation.key] = contrast
@@ -354,6 +396,17 @@ class _Explorer:
         if not contrast.calm_failed:
             self.unconfirmed.append(Unconfirmed(tried, contrast))
         self.known.add(as_survived(tried, again))
+
+    def confirmed(self, group: list[Tried]) -> list[Tried]:
+        """The failures of one root cause, the best of those first that are told from noise; none if none is."""
+        for each in group[:SHOWN_TRIES]:
+            if each.variation.key not in self.contrasts:
+                self._causes, causes_ = [], self._causes  # even if another way to it is known
+                self._tell_from_noise(each)
+                self._causes = [*causes_, *self._causes]
+            if each.variation.key in self.contrasts:
+                return [each, *(other for other in group if other is not each)]
+        return []
 
     def _tried_again(self, variations: Sequence[Variation], numbers: Sequence[int]) -> list[Tried]:
         """These trials; none if the time is over. Those of an earlier exploration are not run again."""
@@ -421,14 +474,17 @@ def searched(
             ended = str(error)
         known = explorer.known
         with trials.one_by_one():
-            groups = alike(list(known.tried.values()))
-            shrunk = distinct(_shrunk(explorer, group) for group in groups)
+            groups = by_root(alike(list(known.tried.values())))
+            groups = [told for group in groups if (told := explorer.confirmed(group))]
+            unnoticed = [each for group in groups if is_folded(group[0], asked) for each in group]
+            shrunk = distinct(_shrunk(explorer, group) for group in groups if not is_folded(group[0], asked))
         again = trials.run([each.tried.variation for each in shrunk], numbers=[each.tried.chance for each in shrunk])
         failures = []
         for each, (_, trial) in zip(shrunk, again, strict=True):  # their stories, which were not kept
             shown = trials.read(each.tried.variation, trial, BY)
             failures.append(replace(each.failure(trial), shown_fails=is_alike(shown, each.tried)))
         found = explorer.found(failures, ended)
+        found.unnoticeable = unnoticed
         found.commands = {each.cause: command(each) for each in found.failures}
         explorer.draw(found)
         return found
@@ -448,11 +504,19 @@ class Shrunk(NamedTuple):
 
 
 def distinct(shrunk: Iterable[Shrunk]) -> list[Shrunk]:
-    """Those that fail in a way of their own at calls of their own: plans may shrink to one cause."""
-    found: dict[tuple[str, Any], Shrunk] = {}
+    """Those with a root cause of their own, worst first: plans may shrink to one."""
+    found: dict[Root, Shrunk] = {}
     for each in shrunk:
-        found.setdefault((each.tried.kind, each.tried.variation.places), each)
-    return [*found.values()]
+        assert each.tried.root is not None  # it failed
+        root = key_of(each.tried.root)
+        known = found.get(root)
+        found[root] = each if known is None else known._replace(others=(*known.others, each.tried, *each.others))
+    return sorted(found.values(), key=lambda each: rank(each.tried))
+
+
+def is_folded(tried: Tried, asked: AskedExplore) -> bool:
+    """True of a failure that no agent could have noticed, unless its faults were asked for."""
+    return tried.root is not None and tried.root.symptom == UNNOTICED and not asked.tries
 
 
 def _shrunk(explorer: _Explorer, group: Sequence[Tried]) -> Shrunk:

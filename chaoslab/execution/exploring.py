@@ -12,6 +12,7 @@ from chaoslab.analysis.verdict.exposure import first_hold
 from chaoslab.analysis.verdict.table import ENDED_OPEN
 from chaoslab.base import interrupts
 from chaoslab.base.identity import digest
+from chaoslab.base.user_line import Raised
 from chaoslab.config.settings import name_secrets
 from chaoslab.core import events
 from chaoslab.core.limits import Limits
@@ -27,8 +28,12 @@ from chaoslab.execution.workers import InProcess, KeptOpen, executor
 from chaoslab.record.history import History
 from chaoslab.search import causes
 from chaoslab.search.probes import applicable
+from chaoslab.search.roots import root_of
 from chaoslab.search.variation import GOOD, Made, Probe, Site, Tried, Variation
 
+LOOPS, LEAST = 20, 300
+"""The calls without a wait, as a multiple of those of the trial without faults, and at least, after which a trial has
+hung: ten thousand cost a second each time."""
 Fails = Callable[[Trial], str]
 """The reason why a trial counts as a failure, in one line; empty if it does not."""
 
@@ -150,7 +155,8 @@ class SearchSession:
         """The result of a trial."""
         verdict = trial.verdict
         why = self._fails(trial)
-        shown: Shown = getattr(trial._result, "shown", None) or Shown.of(trial.history)
+        shown: Shown = getattr(trial._result, "shown", None) or Shown.of(trial.history, _lines(trial))
+        raised = getattr(trial._result, "raised", Raised())
         return Tried(
             self.trials, variation, by, str(verdict.outcome), bool(why), why or verdict.why,
             causes.kind_of(verdict, why),
@@ -164,6 +170,7 @@ class SearchSession:
             drew=shown.drew,
             chance=trial.number - 1,
             held=shown.held,
+            root=root_of(variation, verdict, shown.made, trial.history, raised) if why else None,
         )  # fmt: skip
 
     def probes(self, faults: Sequence[str] = ()) -> tuple[dict[str, list[Probe]], dict[str, dict[str, str]]]:
@@ -185,10 +192,11 @@ class Shown:
     held: str = ""
 
     @classmethod
-    def of(cls, history: History) -> Shown:
+    def of(cls, history: History, lines: Sequence[str] = ()) -> Shown:
+        """`lines`: those of the user's source that made the calls."""
         return cls(
             met=tuple(dict.fromkeys(event.injection for _, event in history.of(events.FaultWitnessed))),
-            made=tuple(_made(history)),
+            made=tuple(_made(history, lines)),
             moments=tuple(tuple(event.calls) for _, event in history.of(events.CallsOrdered)),
             effects=[event.effect for _, event in history.of(events.Effect)],
             tokens=sum(event.prompt_tokens + event.completion_tokens for _, event in history.of(events.Usage)),
@@ -198,15 +206,21 @@ class Shown:
 
 
 def _read(result: AgentResult) -> None:
-    result.judged(lines=False).shown = Shown.of(result.history)
+    result.judged(lines=False).shown = Shown.of(result.history, result.book.lines or ())
 
 
-def _made(history: History) -> Iterator[Made]:
-    """Each attempt of the trial, in the order of beginning."""
+def _lines(trial: Trial) -> Sequence[str]:
+    """The lines that made its calls; none of the lab's own agent."""
+    return getattr(getattr(trial._result, "book", None), "lines", None) or ()
+
+
+def _made(history: History, lines: Sequence[str]) -> Iterator[Made]:
+    """Each attempt of the trial, in the order of beginning. `lines`: those of the user's source that made them."""
     ended: dict[tuple[str, int, int], events.CallFinished] = {}
     for _, over in history.of(events.CallFinished):
         ended.setdefault((over.target, over.request, over.attempt), over)
-    effects = 0
+    effects, line = 0, iter(lines)
+    acted = {(event.target, event.request, event.attempt) for _, event in history.of(events.Effect)}
     for event in (record.event for record in history.records):
         if isinstance(event, events.Effect):
             effects += 1
@@ -215,7 +229,8 @@ def _made(history: History) -> Iterator[Made]:
             error = "" if end is None or end.ok else end.error or "failed"
             site = Site(event.target, event.request, event.attempt, event.tool)
             given_up_s = end.duration_s if end is not None and end.error == "timed_out" else None
-            yield Made(site, error, effects, given_up_s)
+            acts = (event.target, event.request, event.attempt) in acted
+            yield Made(site, error, effects, given_up_s, next(line, ""), acts)
 
 
 def fails_by_verdict(accept: Sequence[str] = GOOD) -> Fails:
@@ -249,10 +264,10 @@ def session(
     is one line; NoBaseline: the trial without faults is nothing to compare with, or fails by itself."""
     if asked.faults:
         raise ValueError("faults= is chosen by the search: name those that it may try in tries=")
-    if asked.world != "virtual":
+    if asked.world != "virtual" and not asked.upstreams:
         raise ValueError(f"world is {asked.world!r}: a search runs in virtual time, where equal trials end alike")
     spec, wants_twin, _ = checked(asked)
-    spec = replace(spec, mitigation=mitigation)
+    spec = replace(spec, mitigation=mitigation, finds_lines=True)
     if spec.sequential:
         raise ValueError("a budget in dollars counts over a whole run, and the trials of a search have no order")
     limit_s = spec.limit_s
@@ -264,6 +279,8 @@ def session(
         twin = None
         if wants_twin:
             twin, spec = baseline(spec, alone)
+            made = LOOPS * len([*twin.history.of(events.CallStarted)])
+            spec = replace(spec, options=replace(spec.options, calls_max=min(spec.options.calls_max, max(LEAST, made))))
         ground = Ground.of(spec)
         subject = Subject(
             spec,

@@ -70,6 +70,8 @@ class TrialLog:
         self._now = clock.monotonic
         self.origin = self._now()
         self._lines: list[tuple[float, Any, str]] = []
+        self.lines: list[str] | None = None
+        """The line of the user's source at which each call was made, in the order of noting; None: nobody asks."""
         self.over = False
         """True when the time to settle after the answer is over."""
         self._mark: tuple[int, float] | None = None
@@ -197,7 +199,7 @@ class TrialLog:
             sent = pickle.dumps((self._lines, timed))
         return {
             "trial": self.trial, "key": self.key, "began": self.began, "calls": self.calls, "secrets": self.secrets,
-            "origin": self.origin, "_sent": sent, "plain": self.plain,
+            "origin": self.origin, "_sent": sent, "plain": self.plain, "lines": self.lines,
             "spelt": None if self.spelt is None else _Spelt.of(self.spelt),
         }  # fmt: skip
 

@@ -1,13 +1,19 @@
 """An exploration as text, as a page and as data."""
 
 import json
+import linecache
 import re
 import textwrap
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from chaoslab.reports.text import one_line
-from chaoslab.search.map import GOES_ON, RANK, Map, MapRow
+from chaoslab.reports.page import count
+from chaoslab.reports.text import one_line, visible
+from chaoslab.search import causes, roots
+from chaoslab.search.map import GOES_ON, Map, MapRow
+from chaoslab.search.roots import RANK
+from chaoslab.search.variation import Tried
 
 WIDTH = 100
 RED, GREEN, PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[0m"
@@ -15,36 +21,70 @@ MAP = "map.html"
 """The page in the folder of an exploration's run."""
 ENDINGS = (".html", ".json")
 """The files that a map is written as: a page, and data."""
-ROWS, FAILURES, UNTRIED = 10, 10, 5
-"""The most calls, failures and untried cells that the terminal shows."""
+UNTRIED, PLACES, SOURCE = 5, 4, 80
+"""The most kinds of untried cells, and the most further lines of one cause, that the terminal shows; the most
+characters of a line."""
+_NUMBER = re.compile(r"'[^']*'|\"[^\"]*\"|\d[\d.,:]*")
 
 
-def text(found: Any) -> str:
-    """The findings of an exploration, for the terminal."""
+def text(found: Any, *, every: bool = False) -> str:
+    """The findings of an exploration, for the terminal. `every`: each way to fail too, and the whole map."""
     map_, failures = found.map, found.failures
-    by = ", ".join(f"{number} by {name}" for name, number in map_.by_strategy.items())
-    lines = [map_.in_words(), f"in order: {_orders(map_)}", f"trials: {by}", ""]
-    for row in map_.rows[:ROWS]:
-        wrapped = textwrap.wrap(_outcomes(map_, row), WIDTH, initial_indent="    ", subsequent_indent="    ")
-        lines += [f"  {one_line(str(row), WIDTH)}", *wrapped[:2]]
-    if (more := len(map_.rows) - ROWS) > 0:
-        lines.append(f"  … and {more} calls more, in --json and in the page of --map")
-    lines.append("")
-    if not failures:
-        lines.append("no failure was found")
-    for n, failure in enumerate(failures[:FAILURES], 1):
-        lines.append(f"{n}. {failure}")
-        if failure.contrast is None:
-            lines.append("   not tried again: the budget was over")
-        if command := found.commands.get(failure.cause):
-            lines.append(f"   again: {command}")
-    if more := len(failures) - FAILURES:
-        lines += [f"… and {more} more"] if more > 0 else []
+    ended = f"{found.ended}: " if found.ended and found.ended != GOES_ON else ""
+    of = f"in {count(len(found.trials), 'trial')}, {found.seconds:.1f} s"
+    lines = [f"{ended}{count(len(failures), 'root cause') if failures else 'no failure was found'} {of}", ""]
+    for n, failure in enumerate(failures, 1):
+        lines += [*_cause(n, failure, found.commands.get(failure.cause, ""), every=every), ""]
     lines += [one_line(str(each), WIDTH) for each in found.by_itself]
     if found.unconfirmed:
         lines.append(f"seen once and not told from noise: {len(found.unconfirmed)}")
         lines += [f"  {one_line(str(each), WIDTH)}" for each in found.unconfirmed[:UNTRIED]]
-    return "\n".join([*lines, *_untried(map_)])
+    if found.unnoticeable:
+        more = f"{count(len(found.unnoticeable), 'fault')} that no agent can notice"
+        lines.append(f"{more} changed what was done or said")
+        lines += [f"  {_way(each)}" for each in found.unnoticeable if every]
+    lines += [f"map: {map_.in_words().removeprefix(ended)}", f"in order: {_orders(map_)}"]
+    if every:
+        lines += [f"trials: {', '.join(f'{number} by {name}' for name, number in map_.by_strategy.items())}", ""]
+        for row in map_.rows:
+            wrapped = textwrap.wrap(_outcomes(map_, row), WIDTH, initial_indent="    ", subsequent_indent="    ")
+            lines += [f"  {one_line(str(row), WIDTH)}", *wrapped]
+    return "\n".join([*lines, *_untried(map_, every=every)])
+
+
+def _cause(n: int, failure: Any, command: str, *, every: bool) -> list[str]:
+    """A root cause, for the terminal."""
+    first, *more = failure.places or [""]
+    lines = [f"{n}. {failure.outcome.upper()}: {one_line(failure.suffered, WIDTH + 60)}"]
+    if ":" in first:
+        also = f"; also {', '.join(more[:PLACES])}" if more else ""
+        also += f" and {len(more) - PLACES} more" if len(more) > PLACES else ""
+        lines.append(f"   at: {one_line(f'{first}{_source_of(first)}{also}', 2 * WIDTH)}")
+    ways = f", and {count(len(failure.others), 'more way')}" if failure.others else ""
+    contrast = failure.contrast
+    seen = f" ({contrast})" if contrast is not None and contrast.trials > 1 else ""
+    lines.append(f"   cause: {causes.where(failure.variation)}{ways}{seen}")
+    if contrast is None:
+        lines.append("   not tried again: the budget was over")
+    if not failure.shown_fails:
+        lines.append(f"   the trial shown did not fail: {failure.trial.outcome}")
+    lines.append(f"   fix: {roots.SYMPTOMS[failure.root.symptom].fix} ({roots.link_of(failure.root)})")
+    if command:
+        lines.append(f"   again: {command}")
+    if every:
+        lines += [f"   also: {_way(each)}" for each in failure.others]
+    return lines
+
+
+def _way(tried: Tried) -> str:
+    return one_line(f"{tried.outcome}: {causes.cause_text(tried)}", WIDTH)
+
+
+def _source_of(place: str) -> str:
+    """The line of the source at a place such as "shop.py:31"; empty if it cannot be read."""
+    file, _, number = place.rpartition(":")
+    line = linecache.getline(file, int(number)).strip() if number.isdecimal() else ""
+    return f": {visible(line, SOURCE)}" if line else ""
 
 
 def _orders(map_: Map) -> str:
@@ -74,17 +114,18 @@ def _outcomes(map_: Map, row: MapRow) -> str:
     return " · ".join(parts)
 
 
-def _untried(map_: Map) -> list[str]:
-    """The reasons that cells were not tried, those with one reason counted."""
-    found = map_.untried
-    apply = [each for each in found if not each.why.startswith("not applicable")]
-    lines = [f"not tried, or nothing can be said: {len(apply)} cells"] if apply else []
-    lines += [f"  {one_line(str(each), WIDTH)}" for each in apply[:UNTRIED]]
-    if len(apply) > UNTRIED:
-        lines.append(f"  … and {len(apply) - UNTRIED} more, all of them in --json and in the page of --map")
-    others = {each.fault for each in found if each.why.startswith("not applicable")}
-    if others:
-        lines.append(f"{len(others)} faults apply to some targets or none, each with its reason there too")
+def _untried(map_: Map, *, every: bool) -> list[str]:
+    """The cells that were not tried, or of which nothing can be said: each, or the number of each kind."""
+    found = [each for each in map_.untried if not each.why.startswith("not applicable")]
+    lines = [f"not tried, or nothing can be said: {len(found)}"] if found else []
+    if every:
+        lines += [f"  {one_line(str(each), WIDTH)}" for each in found]
+    else:
+        kinds = Counter(f"{_NUMBER.sub('…', each.why)}{f'; {each.then}' if each.then else ''}" for each in found)
+        lines += [f"  {number} × {one_line(why, WIDTH)}" for why, number in kinds.most_common(UNTRIED)]
+        if len(kinds) > UNTRIED:
+            lines.append(f"  … and {len(kinds) - UNTRIED} more kinds")
+        lines.append("--all shows every way to fail and the whole map; --map map.html, a page")
     return lines
 
 
@@ -107,7 +148,7 @@ def _page(found: Any) -> str:
     from chaoslab.reports.formats.html import page
 
     map_: Map = found.map
-    failure_of = {(each.tried.kind, each.variation.places): n for n, each in enumerate(found.failures, 1)}
+    failure_of = {roots.key_of(each.root): n for n, each in enumerate(found.failures, 1)}
     rows = []
     for label in map_.columns:
         tries = [(map_.outcome(row, label), map_.cell(row, label)) for row in map_.rows]
@@ -116,7 +157,7 @@ def _page(found: Any) -> str:
                 "outcome": outcome,
                 "tried": tried is not None,
                 "why": "" if tried is None else one_line(tried.why, 300),
-                "failure": failure_of.get((tried.kind, tried.variation.places)) if tried and tried.failed else None,
+                "failure": failure_of.get(roots.key_of(tried.root)) if tried and tried.failed and tried.root else None,
             }
             for outcome, tried in tries
         ]
@@ -124,7 +165,10 @@ def _page(found: Any) -> str:
     outcomes = list(dict.fromkeys(tried.outcome for _, _, tried in map_.cells if tried is not None))
     failures = [
         {
-            "n": n, "outcome": each.outcome, "cause": each.cause, "others": len(each.others),
+            "n": n, "outcome": each.outcome, "cause": each.cause, "suffered": each.suffered,
+            "places": [f"{place}{_source_of(place)}" for place in each.places],
+            "fix": roots.SYMPTOMS[each.root.symptom].fix,
+            "others": [*map(_way, each.others)],
             "again": found.commands.get(each.cause, ""), "story": each.story(),
             "contrast": "" if each.contrast is None else str(each.contrast),
         }

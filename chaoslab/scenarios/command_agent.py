@@ -28,14 +28,22 @@ class CommandAgent:
     """Runs the command once for each trial. The prompt stands in place of `{prompt}` among its words, and comes at its
     standard input too."""
 
+    reset = ""
+    """A shell's command that is run before each trial, without the gateway, so that services begin anew."""
+
     def __init__(self, words: Sequence[str], *, folder: Path | None, deadline_s: float) -> None:
         """Checks that the program is there. Raises LookupError: it is not."""
         check_command(words)
+        self._outside = inherited()
         self._words, self._folder, self._deadline_s = tuple(words), folder, deadline_s
 
     def __call__(self, prompt: str) -> str:
         """The command's output. Raises RuntimeError: it ended with an exit code other than 0. TimeoutError: it did not
         end in time."""
+        if self.reset:
+            subprocess.run(
+                self.reset, shell=True, cwd=self._folder, env=self._outside, check=True, stdout=subprocess.DEVNULL
+            )
         words = [word.replace(PROMPT, prompt) for word in self._words]
         with subprocess.Popen(
             words, cwd=self._folder, env=inherited(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,

@@ -23,9 +23,10 @@ from chaoslab.scenarios._modules import modules_of
 from chaoslab.scenarios.builder import arguments_of
 from chaoslab.scenarios.lab_agent import LAB, lab_agent
 from chaoslab.scenarios.load import changed_by
-from chaoslab.scenarios.located import ProvesNothing, ScenarioError, read
+from chaoslab.scenarios.located import SUFFIXES, ProvesNothing, ScenarioError, read
 from chaoslab.scenarios.running import TrialRules, imported, in_one_line, ruled, run
 from chaoslab.scenarios.scenario import BUDGET, Scenario
+from chaoslab.scenarios.spec import CommandSpec
 from chaoslab.scenarios.writing import write
 from chaoslab.search import causes
 from chaoslab.search.proof import Proof
@@ -33,6 +34,8 @@ from chaoslab.search.variation import GOOD, Tried, Variation
 
 SHOWN = 5
 """The most trials that an error names."""
+LEAST_S, WAITS = 20.0, 6
+"""The deadline of a command: so many seconds at least, or so many waits of a fault."""
 PILOTS = 3
 """The trials without faults that an estimate rests on."""
 FAULT_KEYS = ("faults", "chaos_level", "families", "variants", "explore", "slo", "pass_rate")
@@ -52,11 +55,11 @@ class OpenedSearch:
 
 @contextmanager
 def opened(
-    scenario: Scenario, *, seed: int | None = None, jobs: int = 1, mitigation: str = ""
+    scenario: Scenario, *, seed: int | None = None, jobs: int = 1, mitigation: str = "", reset: str = ""
 ) -> Iterator[OpenedSearch]:
     """A context with a search over a scenario. A trial fails if the scenario's requirements say so. `mitigation`: what
-    is tried around the agent's functions. Raises ScenarioError: something of the user's cannot be imported or does not
-    fit, or there is no baseline."""
+    is tried around the agent's functions. `reset`: as in `explore`. Raises ScenarioError: something of the user's
+    cannot be imported or does not fit, or there is no baseline."""
     spec = scenario.spec
     rules = TrialRules(spec.accept, scenario.expect, scenario.by_turn, bool(spec.operations))
 
@@ -79,6 +82,9 @@ def opened(
             stack.enter_context(modules_of(scenario.folder, spec.dotted))
             agent, options = imported(scenario)
             options |= {"faults": (), "seed": seed}
+            if isinstance(spec.agent, CommandSpec):  # in real time a twin acts, so nothing else asks for one
+                options["twin"] = spec.effects is None
+                agent.reset = reset
             asked = AskedExplore(agent, scenario.prompt, **options)
             trials = opened_with(asked, mitigation, jobs=jobs, apart=True, standing=standing, fails=fails)
         made = OpenedSearch(stack.enter_context(trials), agent, options)
@@ -101,11 +107,15 @@ def _met_without_faults(rules: TrialRules, trials: SearchSession) -> tuple[Trial
 
 
 def explore(
-    scenario: Scenario, *, seed: int | None = None, jobs: int = 1, changed: Sequence[str] = (), **budget: Any
-) -> Exploration:
-    """Explores a scenario. `changed`: values in place of the file's. `budget`: the further arguments of `lab.explore`.
-    Raises ScenarioError: as `opened`."""
-    with opened(scenario, seed=seed, jobs=jobs) as made:
+    scenario: Scenario, *, seed: int | None = None, jobs: int = 1, changed: Sequence[str] = (), reset: str = "",
+    **budget: Any,
+) -> Exploration:  # fmt: skip
+    """Explores a scenario; one in real time by single faults alone. `changed`: values in place of the file's. `reset`:
+    a shell's command before each trial of a command. `budget`: the further arguments of `lab.explore`. Raises
+    ScenarioError: as `opened`."""
+    if scenario.spec.world != "virtual" and not budget.get("by"):
+        budget["by"] = ("singles",)
+    with opened(scenario, seed=seed, jobs=jobs, reset=reset) as made:
         own = {} if scenario.spec.explore is None else scenario.spec.explore.budget
         given = {name: value for name, value in budget.items() if value is not None}
         asked = AskedExplore(made.agent, scenario.prompt, **{**made.options, **own, **given, "jobs": jobs})
@@ -155,15 +165,15 @@ def prove(
 
 
 def saved(scenario: Scenario, found: Exploration, folder: Path, *, changed: Sequence[str] = ()) -> list[Path]:
-    """Writes each failure as a scenario of one trial, which `chaoslab test` runs. One that is there is left alone: it
-    stays when it is fixed. `changed`: values in place of the file's. Raises ScenarioError: the scenario is none of a
+    """Writes each root cause as a scenario of one trial, which `chaoslab test` runs. One that is there is left alone:
+    it stays when it is fixed. `changed`: values in place of the file's. Raises ScenarioError: the scenario is none of a
     file. OSError: a file cannot be written."""
     if scenario.folder is None:
         raise ScenarioError(
             f"{scenario.name} is made in Python: a failure is saved as a file only of a scenario's file"
         )
     folder.mkdir(parents=True, exist_ok=True)
-    whole = changed_by(read(Path(scenario.file)), changed).data
+    whole = changed_by(read(Path(scenario.file)), changed).data if _is_file(scenario) else _data_of(scenario)
     data = {key: value for key, value in whole.items() if key not in FAULT_KEYS}
     if found.left_out:
         asked = zip(scenario.expect, data["expect"], strict=True)
@@ -171,10 +181,14 @@ def saved(scenario: Scenario, found: Exploration, folder: Path, *, changed: Sequ
     paths = []
     for failure in found.failures:
         own = digest(failure.variation.to_json())[:6]
-        path = folder / f"{_slug(scenario.name)}-{_slug(causes.where(failure.variation))[:60]}-{own}.chaos.yml"
+        root = failure.root
+        path = folder / f"{_slug(scenario.name)}-{_slug(f'{root.symptom} {root.operation}')[:60]}-{own}.chaos.yml"
         paths.append(path)
         if path.exists():
             continue
+        twin = failure.trial.twin
+        if isinstance(scenario.spec.agent, CommandSpec) and scenario.spec.effects is None and twin is not None:
+            data["effects"] = twin.effects  # in real time no twin is run for a scenario
         write(
             {
                 **data,
@@ -215,16 +229,40 @@ def _turns(failure: FoundFailure) -> list[Any]:
     ]
 
 
+def _is_file(scenario: Scenario) -> bool:
+    return Path(scenario.file).suffix in SUFFIXES
+
+
+def is_named(scenario: Scenario) -> bool:
+    """True for the scenario of an agent that was given as module:name (`of_agent`)."""
+    return bool(scenario.file) and scenario.file == scenario.spec.agent
+
+
+def _data_of(scenario: Scenario) -> dict[str, Any]:
+    """The scenario of an agent that was given as module:name or as a command, as a file has it."""
+    spec = scenario.spec
+    named: dict[str, Any] = {"name": spec.name, "agent": spec.agent, "prompt": scenario.prompt}
+    if isinstance(spec.agent, CommandSpec):
+        named |= {
+            "agent": {"command": [*spec.agent.command]},
+            "timeout": spec.timeout,
+            "deadline": spec.deadline,
+        }
+    own = {"tools": [*spec.tools], "reads": [*spec.reads], "upstreams": {**spec.upstreams}}
+    return {**named, **{key: names for key, names in own.items() if names}}
+
+
 def _slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
 def command(scenario: Scenario, failure: FoundFailure, *, changed: Sequence[str] = ()) -> str:
     """The command that runs a failure again. `changed`: values in place of the file's."""
-    if scenario.folder is None:
+    if scenario.folder is None or (isinstance(scenario.spec.agent, CommandSpec) and not _is_file(scenario)):
         return ""
     faults = json.dumps([arguments_of(each) for each in failure.variation.injections], ensure_ascii=False)
     words = ["chaoslab", "test", scenario.file, "--trial", str(failure.trial.number)]
+    words += ["--prompt", str(scenario.prompt)] if is_named(scenario) else []
     words += ["--set", f"faults={faults}"]
     own = {"faults", "order", "prompt" if failure.prompt is not None else ""}
     words += [word for each in changed if each.partition("=")[0] not in own for word in ("--set", each)]
@@ -255,6 +293,10 @@ def plain_failure(failure: FoundFailure, again: str) -> dict[str, Any]:
     return {
         "outcome": failure.outcome,
         "cause": failure.cause,
+        "symptom": failure.root.symptom,
+        "operation": failure.root.operation,
+        "places": failure.places,
+        "suffered": failure.suffered,
         "why": failure.tried.why,
         "minimal": failure.minimal,
         "reruns": failure.reruns,
@@ -292,7 +334,29 @@ def of_agent(named: str, prompt: str | None, changed: Sequence[str] = ()) -> tup
         made = made.tools(*found.changes)
     if found.reads:
         made = made.reads(*found.reads)
-    return made.check(changed=changed)
+    return made.within(named, Path()).check(changed=changed)
+
+
+def of_command(
+    words: Sequence[str], routes: Sequence[str], prompt: str | None, *, wait_s: float, changed: Sequence[str] = ()
+) -> tuple[Scenario, ...]:
+    """The scenario of a command with its services behind a gateway, in real time. `routes`: as in
+    "crm=http://127.0.0.1:9000". `wait_s`: the longest wait that a fault may cause in one attempt. Raises ScenarioError:
+    a route is none, or something else is wrong."""
+    from chaoslab.scenarios.builder import scenario
+
+    if not routes:
+        raise ScenarioError("a command is explored at its services: give --route NAME=URL for each")
+    made = scenario(Path(words[-1]).stem).agent(command=words).ask(prompt or "Go.")
+    for route in routes:
+        name, equals, url = route.partition("=")
+        if not equals:
+            raise ScenarioError(
+                f"--route {route[:60]} should be a name and an address, as in crm=http://127.0.0.1:9000"
+            )
+        made = made.upstream(name, url)
+    made = made.set(timeout=wait_s, deadline=max(LEAST_S, WAITS * wait_s))
+    return made.within("", Path()).check(changed=changed)
 
 
 def estimate(scenario: Scenario, *, seed: int | None, trials: int | None, tries: Sequence[str] | None) -> str:

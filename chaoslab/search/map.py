@@ -8,6 +8,7 @@ from typing import Any
 
 from chaoslab.analysis.verdict.answer import UNDECIDED
 from chaoslab.search import causes
+from chaoslab.search.roots import RANK
 from chaoslab.search.strategies import ORDER
 from chaoslab.search.strategies.pairs import by_kind, of_pair
 from chaoslab.search.strategies.singles import of_timeout
@@ -271,7 +272,3 @@ def _within(smaller: Variation, other: Variation) -> bool:
             each.targets == targets and not lasting(each) for each in smaller.injections
         )
     return smaller.parts < other.parts
-
-
-RANK = {name: n for n, name in enumerate(("harm", "false_success", "wrong", "hung", "failed"))}
-"""The outcomes, worst first."""

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
+from math import inf
+from typing import Any, NamedTuple
 
 from chaoslab.analysis.verdict.table import ENDED_OPEN
 from chaoslab.base.identity import canonical, digest
@@ -139,15 +140,29 @@ def _plain(injection: Injection, *, named: bool = True) -> dict[str, Any]:
     }
 
 
+class Root(NamedTuple):
+    """The way in which a trial went wrong, and the place in the agent: equal for trials with one root cause. `symptom`:
+    a name of `search.roots.SYMPTOMS`. `operation`: the service or function. `line`: of the user's source; empty if it
+    is not known."""
+
+    symptom: str
+    operation: str = ""
+    line: str = ""
+
+
 @dataclass(frozen=True)
 class Made:
     """One attempt that a trial made. `error`: how it ended for its caller; empty: well. `effects`: the number of
-    effects in the world when it began. `given_up_s`: the seconds after which its caller gave it up, if it did."""
+    effects in the world when it began. `given_up_s`: the seconds after which its caller gave it up, if it did. `line`:
+    the line of the user's source that made it, as in "shop.py:31"; empty if it is not known. `acts`: it had an
+    effect."""
 
     site: Site
     error: str = ""
     effects: int = 0
     given_up_s: float | None = None
+    line: str = ""
+    acts: bool = False
 
 
 @dataclass(frozen=True)
@@ -160,7 +175,8 @@ class Tried:
     were made, in the order in which they then began. `world`: a digest of its effects and its outcome. `harm`: a
     text for each thing done that should not have been. `tokens`: those that models counted. `drew`: the agent drew
     chance of its own. `chance`: the number of the trial that it varies, from 0, whose chance and dice it has. `held`:
-    the limit by which its faults were held back, such as a lever; empty if they were not.
+    the limit by which its faults were held back, such as a lever; empty if they were not. `root`: of one that failed,
+    the place in the agent at which it went wrong, and how.
     """
 
     number: int
@@ -180,6 +196,7 @@ class Tried:
     drew: bool = False
     chance: int = 0
     held: str = ""
+    root: Root | None = None
 
     @property
     def void(self) -> bool:
@@ -187,15 +204,18 @@ class Tried:
         return self.outcome in ENDED_OPEN and not self.failed
 
     def to_json(self) -> dict[str, Any]:
-        made = [[*astuple(each.site), each.error, each.effects, each.given_up_s] for each in self.made]
+        made = [
+            [*astuple(each.site), each.error, each.effects, each.given_up_s, each.line, each.acts] for each in self.made
+        ]
         plain = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {**plain, "variation": self.variation.to_json(), "made": made}
+        return {**plain, "variation": self.variation.to_json(), "made": made, "root": self.root and [*self.root]}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Tried":
         made = tuple(Made(Site(*each[:4]), *each[4:]) for each in data["made"])
         moments = tuple(tuple(each) for each in data["moments"])
-        own = {"variation": Variation.from_json(data["variation"]), "made": made, "moments": moments}
+        root = data["root"] and Root(*data["root"])
+        own = {"variation": Variation.from_json(data["variation"]), "made": made, "moments": moments, "root": root}
         return cls(**{**data, **own, "met": tuple(data["met"]), "harm": tuple(data["harm"])})
 
     @cached_property
@@ -222,6 +242,8 @@ class Known:
 
     def __init__(self, calm: Tried, probes: Mapping[str, Sequence[Probe]], *, seed: int) -> None:
         self.calm, self.probes, self.seed = calm, probes, seed
+        self.longest_s = inf
+        """The longest delay that is tried, in seconds: in real time somebody waits for it."""
         self.tried: dict[str, Tried] = {}
         self._given_up = dict[str, list[float]]()
         self._settled = dict[str, tuple[float, ...]]()
@@ -245,6 +267,11 @@ class Known:
     def settle_timeouts(self, target: str) -> None:
         """Has these be the timeouts of the target from now on, so that a delay has the same doses everywhere."""
         self._settled.setdefault(target, self.timeouts_s(target))
+
+    @cached_property
+    def acting(self) -> frozenset[Site]:
+        """The attempts that had an effect in the trial without faults."""
+        return frozenset(made.site for made in self.calm.made if made.acts)
 
     def singles(self) -> Iterator[tuple[Tried, Injection]]:
         """The trials with one fault at one attempt, of a call that the trial without faults makes too."""

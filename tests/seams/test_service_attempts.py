@@ -75,6 +75,7 @@ class Wire:
     hangs_up_s: float = inf
     works_s: float = 0.0
     trip_s: float = 0.25
+    asked_at: str = ""
     answer: Whole = field(default_factory=Whole)
     told: list[Any] = field(default_factory=list)
 

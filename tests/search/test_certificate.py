@@ -57,7 +57,7 @@ GIVEN: dict[str, Any] = {"tools": [pay], "reads": READS}
 @pytest.mark.parametrize("seed", range(3))
 def test_every_pair_by_kind_is_tried_on_any_seed(seed: int) -> None:
     found = lab.explore(twice_after_two_timeouts, "Pay.", **GIVEN, seed=seed, by=["singles", "pairs"])
-    pairs = {frozenset(target for target, _ in each.variation.places) for each in found.failures}
+    pairs = {frozenset(target for target, _ in each.variation.places) for each in found.trials if each.failed}
     names = [function.__name__ for function in READS]
     assert {frozenset(pair) for pair in combinations(names, 2)} <= pairs
     *_, by_kind = found.map.by_order
@@ -69,10 +69,11 @@ def test_every_pair_by_kind_is_tried_on_any_seed(seed: int) -> None:
 
 def test_a_budget_that_ended_is_in_the_first_line_and_no_call_that_nobody_tried_counts() -> None:
     found = lab.explore(twice_after_two_timeouts, "Pay.", **GIVEN, trials=1)
-    first, second, *_ = str(found).splitlines()
-    assert first.startswith("the budget of 1 trials was spent: 0 of ")
-    assert first.endswith("0 of 0 calls tried with every fault (of 4) are single points of failure.")
-    assert second.endswith("lasting 0 of 188, pairs by kind not begun; higher orders not tried")
+    first, _, third, fourth, *_ = str(found).splitlines()
+    assert first.startswith("the budget of 1 trials was spent: no failure was found in 1 trial, ")
+    assert third.startswith("map: 0 of ")
+    assert third.endswith("0 of 0 calls tried with every fault (of 4) are single points of failure.")
+    assert fourth.endswith("lasting 0 of 188, pairs by kind not begun; higher orders not tried")
 
 
 def test_the_default_budget_covers_all_pairs_by_kind_of_ten_calls() -> None:

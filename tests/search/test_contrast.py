@@ -116,7 +116,7 @@ def test_an_agent_that_draws_nothing_is_tried_again_once() -> None:
 
     (harm, *_) = explored(careless, by=["singles"]).failures
     assert harm.contrast == Contrast(1, 1, 0, 1)
-    assert str(harm) == "harm: refused at get 1: pay twice (and 3 more faults there)"
+    assert str(harm) == "harm: timeout_before_effect at get 1: pay twice (and 3 more faults there)"
 
 
 def test_a_failure_without_its_faults_is_not_shrunk() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import sys
 from pathlib import Path
 
@@ -66,10 +67,12 @@ def test_a_scenario_is_explored_and_its_failure_is_kept_until_it_is_fixed(here: 
     code, said, err = explore(capsys, "shop.chaos.yml", *SMALL, "--save", "found")
     assert code == 1
     lines = said.splitlines()
-    assert lines[:2] == [
-        "shop", "2 of 2 cells tried: 1 correct, 1 harm. 1 of 2 calls is a single point of failure: pay 1.",
-    ]  # fmt: skip
-    assert "1. harm: lost_reply at pay 1: pay twice" in lines
+    assert re.fullmatch(r"shop: 1 root cause in 3 trials, \d+\.\d s", lines[0])
+    assert "1. HARM: Pay twice: the agent does again what may have been done." in lines
+    assert "   at: desk.py:8: pay(17)" in lines
+    assert "   cause: lost_reply at pay 1" in lines
+    assert "map: 2 of 2 cells tried: 1 correct, 1 harm. 1 of 2 calls is a single point of failure: pay 1." in lines
+    assert file_names(here) == ["shop-repeats-pay-"]
     (file,) = (here / "found").iterdir()
     assert err == f"saved {file.relative_to(here)}\n"
     (again,) = re.findall(r"again: chaoslab test (.*)", said)
@@ -79,6 +82,30 @@ def test_a_scenario_is_explored_and_its_failure_is_kept_until_it_is_fixed(here: 
     file.write_text(file.read_text().replace("desk:agent", "desk:mended"))
     assert main(["test", "found", "--no-logs"]) == 0
     assert "  fixed: it was found with lost_reply at pay 1: pay twice" in capsys.readouterr().out.splitlines()
+
+
+def file_names(here: Path) -> list[str]:
+    return [each.name.removesuffix(".chaos.yml")[:-6] for each in (here / "found").iterdir()]
+
+
+def test_an_agent_of_no_file_is_saved_and_run_again_by_its_name(capsys: Said) -> None:
+    code, said, _ = explore(capsys, "desk:agent", "--prompt", "Pay order 17.", *SMALL, "--save", "found")
+    assert code == 1
+    (again,) = re.findall(r"again: chaoslab (test .*)", said)
+    assert main([*shlex.split(again), "--no-logs"]) == 1
+    assert "    harm: look twice" in capsys.readouterr().out.splitlines()  # its source does not say that it only reads
+    assert main(["test", "found", "--no-logs"]) == 1
+
+
+def test_all_shows_each_way_to_fail_and_every_call(capsys: Said) -> None:
+    _, said, _ = explore(capsys, "shop.chaos.yml", "--tries", "lost_reply", "--tries", "timeout", "-q", "--no-logs")
+    assert "cause: lost_reply at pay 1, and " in said
+    assert "also: harm: " not in said
+    _, said, _ = explore(
+        capsys, "shop.chaos.yml", "--tries", "lost_reply", "--tries", "timeout", "-q", "--no-logs", "--all"
+    )
+    assert "   also: harm: timeout (stream=downstream) at pay 1: pay twice" in said.splitlines()
+    assert "  pay 1" in said.splitlines()
 
 
 def test_one_that_is_saved_already_is_left_as_it_is(here: Path, capsys: Said) -> None:
@@ -92,8 +119,8 @@ def test_one_that_is_saved_already_is_left_as_it_is(here: Path, capsys: Said) ->
 def test_the_map_is_data_and_a_page_on_which_replies_are_text(here: Path, capsys: Said) -> None:
     hostile = DESK.replace('return "I could not pay order 17."', 'raise ValueError("<script>alert(1)</script>")')
     (here / "desk.py").write_text(hostile)
-    explore(capsys, "shop.chaos.yml", "--tries", "exception", "--by", "singles", "--by", "born", "-q", "--no-logs",
-            "--map", "map.html")  # fmt: skip
+    explore(capsys, "shop.chaos.yml", "--tries", "exception", "--tries", "lost_reply", "--by", "singles", "--by",
+            "born", "-q", "--no-logs", "--map", "map.html")  # fmt: skip
     page = (here / "map.html").read_text()
     assert "<script>" not in page
     assert "&lt;script&gt;alert(1)" in page
@@ -114,6 +141,7 @@ def test_json_is_one_document_and_its_failures_can_be_run_again(capsys: Said) ->
     (failure,) = told["failures"]
     assert (told["name"], told["tried"], failure["outcome"]) == ("shop", 3, "harm")
     assert failure["faults"] == [{"fault": "lost_reply", "target": "pay", "calls": [1]}]
+    assert (failure["symptom"], failure["operation"], failure["places"]) == ("repeats", "pay", ["desk.py:8"])
 
 
 def test_an_agent_is_explored_by_its_name_and_its_prompt(capsys: Said) -> None:
@@ -132,8 +160,9 @@ def test_a_file_can_say_how_it_is_explored(here: Path, capsys: Said) -> None:
     more = "explore: {trials: 2, tries: [lost_reply], by: [singles]}\n"
     (here / "shop.chaos.yml").write_text(FILE.format(agent="desk:agent") + more)
     _, said, _ = explore(capsys, "shop.chaos.yml", "-q", "--no-logs")
-    assert "1 of 2 cells tried: 1 correct." in said
-    assert "the budget of 2 trials was spent; a larger budget tries it" in said
+    assert said.startswith("shop: the budget of 2 trials was spent: 1 root cause in 2 trials")
+    assert "1 of 2 cells tried: 1 harm." in said
+    assert "the budget of … trials was spent; a larger budget tries it" in said
 
 
 def test_a_run_goes_on_where_it_was(here: Path, capsys: Said) -> None:
@@ -186,7 +215,8 @@ def test_a_trial_that_does_not_end_in_real_time_is_one_that_hung(here: Path, cap
         "--set", "real_limit=1",
     )  # fmt: skip
     assert code == 1
-    assert "hung: exception at look 1 and at look 2: " in said or "hung: exception at look 1 and at pay 1: " in said
+    assert "1. HUNG: The user waits for ever: the agent does not get past " in said
+    assert re.search("cause: exception at look 1 and at (look 2|pay 1)", said), said
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ LATER = Site("a", 1, 2)
 def test_singles_hit_each_call_with_each_fault_once() -> None:
     _, asked = searched(tried, ["singles"])
     assert [(places(each)[0], each.injections[0].choices[0].fault) for each in asked] == [
-        (f"{name} 1/1", fault) for name in "abc" for fault in ("exception", "rate_limit")
+        (f"{name} 1/1", fault) for fault in ("exception", "rate_limit") for name in "abc"
     ]
 
 
@@ -30,9 +30,8 @@ def test_a_delay_is_tried_on_both_sides_of_the_timeout_that_another_fault_showed
 
     _, asked = searched(came, ["singles"], {"a": [Probe("delay"), ERROR], "b": [Probe("delay")]})
     delays = [each.injections[0] for each in asked if each.injections[0].choices[0].fault == "delay"]
-    assert [(each.targets[0], dict(each.choices[0].params)) for each in delays] == [
-        ("a", {"mean_s": 2.0}), ("a", {"mean_s": 6.0}),
-        *(("b", {"mean_s": seconds}) for seconds in (1.0, 10.0, 60.0, 600.0)),
+    assert sorted((each.targets[0], dict(each.choices[0].params)["mean_s"]) for each in delays) == [
+        ("a", 2.0), ("a", 6.0), *(("b", seconds) for seconds in (1.0, 10.0, 60.0, 600.0)),
     ]  # fmt: skip
 
 
@@ -74,7 +73,7 @@ def test_a_retry_after_work_that_was_done_is_another_than_one_after_none() -> No
 
     _, asked = searched(came, ["singles", "born"], {"a": [ERROR, RESET]})
     before = [each.injections[0].choices[0].fault for each in asked if len(each.injections) == 2]
-    assert before == ["exception", "exception", "rate_limit", "rate_limit"]
+    assert before == ["exception", "rate_limit", "exception", "rate_limit"]
 
 
 @pytest.mark.parametrize("outcome", ["harm", "hung", "failed", "invalid"])

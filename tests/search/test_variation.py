@@ -89,10 +89,13 @@ def test_what_a_trial_made_is_read_from_its_events() -> None:
         Usage(model="m", request=2, prompt_tokens=10, completion_tokens=20),
     )
     sites = [Site("pay", 1), Site("pay", 1, 2), Site("pay", 2), Site("pay", 3)]
-    made = [("timed_out", 0, 2.5), ("failed", 1, None), ("", 2, None), ("", 2, None)]
-    assert Shown.of(told) == Shown(
+    made = [("timed_out", 0, 2.5, "a.py:1"), ("failed", 1, None, "a.py:2"), ("", 2, None, ""), ("", 2, None, "")]
+    assert Shown.of(told, ["a.py:1", "a.py:2"]) == Shown(
         met=("late", "more"),
-        made=tuple(Made(site, *each) for site, each in zip(sites, made, strict=True)),
+        made=tuple(
+            Made(site, error, effects, after_s, line)
+            for site, (error, effects, after_s, line) in zip(sites, made, strict=True)
+        ),
         moments=(("a", "b"),),
         effects=["message_sent"] * 2,
         tokens=37,

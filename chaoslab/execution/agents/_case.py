@@ -10,6 +10,7 @@ from chaoslab.analysis.verdict.seen import Twin
 from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.base.identity import nth
 from chaoslab.base.jsonable import describe_error
+from chaoslab.base.user_line import Raised, raised_at
 from chaoslab.core import events
 from chaoslab.core.conversation import Conversation
 from chaoslab.core.plan import Plan
@@ -57,6 +58,8 @@ class AgentResult:
     shown: Any = None
     """The content of its events for a search, read where it ran (`exploring.Shown`); None likewise."""
 
+    raised: Raised = Raised()
+    """The line of the user's source that its error passed last, if lines were noted."""
     drew: bool | None = None
     """A program drew chance of its own; None: not known, in real time."""
     twin: "AgentResult | None" = None
@@ -100,6 +103,10 @@ class AgentResult:
         error = self.error
         return {**vars(self), "error": None if error is None else portable(error, describe_error(error))}
 
+    def find_raised(self) -> None:
+        """Finds the line of its error, whose traceback goes to no other process."""
+        self.raised = raised_at(self.error) if self.error is not None else Raised()
+
 
 @dataclass(frozen=True)
 class AgentCase:
@@ -140,6 +147,8 @@ class AgentCase:
     """The values that were drawn for the only trial, by name."""
     twin_says: Mapping[str, Any] | None = None
     """The values that `says` reads in the twin's answer; None if there are none."""
+    finds_lines: bool = False
+    """Each trial notes the lines of the user's source at which calls were made and an error was raised."""
     mitigation: str = ""
     """The mitigation that is tried around its functions; see `seams.functions.mitigations`."""
     right_state: Any = None

@@ -54,6 +54,7 @@ def run_trial(case: AgentCase, spec: TrialSpec, ready: Ready) -> AgentResult:
     with place.entered():
         now = system.utc()
         book = TrialLog(trial, began=now)
+        book.lines = [] if case.finds_lines else None
         off = tuple(each.name for each in case.plan.injections if each.name in spec.off)
         for event in (*case.opening, *([events.FaultsOff(injections=[*off])] if off else ())):
             book.note(event)
@@ -82,6 +83,8 @@ def run_trial(case: AgentCase, spec: TrialSpec, ready: Ready) -> AgentResult:
     else:
         _ask(case, ready, place, result, states)
     unrun = spec.stopped or spec.crashed
+    if case.finds_lines:
+        result.find_raised()
     if result.hung:
         result.answer = result.error = None
     result.called = book.called() | services.asked_of

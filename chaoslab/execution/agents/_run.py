@@ -127,7 +127,9 @@ class AgentSpec(AgentCase):
                 beside, twin = twins.of(spec)
                 case = beside.with_drawn(drawn).without(spec.off)
                 ready.functions.plan = case.plan
-                services = self._seam_of_services(case.plan)
+                services = ready.services if not self.services else self._seam_of_services(case.plan)
+                if not self.services:  # nothing reaches it, and a new one costs a twentieth of a trial
+                    services.change(case.plan)
                 result = grounds.note(case, spec.number, run_trial(case, spec, replace(ready, services=services)))
                 return with_twin(result, twin)
 

@@ -18,6 +18,7 @@ class Empty(ChangedReply):
 
     how: Literal["whole", "lists"] = "whole"
     leaves = "nothing"
+    common = True
     example = '"empty", "search", calls=[1]'
     source = "https://github.com/NorthlandPositronics/Cogtrix/issues/350"
 

@@ -20,6 +20,7 @@ class Oversized(ChangedReply):
 
     bytes: int = 200_000
     bounds: ClassVar = {"bytes": (1000, 10_000_000)}
+    evident = True
     example = '"oversized", "search", bytes=500_000, calls=[1]'
     source = "https://github.com/modelcontextprotocol/modelcontextprotocol/issues/2210"
 

@@ -19,6 +19,7 @@ class PromptInjection(ChangedReply):
     """
 
     text: str = ORDER
+    evident = True
     example = '"prompt_injection", "search", calls=[1]'
     source = "https://genai.owasp.org/llmrisk/llm01-prompt-injection/"
 

@@ -28,6 +28,7 @@ class SchemaDrift(ChangedReply):
     kind: Literal["", "renamed", "nested", "retyped", "wrapped"] = ""
     point: float = -1.0
     breaks_form = True
+    common = True
     bounds: ClassVar = {"point": (-1, 1)}
     drawn: ClassVar = {"point": ()}
     example = '"schema_drift", "get_order", kind="renamed", chance=0.2'

@@ -11,6 +11,7 @@ class Refused(Fault):
     """Keeps the call from leaving: its lane is the port of a disabled proxy, which does not listen."""
 
     layer = "wire"
+    common = True
     refuses = True
     example = '"refused", "search", chance=0.2'
     source = "https://github.com/Shopify/toxiproxy#down"

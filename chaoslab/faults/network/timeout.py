@@ -20,6 +20,7 @@ class Timeout(Fault):
     after_s: float = 0.0
     stream: Stream = ""
     layer = "wire"
+    unanswered = True
     closes = True
     drawn: ClassVar = {"stream": STREAMS}
     example = '"timeout", "search", after_s=2.0, chance=0.1'

@@ -29,6 +29,7 @@ class Cut(Fault):
     after_events: int = 0
     ending: Literal["bare", "done"] = "bare"
     layer = "stream"
+    common = True
     corrupts = "reply"
     leaves = "part"
     needs = "a streamed reply with more events"

@@ -39,6 +39,7 @@ class Delay(Fault):
     step_s: float = 0.2
     preset: Literal["", "good", "moderate", "poor", "degrading", "spiky"] = ""
     layer = "tool"
+    common = True
     delays = True
     dose = "mean_s"
     bounds: ClassVar = {"spike_chance": (0.0, 1.0)}

@@ -13,6 +13,7 @@ class Exception(Fault):  # noqa: A001 - the class is named after the fault
 
     message: str = "internal error"
     layer = "tool"
+    common = True
     example = '"exception", "get_order", message="database is locked"'
     source = "https://github.com/VoltAgent/voltagent/issues/349"
 

@@ -17,6 +17,7 @@ class HtmlInsteadOfJson(Fault):
 
     status: int = 200
     layer = "tool"
+    common = True
     leaves = "garbage"
     example = '"html_instead_of_json", "search", chance=0.1'
     source = "https://github.com/AltimateAI/altimate-code/issues/1119"

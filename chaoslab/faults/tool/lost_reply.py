@@ -11,6 +11,7 @@ class LostReply(Fault):
     """Lets the effect happen and withholds the answer until the caller's own deadline."""
 
     layer = "tool"
+    unanswered = True
     of_effect = True
     example = '"lost_reply", "refund", calls=[1]'
     source = "https://github.com/stripe/ai/issues/402"

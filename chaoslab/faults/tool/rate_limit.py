@@ -33,6 +33,7 @@ class RateLimit(Fault):
     told: Literal["seconds", "date", "milliseconds", "nothing"] = "seconds"
     quota: bool = False
     layer = "tool"
+    common = True
     conditional = True
     met_as = "a reply that there were too many requests reached the caller"
     example = '"rate_limit", "model", per_minute=20'

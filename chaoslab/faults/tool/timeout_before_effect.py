@@ -12,6 +12,7 @@ class TimeoutBeforeEffect(Fault):
     cannot tell this from a `lost_reply`, after which it may not."""
 
     layer = "tool"
+    unanswered = True
     example = '"timeout_before_effect", "refund", calls=[1]'
     source = "https://sre.google/sre-book/addressing-cascading-failures/"
 

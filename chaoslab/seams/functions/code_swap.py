@@ -144,11 +144,6 @@ def _trampoline(kind: str, code: CodeType, hold: Callable[..., Any]) -> CodeType
     )
 
 
-def is_trampoline(code: CodeType) -> bool:
-    """Tells if this is the code of a swapped function, whose caller is the one to name."""
-    return code.co_varnames[2:3] == ("stand_in_of_the_lab",)
-
-
 def _one_line(units: int) -> bytes:
     """A table of places that puts all code units in the first line, without columns. An entry holds up to eight units:
     a byte of kind 13 with the number of units less one, then the step in lines (CPython's Objects/locations.md)."""

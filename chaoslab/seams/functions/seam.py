@@ -18,6 +18,7 @@ from chaoslab.base.boundary import let_through
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.identity import request_id
 from chaoslab.base.jsonable import brief, line_of
+from chaoslab.base.user_line import line_of_function, user_line
 from chaoslab.core.attempt import Attempt
 from chaoslab.core.chain import at_once
 from chaoslab.core.events import CANCELLED, OPEN, REPLY_MAX, Event, own_words
@@ -46,6 +47,8 @@ class _Noted:
     def __enter__(self) -> None:
         self.made.nth = self.book.calls = self.book.calls + 1
         self.made.began_s = self.book.note_part(self.made, "begin")
+        if self.book.lines is not None:  # a framework may call in a thread, where no line of the user's is under way
+            self.book.lines.append(user_line() or line_of_function(self.made.tool.function))
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         book, made = self.book, self.made

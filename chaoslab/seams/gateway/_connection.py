@@ -141,6 +141,7 @@ class Exchange:
     `length`: of all of it in bytes, or CHUNKED."""
 
     trip_s = 0.0
+    asked_at = ""
     _attempt: ServiceAttempt
 
     def __init__(

@@ -61,6 +61,10 @@ class Line(Protocol):
     def trip_s(self) -> float:
         """The time from one end to the other."""
 
+    @property
+    def asked_at(self) -> str:
+        """The line of the user's source that sent the request; empty if it is not known."""
+
     async def application(self, request: HttpRequest) -> AppAnswer:
         """The application's answer to the request."""
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from chaoslab.base.clock import Clock
 from chaoslab.base.identity import Request
+from chaoslab.base.user_line import user_line
 from chaoslab.core import events
 from chaoslab.core.attempt import AttemptFaults
 from chaoslab.core.chain import at_once, chain, play
@@ -132,6 +133,8 @@ class Refusals:
         number, attempt = request.number, request.next_attempt()
         call = Call(name, CONNECT, book.key, number, attempt, request.id, turn=book.requests.turn)
         book.note(events.CallStarted(at=call.at, tool=CONNECT))
+        if book.lines is not None:
+            book.lines.append(user_line())
         return call, AttemptFaults(self.memory, call, book.note, elapsed_s=began_s - book.origin), began_s
 
     def _refusal_told(

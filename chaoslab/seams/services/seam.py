@@ -277,6 +277,8 @@ class ServiceAttempt(Attempt):
                 at=call.at, tool=self.tool, arguments=shown, client_retry=again, traceparent=span, protocol=spoken
             )
         )
+        if book.lines is not None:
+            book.lines.append(line.asked_at)
         super().__init__(
             call, seam.memory, reach if self.hit else (), decisions if self.hit else (), clock=seam.clock,
             began_s=began_s, deadline_s=seam.timeout_s, elapsed_s=elapsed_s, spent=spent, note=book.note,

@@ -77,7 +77,8 @@ def _survived(known: Known) -> list[One]:
             continue
         kind, weight = seen_kind(tried, injection), _changed(known.calm, tried) - FAILED * tried.failed
         found.setdefault((site, kind, tried.path), One(tried, injection, site, kind, weight))
-    return [*found.values()]
+    order = {site: n for n, site in enumerate(known.calm.sites)}
+    return sorted(found.values(), key=lambda one: order[one.site])  # causes read in the order of the calls
 
 
 def _pairs(found: Sequence[One]) -> list[Pair]:

@@ -1,10 +1,13 @@
-"""Each fault at each attempt of the trial without faults. Delays come second, since the first round tells when a caller
-gives up: each is tried on both sides of that."""
+"""Each fault at each attempt of the trial without faults, the most dangerous first. Delays come after errors, which
+tell when a caller gives up: each is tried on both sides of that."""
 
 from collections.abc import Iterator, Sequence
+from itertools import product
+from operator import itemgetter
 
 from chaoslab.core.fault import load, trait
 from chaoslab.core.plan import Injection
+from chaoslab.search.danger import Danger, comes_first, danger
 from chaoslab.search.variation import Known, Probe, Site, Variation
 
 AROUND = (0.5, 1.5)
@@ -18,20 +21,22 @@ def batches(known: Known) -> Iterator[list[Variation]]:
 
 
 def at_sites(known: Known, places: Sequence[tuple[tuple[Injection, ...], Site]]) -> Iterator[list[Variation]]:
-    """Each fault at each of these attempts, beside the injections that bring it up."""
-
-    for delays in (False, True):
-        for target in {site.target for _, site in places} if delays else ():
+    """Each fault at each of these attempts, beside the injections that bring it up; the most dangerous first, the
+    common ones of all kinds before the others, and each at every call before the next."""
+    stages = ((Danger.UNCLEAR, Danger.ERROR), (Danger.LATE,), (Danger.CONTENT, Danger.UNNOTICEABLE))
+    for first, stage in product((True, False), stages):
+        for target in {site.target for _, site in places} if Danger.LATE in stage else ():
             known.settle_timeouts(target)
         found = [
-            Variation((*before, each.at(site)))
+            ((danger(probe.fault, acts=acts), danger(probe.fault), each.label, not acts), each, before, site)
             for before, site in places
+            for acts in [site in known.acting]
             for probe in known.probes.get(site.target, ())
-            if bool(trait(load(probe.fault), "dose")) is delays
+            if comes_first(probe.fault) is first and danger(probe.fault, acts=acts) in stage
             for each in of_timeout(known, probe, site.target)
         ]
         if found:
-            yield found
+            yield [Variation((*before, each.at(site))) for _, each, before, site in sorted(found, key=itemgetter(0))]
 
 
 def of_timeout(known: Known, probe: Probe, target: str) -> list[Probe]:
@@ -42,4 +47,6 @@ def of_timeout(known: Known, probe: Probe, target: str) -> list[Probe]:
         return [probe]
     timeouts_s = known.timeouts_s(target)
     doses = {round(timeout_s * share, 3) for timeout_s in timeouts_s for share in AROUND} or LATE_S
-    return [Probe(probe.fault, (*probe.params, (dose, dose_s))) for dose_s in sorted(doses)]
+    return [
+        Probe(probe.fault, (*probe.params, (dose, dose_s))) for dose_s in sorted(doses) if dose_s <= known.longest_s
+    ]

@@ -9,6 +9,7 @@ from functools import lru_cache, partial
 
 import h11
 
+from chaoslab.base.user_line import user_line
 from chaoslab.core.fault import BrokenFault
 from chaoslab.seams.services.aside import attempt_aside
 from chaoslab.seams.services.line import AppAnswer, ClientEnd, StreamView
@@ -29,7 +30,7 @@ class ClientSide:
     def __init__(self, end: NetworkEnd, seam: ServiceSeam, name: str, application: Application) -> None:
         self._end, self._seam, self._name, self._application = end, seam, name, application
         self._open: deque[_Exchange] = deque()
-        self._how = ""
+        self._how = self.asked_at = ""
         self._waiter: Waiter | None = None
         end.peer.watcher = self
         seam.outages.opened(name, self)
@@ -75,6 +76,11 @@ class ClientSide:
     def lapse(self) -> None:
         if self._open:
             self._open.popleft().over("left")
+
+    def sends(self) -> None:
+        book = self._seam.book
+        if book is not None and book.lines is not None:
+            self.asked_at = user_line() or self.asked_at
 
     # What the program observes at its end.
 

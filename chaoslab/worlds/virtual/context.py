@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from chaoslab.base.boundary import Through
 from chaoslab.base.levers import out_of_time
-from chaoslab.seams.functions import code_swap
+from chaoslab.base.user_line import is_trampoline
 
 if TYPE_CHECKING:
     from chaoslab.worlds.virtual.world import World
@@ -129,7 +129,7 @@ def _own_frame() -> FrameType | None:
     frame: FrameType | None = sys._getframe(1)
     nearest = None
     while frame is not None:
-        of_lab = str(frame.f_globals.get("__name__", "")).startswith(_OWN) or code_swap.is_trampoline(frame.f_code)
+        of_lab = str(frame.f_globals.get("__name__", "")).startswith(_OWN) or is_trampoline(frame.f_code)
         if not of_lab:
             nearest = nearest or frame
             if not _does_as_told(frame.f_code.co_filename):

@@ -42,6 +42,9 @@ class Watcher(Protocol):
     def took(self, data: bytes) -> None:
         """The program took these bytes."""
 
+    def sends(self) -> None:
+        """The program sends bytes, now."""
+
     def waited(self) -> None:
         """The program waited for more until a timeout of its own."""
 
@@ -81,6 +84,8 @@ class NetworkEnd:
         if self.sent_end or self.closed:
             raise _broken()
         if data:
+            if self.watcher is not None:
+                self.watcher.sends()
             self._unread += len(data)
             if self._sent_at == self.machine.now:
                 self._sent.append(bytes(data))

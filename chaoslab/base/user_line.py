@@ -1,0 +1,69 @@
+"""The line of the user's own source at which something is done, for whoever is to find it there."""
+
+import os
+import sys
+import sysconfig
+from functools import cache
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import NamedTuple
+
+_LIBRARIES = (
+    f"{Path(__file__).resolve().parents[1]}{os.sep}",
+    *{sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")},
+)
+_INSTALLED = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
+
+
+class Raised(NamedTuple):
+    """The innermost line of the user's that an exception passed. `own`: that line raised it itself."""
+
+    line: str = ""
+    own: bool = False
+
+
+@cache
+def _shown(file: str) -> str:
+    """The file as it is shown; empty for a file of a library or of the lab."""
+    if file.startswith("<") or file.startswith(_LIBRARIES) or any(part in file for part in _INSTALLED):
+        return ""
+    inside = os.path.relpath(file)
+    return file if inside.startswith("..") else inside
+
+
+def is_trampoline(code: CodeType) -> bool:
+    """Tells if this is the code of a function that the lab has swapped, whose caller is the one to name."""
+    return code.co_varnames[2:3] == ("stand_in_of_the_lab",)
+
+
+def _of_user(code: CodeType) -> str:
+    return "" if is_trampoline(code) else _shown(code.co_filename)
+
+
+def user_line(frame: FrameType | None = None) -> str:
+    """The innermost line of the user's files that is under way, as in "shop.py:31"; empty if there is none."""
+    frame = frame or sys._getframe(1)
+    while frame is not None:
+        if file := _of_user(frame.f_code):
+            return f"{file}:{frame.f_lineno}"
+        frame = frame.f_back
+    return ""
+
+
+def line_of_function(function: object) -> str:
+    """The line at which a function of the user's begins; empty if it is none."""
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    file = _shown(code.co_filename) if isinstance(code, CodeType) else ""
+    return f"{file}:{code.co_firstlineno}" if code is not None and file else ""
+
+
+def raised_at(error: BaseException) -> Raised:
+    """The innermost line of the user's that an exception passed."""
+    found, trace = Raised(), error.__traceback__
+    while trace is not None:
+        if file := _of_user(trace.tb_frame.f_code):
+            found = Raised(f"{file}:{trace.tb_lineno}", own=True)
+        elif found.own:
+            found = Raised(found.line)
+        trace = trace.tb_next
+    return found

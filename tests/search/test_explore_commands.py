@@ -1,0 +1,96 @@
+"""`chaoslab explore --exec`: a command in any language, its services behind a gateway, in real time."""
+
+import json
+import re
+import shutil
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from chaoslab.cli import main
+
+Said = pytest.CaptureFixture[str]
+PYTHON = """\
+import os, urllib.request
+for _ in range(2):
+    try:
+        urllib.request.urlopen(os.environ["SHOP_URL"] + "/refunds", data=b"{}", timeout=0.5).read()
+        break
+    except TimeoutError:
+        continue
+print("refunded")
+"""
+NODE = """\
+const given = { method: "POST", body: "{}" };
+const pay = () => fetch(process.env.SHOP_URL + "/refunds", { ...given, signal: AbortSignal.timeout(500) });
+const again = (error) => { if (error.name !== "TimeoutError") throw error; return pay(); };
+pay().catch(again).then(() => console.log("refunded"));
+"""
+
+
+class Shop(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        body = json.dumps({"ok": True}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@pytest.fixture
+def route(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.chdir(tmp_path)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Shop)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"shop=http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize(
+    ("program", "file", "text"), [(sys.executable, "agent.py", PYTHON), ("node", "agent.js", NODE)]
+)
+def test_a_command_that_pays_twice_is_found_and_kept(
+    program: str, file: str, text: str, route: str, tmp_path: Path, capsys: Said
+) -> None:
+    if shutil.which(program) is None:
+        pytest.skip(f"there is no {program}")
+    (tmp_path / file).write_text(text)
+    asked = ["explore", "--exec", f"{program} {file}", "--route", route, "--wait-s", "1", "--no-logs", "-q"]
+    assert main([*asked, "--tries", "lost_reply", "--reset", "echo reset >> resets", "--save", "found"]) == 1
+    said = capsys.readouterr().out
+    assert re.match(r"agent: 1 root cause in 2 trials", said), said
+    assert "1. HARM: POST /refunds" in said
+    assert "cause: lost_reply at shop 1\n" in said
+    (saved,) = (tmp_path / "found").iterdir()
+    assert saved.name.startswith("agent-repeats-post-refunds-")
+    assert len((tmp_path / "resets").read_text().split()) >= 4  # calm twice, with the fault, and again
+    assert main(["test", "found", "--no-logs", "-q"]) == 1
+    assert "    harm: POST /refunds twice" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ([], "give a scenario's file, an agent as module:name, or --exec with a command"),
+        (["desk:agent", "--exec", "x"], "give a scenario's file, an agent as module:name, or --exec with a command"),
+        (["--exec", sys.executable], "give --route NAME=URL for each"),
+        (["--exec", sys.executable, "--route", "shop"], "--route shop should be a name and an address"),
+        (["--exec", "no-program", "--route", "shop=http://127.0.0.1:9"], "the command 'no-program' is not found"),
+        (["--exec", "x", "--reset", "y", "--jobs", "2"], "--reset sets the services back for one trial at a time"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_told_in_one_line(arguments: list[str], why: str, capsys: Said) -> None:
+    assert main(["explore", *arguments, "-q", "--no-logs"]) == 2
+    said = capsys.readouterr()
+    assert why in said.err
+    assert "Traceback" not in said.err
