@@ -123,7 +123,11 @@ class ModelApp(ABC):
             status, fields, parts = self._answer(shape, method, environ, environ["wsgi.input"].read(length))
         except ModelRefused as refused:
             known = shape.errors[refused.status]
-            said = shape.refusal(refused.status, refused.message, refused.code) if refused.message else known
+            said = (
+                shape.refusal(refused.status, refused.message, refused.code, refused.param)
+                if refused.message
+                else known
+            )
             status, fields, parts = _json(said.status, said.body, said.headers)
         start_response(f"{status} {phrase(status, f'status {status}')}", fields)
         return () if method == "HEAD" else parts
@@ -165,7 +169,7 @@ class LiveModel(ModelApp):
         try:
             whole = format_.recalled(given, self._memory)
             chat = format_.chat(path, query, whole, body)
-            format_.check(whole)
+            format_.check(chat, path)
         except (ValueError, RecursionError, AttributeError, TypeError):
             raise ModelRefused(400, "The request body cannot be read.") from None
         answer = ModelAnswer(chat, self.reply(chat, path.encode() + body), int(system.utc().timestamp()))

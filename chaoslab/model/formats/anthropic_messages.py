@@ -9,6 +9,7 @@ from chaoslab.core.dialog import TOOL, Dialog
 from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
 from chaoslab.core.stream import spelt_event
 from chaoslab.model.formats import common
+from chaoslab.model.formats.histories import check_anthropic
 
 KINDS = {
     400: "invalid_request_error", 401: "authentication_error", 402: "billing_error", 403: "permission_error",
@@ -119,15 +120,6 @@ class AnthropicAnswers(Answers):
         yield LAST
 
 
-# The words for histories that are refused, as reports of them show.
-ORPHAN = (
-    "messages.{}.content.{}: unexpected `tool_use_id` found in `tool_result` blocks: {}. Each `tool_result` block must "
-    "have a corresponding `tool_use` block in the previous message."
-)
-UNANSWERED = (
-    "messages.{}: `tool_use` ids were found without `tool_result` blocks immediately after: {}. Each `tool_use` block "
-    "must have a corresponding `tool_result` block in the next message."
-)
 SYSTEM = (
     'messages: Unexpected role "system". The Messages API accepts a top-level `system` parameter, not "system" as an '
     "input message role."
@@ -170,21 +162,8 @@ class AnthropicMessages(common.Format):
         ]
         return common.Chat(body["model"], messages, tools, body, asked, events=body.get("stream") is True)
 
-    def check(self, body: Mapping[str, Any]) -> None:
-        made: list[str] = []
-        for number, message in enumerate([*body["messages"], {"role": "user", "content": ""}]):
-            content = message["content"]
-            blocks = [block for block in content if isinstance(block, Mapping)] if isinstance(content, list) else []
-            results = [block for block in blocks if block.get("type") == "tool_result"]
-            for result in results:
-                if str(result.get("tool_use_id")) not in made:
-                    raise common.ModelRefused(
-                        400, ORPHAN.format(number, blocks.index(result), result.get("tool_use_id"))
-                    )
-            answered = {str(result.get("tool_use_id")) for result in results}
-            if open_ := [each for each in made if each not in answered]:
-                raise common.ModelRefused(400, UNANSWERED.format(number - 1, ", ".join(open_)))
-            made = [str(block.get("id")) for block in blocks if block.get("type") == "tool_use"]
+    def check(self, chat: common.Chat, path: str) -> None:  # noqa: ARG002
+        check_anthropic(chat.model, chat.native["messages"])
 
     def recalled(self, body: Mapping[str, Any], memory: Mapping[str, Any]) -> Mapping[str, Any]:
         thread = body.get("thread")
@@ -228,7 +207,7 @@ class AnthropicMessages(common.Format):
         yield _event("message_delta", delta=ending, usage={"output_tokens": answer.tokens})
         yield _event("message_stop")
 
-    def refusal(self, status: int, message: str, code: str | None = None) -> ErrorReply:
+    def refusal(self, status: int, message: str, code: str | None = None, param: str | None = None) -> ErrorReply:  # noqa: ARG002
         return _error(status, message, LOST if code == LOST else None)
 
     def headers(self, answer: common.ModelAnswer) -> Mapping[str, str]:

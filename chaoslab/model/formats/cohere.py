@@ -122,7 +122,7 @@ class Cohere(Format):
         ending = {"finish_reason": _finish("", called=bool(calls)), "usage": _usage(answer)}
         yield spelt_event({"type": "message-end", "delta": ending})
 
-    def refusal(self, status: int, message: str, code: str | None = None) -> ErrorReply:  # noqa: ARG002
+    def refusal(self, status: int, message: str, code: str | None = None, param: str | None = None) -> ErrorReply:  # noqa: ARG002
         return _error(status, message)
 
     def model(self, name: str) -> Any:

@@ -28,9 +28,9 @@ QUOTA = 402
 class ModelRefused(Exception):
     """The model's refusal of a request. Without a message it is the service's own for this status."""
 
-    def __init__(self, status: int, message: str = "", *, code: str | None = None) -> None:
+    def __init__(self, status: int, message: str = "", *, code: str | None = None, param: str | None = None) -> None:
         super().__init__(message)
-        self.status, self.message, self.code = status, message, code
+        self.status, self.message, self.code, self.param = status, message, code, param
 
 
 @dataclass(frozen=True)
@@ -104,9 +104,9 @@ class Format(ABC):
     def chat(self, path: str, query: str, body: Mapping[str, Any], asked: bytes) -> Chat:
         """A request in the common form. Raises Refused: it is no request of this format."""
 
-    def check(self, body: Mapping[str, Any]) -> None:  # noqa: B027 - not every service looks at the history
-        """Checks that the history of a request is one that the service takes: calls and their results in pairs. Raises
-        Refused: it is none, in the service's own words."""
+    def check(self, chat: Chat, path: str) -> None:  # noqa: B027 - not every service looks at the history
+        """Checks that the service takes the history of a request. Raises Refused: it does not, in its own words
+        (`histories.py`)."""
 
     @abstractmethod
     def whole(self, answer: ModelAnswer) -> Any:
@@ -117,8 +117,8 @@ class Format(ABC):
         """The answer in parts."""
 
     @abstractmethod
-    def refusal(self, status: int, message: str, code: str | None = None) -> ErrorReply:
-        """An error reply."""
+    def refusal(self, status: int, message: str, code: str | None = None, param: str | None = None) -> ErrorReply:
+        """An error reply. `param`: the part of the request that is wrong."""
 
     def models(self, names: Sequence[str]) -> dict[str, Any]:
         """The JSON of the list of models."""

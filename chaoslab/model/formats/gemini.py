@@ -1,6 +1,7 @@
 """Google's Gemini: generateContent and streamGenerateContent, of the Gemini API and of Vertex AI."""
 
 import re
+from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 from urllib.parse import parse_qs, unquote
@@ -10,6 +11,7 @@ from chaoslab.core.dialog import TOOL, Dialog
 from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
 from chaoslab.core.stream import json_of, spelt_event
 from chaoslab.model.formats import common
+from chaoslab.model.formats.histories import SIGNS_CALLS, call_in, check_gemini, response_in
 
 STATUSES = {
     400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 409: "ABORTED",
@@ -48,7 +50,7 @@ KNOWN = {
 
 def _role(message: Mapping[str, Any]) -> str:
     parts = message.get("parts")
-    if isinstance(parts, list) and any(isinstance(part, Mapping) and _answer_in(part) for part in parts):
+    if isinstance(parts, list) and any(isinstance(part, Mapping) and response_in(part) for part in parts):
         return TOOL
     return "assistant" if message.get("role") == "model" else "user"
 
@@ -132,16 +134,6 @@ def _candidate(event: Any) -> Mapping[str, Any]:
     return found
 
 
-ROLES = ("user", "model", "function", "tool")
-# The words for histories that are refused, as reports of them show.
-ORPHAN = "Please ensure that function response turn comes immediately after a function call turn."
-EARLY = "Please ensure that function call turn comes immediately after a user turn or after a function response turn."
-UNANSWERED = (
-    "Please ensure that the number of function response parts is equal to the number of function call parts of the "
-    "function call turn."
-)
-
-
 class Gemini(common.Format):
     """`POST …/models/<model>:generateContent` and `:streamGenerateContent`."""
 
@@ -173,21 +165,8 @@ class Gemini(common.Format):
         sse = "sse" in parse_qs(query).get("alt", [])
         return common.Chat(unquote(found[1]), messages, tools, body, path.encode() + asked, events=streams, sse=sse)
 
-    def check(self, body: Mapping[str, Any]) -> None:
-        wanted, before = 0, "model"
-        for content in [*body["contents"], {"role": "user"}]:
-            if content.get("role", "user") not in ROLES:
-                raise common.ModelRefused(400, "Please use a valid role: user, model.")
-            parts = common.objects("contents.parts", content.get("parts"))
-            answers = sum(isinstance(_answer_in(part), Mapping) for part in parts)
-            if answers and not wanted:
-                raise common.ModelRefused(400, ORPHAN)
-            if answers != wanted:
-                raise common.ModelRefused(400, UNANSWERED)
-            wanted = sum(isinstance(part.get("functionCall") or part.get("function_call"), Mapping) for part in parts)
-            if wanted and before == "model":
-                raise common.ModelRefused(400, EARLY)
-            before = content.get("role", "user")
+    def check(self, chat: common.Chat, path: str) -> None:
+        check_gemini(chat.model, path, chat.native["contents"])
 
     def whole(self, answer: common.ModelAnswer) -> Any:
         text = [{"text": answer.reply.content}] if answer.reply.content or not answer.reply.tool_calls else []
@@ -219,7 +198,7 @@ class Gemini(common.Format):
             else:  # one array, piece by piece
                 yield f"{',' if number else '['}{common.spelt(chunk)}{']' if number == last else ''}\n".encode()
 
-    def refusal(self, status: int, message: str, code: str | None = None) -> ErrorReply:  # noqa: ARG002
+    def refusal(self, status: int, message: str, code: str | None = None, param: str | None = None) -> ErrorReply:  # noqa: ARG002
         return _error(status, message)
 
     def model(self, name: str) -> Any:
@@ -249,11 +228,12 @@ def _schema(value: Any) -> Any:
 
 
 def _calls(answer: common.ModelAnswer) -> list[dict[str, Any]]:
-    return [{"functionCall": {"name": call.name, "args": dict(call.arguments)}} for call in answer.reply.tool_calls]
-
-
-def _answer_in(part: Mapping[str, Any]) -> Any:
-    return part.get("functionResponse") or part.get("function_response")
+    made: list[dict[str, Any]] = [
+        {"functionCall": {"name": call.name, "args": dict(call.arguments)}} for call in answer.reply.tool_calls
+    ]
+    if made and SIGNS_CALLS.match(answer.chat.model):
+        made[0]["thoughtSignature"] = b64encode(answer.chat.id.encode()).decode()
+    return made
 
 
 def _messages(number: int, content: Mapping[str, Any], calls: list[tuple[str, str]]) -> list[dict[str, Any]]:
@@ -261,8 +241,7 @@ def _messages(number: int, content: Mapping[str, Any], calls: list[tuple[str, st
     an id is answered by the first response with its name."""
     text, made, results = "", [], []
     for nth, part in enumerate(common.objects("contents.parts", content.get("parts"))):
-        call = part.get("functionCall") or part.get("function_call")
-        answer = _answer_in(part)
+        call, answer = call_in(part), response_in(part)
         if isinstance(call, Mapping):
             calls.append((str(call.get("name")), str(call.get("id") or f"call_{number}_{nth}")))
             made.append(common.function(calls[-1][0], call.get("args") or {}, calls[-1][1]))

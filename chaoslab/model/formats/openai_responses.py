@@ -10,6 +10,7 @@ from chaoslab.core.service_spec import CONTEXT_LENGTH
 from chaoslab.core.stream import spelt_event
 from chaoslab.model._chat import ToolCall
 from chaoslab.model.formats import common
+from chaoslab.model.formats.histories import OPENAI_RESPONSES, check_openai_responses
 from chaoslab.model.formats.openai_chat import INVALID, OpenaiChat, error
 
 
@@ -123,18 +124,8 @@ class OpenaiResponses(OpenaiChat):
         ]
         return common.Chat(body["model"], messages, tools, body, asked, events=body.get("stream") is True)
 
-    def check(self, body: Mapping[str, Any]) -> None:
-        made: dict[str, bool] = {}
-        for item in _items(body.get("input")):
-            call = str(item.get("call_id"))
-            if item.get("type") == "function_call":
-                made[call] = False
-            elif item.get("type") == "function_call_output":
-                if call not in made:
-                    raise common.ModelRefused(400, f"No tool call found for function call output with call_id {call}.")
-                made[call] = True
-        if (open_ := next((call for call, answered in made.items() if not answered), None)) is not None:
-            raise common.ModelRefused(400, f"No tool output found for function call {open_}.")
+    def check(self, chat: common.Chat, path: str) -> None:  # noqa: ARG002
+        check_openai_responses(_items(chat.native.get("input")))
 
     def recalled(self, body: Mapping[str, Any], memory: Mapping[str, Any]) -> Mapping[str, Any]:
         before = body.get("previous_response_id")
