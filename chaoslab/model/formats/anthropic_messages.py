@@ -8,6 +8,7 @@ from chaoslab.core.answers import AnswerContent, Answers, ReadAnswer, halves, ne
 from chaoslab.core.dialog import TOOL, Dialog
 from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
 from chaoslab.core.stream import spelt_event
+from chaoslab.model._chat import ChatReply
 from chaoslab.model.formats import common
 from chaoslab.model.formats.histories import check_anthropic
 
@@ -126,6 +127,7 @@ SYSTEM = (
 )
 
 
+THINKING = "Thinking may not be enabled when tool_choice forces tool use."  # mastra-ai/mastra/issues/7507
 LOST = "thread_not_found"
 """The code of a refusal after which the SDK sends a thread's whole history again."""
 
@@ -165,6 +167,28 @@ class AnthropicMessages(common.Format):
     def check(self, chat: common.Chat, path: str) -> None:  # noqa: ARG002
         check_anthropic(chat.model, chat.native["messages"])
 
+    def constraints(self, chat: common.Chat) -> common.Constraints:
+        body = chat.native
+        choice: Mapping[str, Any] = body.get("tool_choice") or {}
+        kind, name = choice.get("type", "auto"), str(choice.get("name"))
+        forced = kind in ("any", "tool")
+        thinking = body.get("thinking")
+        if forced and isinstance(thinking, Mapping) and thinking.get("type") != "disabled":
+            raise common.ModelRefused(400, THINKING)
+        if kind == "tool" and name not in [tool["function"]["name"] for tool in chat.tools]:
+            raise common.ModelRefused(400, f"Tool '{name:.64}' not found in provided tools")
+        form = (body.get("output_config") or {}).get("format") or body.get("output_format") or {}
+        if body["max_tokens"] < 1:
+            raise common.ModelRefused(400, "max_tokens: Input should be greater than or equal to 1")
+        return common.Constraints(
+            schema=form.get("schema"),
+            tools=(name,) if kind == "tool" else None,
+            forced=forced,
+            parallel=choice.get("disable_parallel_tool_use") is not True,
+            tokens_max=body["max_tokens"],
+            stop=tuple(common.texts("stop_sequences", body.get("stop_sequences"))),
+        )
+
     def recalled(self, body: Mapping[str, Any], memory: Mapping[str, Any]) -> Mapping[str, Any]:
         thread = body.get("thread")
         if not isinstance(thread, Mapping) or thread.get("type") != "continue":
@@ -186,8 +210,8 @@ class AnthropicMessages(common.Format):
     def whole(self, answer: common.ModelAnswer) -> Any:
         return {
             "id": _id(answer), "type": "message", "role": "assistant", "model": answer.chat.model,
-            "content": _content(answer), "stop_reason": "tool_use" if answer.reply.tool_calls else "end_turn",
-            "stop_sequence": None, "usage": _usage(answer.chat.tokens, answer.tokens),
+            "content": _content(answer), "stop_reason": _stop(answer.reply),
+            "stop_sequence": answer.reply.stopped_by or None, "usage": _usage(answer.chat.tokens, answer.tokens),
         }  # fmt: skip
 
     def stream(self, answer: common.ModelAnswer) -> Iterator[bytes]:
@@ -203,7 +227,7 @@ class AnthropicMessages(common.Format):
             for delta in _deltas(block["type"], content):
                 yield _event("content_block_delta", index=index, delta=delta)
             yield _event("content_block_stop", index=index)
-        ending = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
+        ending = {"stop_reason": whole["stop_reason"], "stop_sequence": whole["stop_sequence"]}
         yield _event("message_delta", delta=ending, usage={"output_tokens": answer.tokens})
         yield _event("message_stop")
 
@@ -218,6 +242,14 @@ class AnthropicMessages(common.Format):
 
     def model(self, name: str) -> Any:
         return {"type": "model", "id": name, "display_name": name, "created_at": "1970-01-01T00:00:00Z"}
+
+
+def _stop(reply: ChatReply) -> str:
+    if reply.finish == "length":
+        return "max_tokens"
+    if reply.stopped_by:
+        return "stop_sequence"
+    return "tool_use" if reply.tool_calls else "end_turn"
 
 
 def _usage(tokens_in: int, tokens_out: int) -> dict[str, Any]:

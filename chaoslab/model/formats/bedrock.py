@@ -132,6 +132,17 @@ class Bedrock(common.Format):
     def check(self, chat: common.Chat, path: str) -> None:  # noqa: ARG002
         check_bedrock(chat.native["messages"])
 
+    def constraints(self, chat: common.Chat) -> common.Constraints:
+        config = chat.native.get("inferenceConfig") or {}
+        choice = (chat.native.get("toolConfig") or {}).get("toolChoice") or {}
+        named = choice.get("tool")
+        return common.Constraints(
+            tools=None if named is None else (str(named.get("name")),),
+            forced="any" in choice or named is not None,
+            tokens_max=config.get("maxTokens"),
+            stop=tuple(common.texts("stopSequences", config.get("stopSequences"))),
+        )
+
     def whole(self, answer: common.ModelAnswer) -> Any:
         return {
             "metrics": {"latencyMs": 1},
@@ -177,6 +188,10 @@ def _content(answer: common.ModelAnswer) -> list[dict[str, Any]]:
 
 
 def _stop(answer: common.ModelAnswer) -> str:
+    if answer.reply.finish == "length":
+        return "max_tokens"
+    if answer.reply.stopped_by:
+        return "stop_sequence"
     return "tool_use" if answer.reply.tool_calls else "end_turn"
 
 

@@ -34,10 +34,25 @@ class ModelRefused(Exception):
 
 
 @dataclass(frozen=True)
+class Constraints:
+    """The constraints of a request on its answer. `schema`: of its JSON, {} for any, None for text; `tools`: the names
+    of those that alone may be called, None for all; `forced`: one must be; `parallel`: several may be; `tokens_max`: of
+    the answer; `stop`: the texts before which it ends."""
+
+    schema: Mapping[str, Any] | None = None
+    tools: tuple[str, ...] | None = None
+    forced: bool = False
+    parallel: bool = True
+    answers: int = 1
+    tokens_max: int | None = None
+    stop: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Chat:
     """A request to a model. `messages` and `tools` are in OpenAI's format for chat completions. `native`: the request's
     own JSON. `asked`: its bytes and its path, of which the ids of the answer are a hash. `events`: the answer is wanted
-    in parts; `sse`: as server-sent events."""
+    in parts; `sse`: as server-sent events. `limits`: the constraints on the answer, for a model that obeys them."""
 
     model: str
     messages: Sequence[Mapping[str, Any]]
@@ -46,6 +61,7 @@ class Chat:
     asked: bytes
     events: bool = False
     sse: bool = True
+    limits: Constraints = Constraints()
 
     @cached_property
     def id(self) -> str:
@@ -107,6 +123,10 @@ class Format(ABC):
     def check(self, chat: Chat, path: str) -> None:  # noqa: B027 - not every service looks at the history
         """Checks that the service takes the history of a request. Raises Refused: it does not, in its own words
         (`histories.py`)."""
+
+    @abstractmethod
+    def constraints(self, chat: Chat) -> Constraints:
+        """The constraints on the answer. Raises Refused: the offline model obeys one of them not, or it is none."""
 
     @abstractmethod
     def whole(self, answer: ModelAnswer) -> Any:
@@ -188,6 +208,13 @@ def objects(where: str, value: Any) -> list[Mapping[str, Any]]:
     if not isinstance(value, list) or not all(isinstance(each, Mapping) for each in value):
         raise ModelRefused(400, f"{where}: value must be an array of objects")
     return value
+
+
+def texts(where: str, value: Any) -> list[str]:
+    """The value as a list of texts; empty for None. Raises Refused: it is none."""
+    if not isinstance(value or [], list) or not all(isinstance(each, str) for each in value or ()):
+        raise ModelRefused(400, f"{where}: value must be an array of strings")
+    return value or []
 
 
 def text_in(content: Any) -> str:

@@ -168,9 +168,30 @@ class Gemini(common.Format):
     def check(self, chat: common.Chat, path: str) -> None:
         check_gemini(chat.model, path, chat.native["contents"])
 
+    def constraints(self, chat: common.Chat) -> common.Constraints:
+        config = chat.native.get("generationConfig") or chat.native.get("generation_config") or {}
+        calling = (chat.native.get("toolConfig") or {}).get("functionCallingConfig") or {}
+        if (config.get("candidateCount") or 1) != 1:
+            raise common.ModelRefused(400, "Multiple candidates is not enabled for this model")
+        kind = config.get("responseMimeType") or "text/plain"
+        form = _first(config, ("responseSchema", "responseJsonSchema", "response_json_schema"))
+        if kind not in ("text/plain", "application/json") or (form and kind == "text/plain"):
+            raise common.ModelRefused(400, f"Response mime type {kind} is not supported with this response schema.")
+        names = tuple(common.texts("allowedFunctionNames", calling.get("allowedFunctionNames"))) or None
+        length = config.get("maxOutputTokens")
+        if length is not None and (type(length) is not int or length < 1):
+            raise common.ModelRefused(400, f"max_output_tokens must be positive, but is {length!s:.40}.")
+        return common.Constraints(
+            schema=(_schema(form) if form else {}) if kind == "application/json" else None,
+            tools=names,
+            forced=calling.get("mode") == "ANY",
+            tokens_max=length,
+            stop=tuple(common.texts("stopSequences", config.get("stopSequences"))),
+        )
+
     def whole(self, answer: common.ModelAnswer) -> Any:
         text = [{"text": answer.reply.content}] if answer.reply.content or not answer.reply.tool_calls else []
-        return self._chunk(answer, [*text, *_calls(answer)], "STOP")
+        return self._chunk(answer, [*text, *_calls(answer)], _finish(answer))
 
     def _chunk(self, answer: common.ModelAnswer, parts: Sequence[Any], finish: str | None) -> dict[str, Any]:
         candidate: dict[str, Any] = {"content": {"parts": list(parts), "role": "model"}}
@@ -191,7 +212,7 @@ class Gemini(common.Format):
         parts: list[Any] = [{"text": piece} for piece in pieces(answer.reply.content)] + _calls(answer)
         parts = parts or [{"text": ""}]
         last = len(parts) - 1
-        chunks = (self._chunk(answer, [part], "STOP" if n == last else None) for n, part in enumerate(parts))
+        chunks = (self._chunk(answer, [part], _finish(answer) if n == last else None) for n, part in enumerate(parts))
         for number, chunk in enumerate(chunks):
             if answer.chat.sse:
                 yield f"data: {common.spelt(chunk)}\r\n\r\n".encode()
@@ -225,6 +246,10 @@ def _schema(value: Any) -> Any:
     return {
         key: each.lower() if key == "type" and isinstance(each, str) else _schema(each) for key, each in value.items()
     }
+
+
+def _finish(answer: common.ModelAnswer) -> str:
+    return "MAX_TOKENS" if answer.reply.finish == "length" else "STOP"
 
 
 def _calls(answer: common.ModelAnswer) -> list[dict[str, Any]]:

@@ -1,7 +1,6 @@
 """Histories that providers refuse, in their own words: one table a provider, each rule with a report that shows it.
 
-Groq, Cohere and Mistral have no table: no report was found, or Mistral's ids would need a form that faults do not keep. A
-rule that only some models have names them.
+Groq and Cohere have no table, since no report of theirs was found. A rule that only some models have names them.
 """
 
 import base64

@@ -2,12 +2,15 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
 from chaoslab.model import _errors
+from chaoslab.model._chat import text_of
 from chaoslab.model._completion import Completion, wrong
-from chaoslab.model.formats.common import QUOTA, Chat, Format, ModelAnswer, ModelRefused, with_headers
+from chaoslab.model.formats.common import QUOTA, Chat, Constraints, Format, ModelAnswer, ModelRefused, with_headers
+from chaoslab.model.formats.constraints import CHAT, GROQ, Names, read_openai
 from chaoslab.model.formats.histories import check_openai_chat
 
 
@@ -40,6 +43,12 @@ KNOWN = {
 }
 
 
+# https://github.com/diffbot/code-gpt-docs/issues/172
+NO_CHAT = (
+    "This is a chat model and not supported in the v1/completions endpoint. Did you mean to use v1/chat/completions?"
+)
+
+
 class OpenaiChat(Format):
     """`POST …/chat/completions`."""
 
@@ -55,6 +64,13 @@ class OpenaiChat(Format):
 
     def check(self, chat: Chat, path: str) -> None:  # noqa: ARG002
         check_openai_chat(chat.messages)
+
+    def constraints(self, chat: Chat) -> Constraints:
+        return self._constraints(chat, CHAT)
+
+    def _constraints(self, chat: Chat, names: Names) -> Constraints:
+        said = "".join(text_of(message) for message in chat.messages)
+        return read_openai(chat.native, names, chat.native.get("response_format"), said)
 
     def whole(self, answer: ModelAnswer) -> Any:
         return self._completion(answer).whole(answer.created)
@@ -88,6 +104,12 @@ class GroqChat(OpenaiChat):
     def check(self, chat: Chat, path: str) -> None:
         """Takes any history: no report shows that Groq refuses one."""
 
+    def constraints(self, chat: Chat) -> Constraints:
+        found = self._constraints(chat, GROQ)
+        if found.answers > 1:
+            raise ModelRefused(400, "'n' : number must be at most 1", param="n")
+        return found
+
     def _completion(self, answer: ModelAnswer) -> Completion:
         return Completion(answer.chat.native, answer.chat.asked, reply=answer.reply)
 
@@ -100,6 +122,10 @@ class MistralChat(OpenaiChat):
     """Mistral's `POST /v1/chat/completions`, whose streams have whole calls."""
 
     name = "Mistral chat completions"
+
+    def constraints(self, chat: Chat) -> Constraints:
+        choice = {"tool_choice": "required"} if chat.native.get("tool_choice") == "any" else {}
+        return self._constraints(replace(chat, native={**chat.native, **choice}), GROQ)
 
     def stream(self, answer: ModelAnswer) -> Iterator[bytes]:
         return self._completion(answer).stream(answer.created, whole=True)
