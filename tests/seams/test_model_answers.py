@@ -140,6 +140,14 @@ def test_each_sdk_takes_each_answer_for_the_models_own(name: str) -> None:
     assert seen(name, "unknown_tool", called="warmth") == (None, [("warmth", CALL[1])], tools)
     assert seen(name, "missing_arguments") == (None, [("current_weather", "{}")], tools)
     assert seen(name, "duplicate_calls") == (None, [CALL, CALL], tools)
+    assert seen(name, "duplicate_calls", times=4) == (None, [CALL] * 4, tools)
+
+
+@pytest.mark.parametrize("name", SDKS)
+def test_each_sdk_takes_a_call_that_was_cut_for_its_length(name: str) -> None:
+    _, ((called, arguments),), why = seen(name, "finish_length", tool_calls="cut", part=0.5)
+    assert (called, why) == (CALL[0], SDKS[name][3])
+    assert arguments != CALL[1]
 
 
 @pytest.mark.parametrize("name", ["chat stream", "responses stream", "anthropic stream"])
