@@ -149,6 +149,11 @@ class LiveModel(ModelApp):
         self.token_s = token_s
         self._memory: dict[str, Any] = {}
 
+    def ended(self, path: str, body: bytes, heard: ReadAnswer | None) -> None:
+        format_ = format_at(self.host, path)
+        if heard is not None and format_ is not None and self._memory:
+            format_.correct(self._memory, body, heard)
+
     @abstractmethod
     def reply(self, chat: Chat, key: bytes) -> ChatReply:
         """The model's reply. `key`: path and body of the request; a retry has an equal one. Raises Refused: it has

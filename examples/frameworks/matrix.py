@@ -175,7 +175,8 @@ def page(found: dict[str, dict[str, Any]]) -> str:
         lines += ["", f"## {title}", "", f"| | {' | '.join(hazard.name for hazard in places)} |"]
         lines.append("|---" * (len(places) + 1) + "|")
         for name, each in found.items():
-            cells = [cell(each["hazards"][hazard.name], hazard, each["calm"]) for hazard in places]
+            tried = each["hazards"]
+            cells = [cell(tried[one.name], one, each["calm"]) if one.name in tried else "not tried" for one in places]
             lines.append(f"| **{FRAMEWORKS[name]['title']}** | {' | '.join(cells)} |")
     lines += ["", "## Versions", "", "| | tried | model's requests without a hazard | file |", "|---|---|---|---|"]
     for name, each in found.items():

@@ -207,6 +207,11 @@ class AnthropicMessages(common.Format):
             kept = {key: value for key, value in native.items() if key not in ("thread", "stream")}
             memory[_id(answer)] = {**kept, "messages": [*native["messages"], said]}
 
+    def correct(self, memory: dict[str, Any], body: bytes, heard: ReadAnswer) -> None:
+        if (kept := memory.get(f"msg_{common.id_of(body)[:24]}")) is not None:
+            blocks = self.dialog.answers.with_said({}, self.dialog.answers.content(heard))["content"]
+            kept["messages"] = [*kept["messages"][:-1], {"role": "assistant", "content": blocks}]
+
     def whole(self, answer: common.ModelAnswer) -> Any:
         return {
             "id": _id(answer), "type": "message", "role": "assistant", "model": answer.chat.model,

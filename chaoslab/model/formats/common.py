@@ -48,6 +48,11 @@ class Constraints:
     stop: tuple[str, ...] = ()
 
 
+def id_of(asked: bytes) -> str:
+    """32 hex digits, of which the ids of an answer to these bytes are made."""
+    return hashlib.blake2s(asked, digest_size=16).hexdigest()
+
+
 @dataclass(frozen=True)
 class Chat:
     """A request to a model. `messages` and `tools` are in OpenAI's format for chat completions. `native`: the request's
@@ -66,7 +71,7 @@ class Chat:
     @cached_property
     def id(self) -> str:
         """32 hex digits."""
-        return hashlib.blake2s(self.asked, digest_size=16).hexdigest()
+        return id_of(self.asked)
 
     @cached_property
     def tokens(self) -> int:
@@ -160,6 +165,9 @@ class Format(ABC):
 
     def remember(self, answer: ModelAnswer, memory: dict[str, Any]) -> None:  # noqa: B027
         """Keeps in the service's memory what later requests may refer to; most formats keep nothing."""
+
+    def correct(self, memory: dict[str, Any], body: bytes, heard: ReadAnswer) -> None:  # noqa: B027
+        """Lets the service's memory hold what its client heard, which a fault may have changed on its way."""
 
     def headers(self, answer: ModelAnswer) -> Mapping[str, str]:  # noqa: ARG002
         """The headers of an answer, besides those of its body."""

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from chaoslab.core.answers import CHAT_FAILED, AnswerContent, Answers, ReadAnswer, halves, new_id, pieces
@@ -193,6 +193,12 @@ class OpenaiResponses(OpenaiChat):
         asked = answer.chat.native
         if asked.get("store") is not False:
             memory[f"resp_{answer.chat.id}"] = StoredResponse(_items(asked.get("input")), self.whole(answer))
+
+    def correct(self, memory: dict[str, Any], body: bytes, heard: ReadAnswer) -> None:
+        own = f"resp_{common.id_of(body)}"
+        if isinstance(kept := memory.get(own), StoredResponse):
+            value = self.dialog.answers.with_said(kept.value, self.dialog.answers.content(heard))
+            memory[own] = replace(kept, value=value)
 
     def whole(self, answer: common.ModelAnswer) -> Any:
         return self._response(answer, _output(answer))
