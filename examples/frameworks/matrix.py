@@ -201,7 +201,7 @@ whatever becomes of them, so a row shows what the framework and its SDK do by th
 it. Each cell is one trial, with seed {SEED}, beside the trial without the hazard: how it ended, the refunds if there
 was not exactly one, the model's requests that it took more or less, and the time that passed if any did. A dash: the
 hazard cannot be expressed there (an answer that is not streamed cannot be cut or stall, and a conversation that the
-provider keeps is not sent again).
+provider keeps is not sent again). "Not tried" is a hazard that is newer than the framework's last trials.
 
 A hazard of a tool hits its first call, one of the model its second request, once. A model that calls for ever shows the
 framework's own limit, and its last words; "never ends" is one that asked it more than a hundred times. `python
