@@ -27,7 +27,7 @@ TRIED = (
 @pytest.fixture(scope="module")
 def tried() -> dict[str, Any]:
     command = [sys.executable, "-W", "ignore", "-c", TRIED, str(FOLDER / "matrix.py"), *THREE]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found

@@ -19,7 +19,7 @@ from chaoslab.base.clock import SystemClock
 from chaoslab.base.identity import TrialId
 from chaoslab.cli import main
 from chaoslab.config.limits import VARIABLE, hosts_allowed, limited
-from chaoslab.core.events import FaultHeldBack, FaultWitnessed
+from chaoslab.core.events import CallFinished, FaultHeldBack, FaultScheduled, FaultWitnessed
 from chaoslab.core.limits import Guard, Limits, all_of, check_targets
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import HITS, Choice, Injection, Plan
@@ -157,6 +157,58 @@ def test_a_refused_connection_is_over_when_it_is_refused() -> None:
         agent, "go", services={"crm": lab.scripted(["x"])}, faults=faults, limits={"at_once": 1}, twin=False
     )
     assert [event.at.attempt for _, event in trial.history.of(FaultWitnessed)] == [1, 2, 3]
+
+
+def streaming(_environ: Any, start: Any) -> list[bytes]:
+    start("200 OK", [("Content-Type", "text/event-stream")])
+    return [b"data: 1\n\n", b"data: 2\n\n"]
+
+
+def breaking_off(_environ: Any, start: Any) -> list[bytes]:
+    start("200 OK", [("Content-Type", "application/json"), ("Content-Length", "99")])
+    return [b'{"order": 17}']
+
+
+def pay() -> str:
+    return "paid"
+
+
+ENDS: dict[str, tuple[dict[str, Any], lab.Injection, str]] = {
+    "a function's result": ({"tools": [pay]}, lab.inject("wrong_value", "pay"), ""),
+    "a function's failure": ({"tools": [pay]}, lab.inject("exception", "pay"), ""),
+    "an answer": ({"services": {"crm": lab.scripted(["x"] * 3)}}, lab.inject("server_error", "crm"), ""),
+    "a stream": ({"services": {"crm": streaming}}, lab.inject("slow_chunks", "crm", delay_s=0.5), ""),
+    "an answer that broke off": ({"services": {"crm": breaking_off}}, lab.inject("latency", "crm"), "closed"),
+    "a caller that gave up": ({"services": {"crm": streaming}}, lab.inject("latency", "crm", delay_s=9.0), "timed_out"),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_slot_is_free_again_after(end: str) -> None:
+    """Three calls, one after the other: each may be hit, since the fault before it is over."""
+    options, fault, error = ENDS[end]
+
+    def agent(_prompt: str) -> None:
+        for _ in range(3):
+            with suppress(Exception):
+                pay() if "tools" in options else httpx.get("http://crm/x", timeout=5)
+
+    trial = lab.run(agent, "go", faults=[fault], limits={"at_once": 1}, twin=False, **options)
+    assert len([*trial.history.of(FaultScheduled)]) == 3
+    assert not [*trial.history.of(FaultHeldBack)]
+    if error:
+        assert [event.error for _, event in trial.history.of(CallFinished)] == [error] * 3
+
+
+def test_of_two_calls_at_once_one_is_hit() -> None:
+    async def agent(_prompt: str) -> None:
+        async with httpx.AsyncClient() as client:
+            await asyncio.gather(*(client.get("http://crm/x") for _ in range(2)))
+
+    faults = [lab.inject("latency", "crm")]
+    trial = lab.run(agent, "go", services={"crm": streaming}, faults=faults, limits={"at_once": 1}, twin=False)
+    assert len([*trial.history.of(FaultWitnessed)]) == 1
+    assert [event.limit for _, event in trial.history.of(FaultHeldBack)] == ["at_once 1"]
 
 
 def test_a_tally_counts_the_faults_of_all_parts(tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ class Answers(ABC):
             self.hear(heard, value)
         except UNREAD:
             return None
-        return self._content(heard, objects=self.objects[0]) if isinstance(value, Mapping) else None
+        return self.content(heard, objects=self.objects[0]) if isinstance(value, Mapping) else None
 
     @abstractmethod
     def with_said(self, value: Any, said: AnswerContent) -> dict[str, Any]:
@@ -134,9 +134,10 @@ class Answers(ABC):
         heard = ReadAnswer()
         for event in events:
             self.hear_event(heard, event)
-        return self._content(heard, objects=self.objects[1]) if heard.reason else None
+        return self.content(heard, objects=self.objects[1]) if heard.reason else None
 
-    def _content(self, heard: ReadAnswer, *, objects: bool) -> AnswerContent:
+    def content(self, heard: ReadAnswer, *, objects: bool = False) -> AnswerContent:
+        """The content of an answer that was read."""
         made = ((name, said or self.without, heard.natives[key]) for key, (name, said) in heard.calls.items())
         return AnswerContent(heard.text, tuple(FunctionCall(*call) for call in made), objects=objects)
 

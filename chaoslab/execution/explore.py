@@ -16,7 +16,7 @@ from chaoslab.base.jsonable import shown
 from chaoslab.base.registry import did_you_mean, names
 from chaoslab.core.conversation import Conversation
 from chaoslab.core.events import CallsOrdered, FaultScheduled
-from chaoslab.core.fault import GROUP
+from chaoslab.core.fault import GROUP, load, trait
 from chaoslab.core.inject import inject
 from chaoslab.core.plan import Injection
 from chaoslab.execution._confirming import BY, CHANCES, Confirmation, as_survived
@@ -48,6 +48,10 @@ WAYS = 8
 """The most faults at one call that are tried on other chance, of those that led the trial another way."""
 RERUNS = 500
 """The most trials in which one failure is shrunk."""
+CALM = "calm"
+"""The name, in place of a strategy's, of the trials that come before all others."""
+HANGS = ("timeout", "timeout_before_effect")
+"""The faults that leave a caller waiting; the first of them that applies to a target shows its timeouts."""
 
 
 @dataclass(frozen=True)
@@ -283,6 +287,8 @@ class _Explorer:
         self.known = Known(calm, probes, seed=asked.seed)
         if asked.world != "virtual":
             self.known.longest_s = 2 * asked.timeout_s
+        else:
+            self._learn_timeouts()
         self.possible = 1
         self._drawn_s = self._began_s
         self._kinds: set[str] = set()
@@ -296,7 +302,7 @@ class _Explorer:
     def _calm(self) -> tuple[Tried, list[Tried]]:
         """The trial without faults that is varied, and those that were run to find it: of an agent that fails by itself
         now and then, the first that does not. Raises NoBaseline: all of them fail."""
-        (calm,) = self._run([Variation()], "calm")
+        (calm,) = self._run([Variation()], CALM)
         if not calm.failed:
             return calm, []
         numbers = [self.trials.number + (n if calm.drew else 0) for n in range(1, LOOKS[0])]
@@ -304,7 +310,21 @@ class _Explorer:
         if (well := next((each for each in before if not each.failed), None)) is None:
             raise NoBaseline(f"the trial without faults fails by itself, in {len(before)} of {len(before)}: {calm.why}")
         self.trials.number = well.chance
-        return replace(well, by="calm"), before
+        return replace(well, by=CALM), before
+
+    def _learn_timeouts(self) -> None:
+        """Has each call of the trial without faults hang once, unless what is asked for begins with that: a delay is
+        tried on both sides of the time after which its caller gives up, so that must be known before."""
+        asked = {each.fault for probes in self.known.probes.values() for each in probes}
+        if "singles" in self._asked.by and not asked.isdisjoint(HANGS):
+            return
+        hangs, _ = self.trials.probes(HANGS)
+        late = {
+            target for target, probes in self.known.probes.items() if any(trait(load(p.fault), "dose") for p in probes)
+        }
+        sites = [site for site in self.calm.sites if site.target in late and hangs.get(site.target)]
+        for tried in self._run([Variation((hangs[site.target][0].at(site),)) for site in sites], CALM):
+            self.known.learn_timeouts(tried)
 
     def all_batches(self) -> None:
         """Goes through all strategies. Raises _Ended: the budget is spent."""
@@ -362,7 +382,7 @@ class _Explorer:
                 if (known := self.recalled.get(variation.key)) is not None:
                     yield known
                     continue
-                if by != "calm":  # without which nothing can be said
+                if by != CALM:  # without which nothing can be said
                     if self._spent >= self._asked.trials:
                         raise _Ended(f"the budget of {self._asked.trials} trials was spent")
                     if self.late(SHARE if self._asked.world != "virtual" else 1.0):
@@ -685,7 +705,7 @@ def _shrunk_in(trials: SearchSession, trial: Trial) -> FoundFailure:
             f"{wanted.outcome}, {wanted.why}"
         )
     ((asked, _),) = trials.tried([Variation(order=())], "orders") if stated.order else ((None, None),)
-    ((calm, _),) = trials.tried([Variation()], "calm")
+    ((calm, _),) = trials.tried([Variation()], CALM)
     confirmation = Confirmation(trials, calm)
     contrast, _ = confirmation.contrast(again)
     if not contrast.holds and (is_alike(calm, again) or contrast.calm_failed):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import os
+import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -48,6 +50,19 @@ class VariedTrial:
     stopped: str = ""
 
 
+@contextmanager
+def quiet() -> Iterator[None]:
+    """A context in which what an agent prints goes nowhere, and the ends of its threads are not told: a search runs
+    thousands of trials, most of which are to fail. A file stands in, as an agent may ask for its number or its bytes.
+    """
+    told, threading.excepthook = threading.excepthook, lambda _: None
+    try:
+        with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
+            yield
+    finally:
+        threading.excepthook = told
+
+
 @dataclass(frozen=True)
 class VariedRun:
     """A run whose work is variations of trials, each with the dice and the chance of the trial it varies. `standing`:
@@ -65,7 +80,8 @@ class VariedRun:
         with self.run.varied() as trial:
 
             def do(spec: VariedTrial) -> Any:
-                result = trial(self.drawn(spec), TrialSpec(spec.number, stopped=spec.stopped))
+                with quiet():
+                    result = trial(self.drawn(spec), TrialSpec(spec.number, stopped=spec.stopped))
                 if self.read is not None:
                     self.read(result)
                 return result
@@ -278,7 +294,8 @@ def session(
         stack.enter_context(spec.prepared())
         twin = None
         if wants_twin:
-            twin, spec = baseline(spec, alone)
+            with quiet():
+                twin, spec = baseline(spec, alone)
             made = LOOPS * len([*twin.history.of(events.CallStarted)])
             spec = replace(spec, options=replace(spec.options, calls_max=min(spec.options.calls_max, max(LEAST, made))))
         ground = Ground.of(spec)

@@ -80,10 +80,14 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class ChatReply:
-    """The model's reply: text, or calls."""
+    """The model's reply: text, or calls. `finish`: "length" if it had to end for its length; `stopped_by`: the text of
+    the request before which it ended; `answers`: as many equal replies were asked for."""
 
     content: str
     tool_calls: tuple[ToolCall, ...] = ()
+    finish: str = ""
+    stopped_by: str = ""
+    answers: int = 1
 
 
 @dataclass

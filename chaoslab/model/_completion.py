@@ -3,16 +3,12 @@ estimated at four characters each, a rule of thumb for English; the same request
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Any
 
-from chaoslab.base.identity import parsed
 from chaoslab.base.json_text import speller
 from chaoslab.core.answers import halves, pieces
-from chaoslab.core.service_spec import ErrorReply
-from chaoslab.model._chat import REQUEST_MAX, ChatReply, asked_last, reply_to, text_of
+from chaoslab.model._chat import ChatReply, text_of
 from chaoslab.model._choosing import catalogue
-from chaoslab.model._errors import refusal
 
 _spelt = speller()
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
@@ -26,35 +22,6 @@ def tokens(value: Any) -> int:
 
 def _of_length(characters: int) -> int:
     return -(-characters // 4)
-
-
-def completed(asked: bytes) -> "Completion | ErrorReply":
-    """The answer to a request, or the refusal in Groq's format. The model is deterministic and agents in repeated
-    trials ask the same, so answers to short requests are cached. Raises ValueError: it is no JSON."""
-    return _remembered(asked) if len(asked) <= REMEMBERED_BYTES_MAX else _worked_out(asked)
-
-
-REMEMBERED_BYTES_MAX = 64 * 1024
-
-
-@lru_cache(256)
-def _remembered(asked: bytes) -> "Completion | ErrorReply":
-    return _worked_out(asked)
-
-
-def _worked_out(asked: bytes) -> "Completion | ErrorReply":
-    body = parsed(asked)
-    if message := wrong(body):
-        return refusal(400, message, "invalid_request_error")
-    last = asked_last(body["messages"])
-    length = 0 if last is None else len(text_of(body["messages"][last]))
-    if length > REQUEST_MAX:
-        message = (
-            f"Please reduce the length of the messages: message {last} has {length} characters, and {REQUEST_MAX} "
-            "are read."
-        )
-        return refusal(400, message, "invalid_request_error", "context_length_exceeded")
-    return Completion(body, asked)
 
 
 def wrong(body: Any) -> str | None:
@@ -95,15 +62,12 @@ def wrong(body: Any) -> str | None:
 
 class Completion:
     """One answered chat request. `asked`: its bytes, of which the id is a hash. `created`: seconds since 1970. The
-    object is cached and shared, so it never changes. `reply`: the reply; the offline model's if it is left out. `groq`:
-    in Groq's format, else in OpenAI's."""
+    object is cached and shared, so it never changes. `groq`: in Groq's format, else in OpenAI's."""
 
-    def __init__(
-        self, body: Mapping[str, Any], asked: bytes, *, reply: ChatReply | None = None, groq: bool = True
-    ) -> None:
+    def __init__(self, body: Mapping[str, Any], asked: bytes, *, reply: ChatReply, groq: bool = True) -> None:
         tools = [] if body.get("tool_choice") == "none" else body.get("tools") or []
         offered = catalogue(tools)
-        self.reply = reply_to(body["messages"], offered.offers) if reply is None else reply
+        self.reply = reply
         digest = hashlib.blake2s(asked, digest_size=16).hexdigest()
         self._head = {"id": f"chatcmpl-{digest}", "model": body["model"], "system_fingerprint": "fp_offline"}
         self.groq = {"id": f"req_{digest[:26]}"}
@@ -117,13 +81,13 @@ class Completion:
             }
             for call in self.reply.tool_calls
         ]
-        self.finish = "tool_calls" if self.calls else "stop"
+        self.finish = reply.finish or ("tool_calls" if self.calls else "stop")
         prompt = sum(
             4 + tokens(text_of(one)) + (tokens(one["tool_calls"]) if one.get("tool_calls") else 0)
             for one in body["messages"]
         )
         prompt += _of_length(offered.size)
-        spent = tokens(self.reply.content) + (tokens(self.calls) if self.calls else 0)
+        spent = reply.answers * (tokens(self.reply.content) + (tokens(self.calls) if self.calls else 0))
         self.usage = {"prompt_tokens": prompt, "completion_tokens": spent, "total_tokens": prompt + spent}
         self.streamed = body.get("stream") is True
         options = body.get("stream_options")
@@ -135,8 +99,9 @@ class Completion:
             message["tool_calls"] = self.calls
         if not self._of_groq:
             message |= {"refusal": None, "annotations": []}
-        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": self.finish}
-        about = {"object": "chat.completion", "choices": [choice], "usage": self.usage, **self._extra}
+        choice = {"message": message, "logprobs": None, "finish_reason": self.finish}
+        choices = [{"index": number, **choice} for number in range(self.reply.answers)]
+        about = {"object": "chat.completion", "choices": choices, "usage": self.usage, **self._extra}
         return {**self._head, "created": created, **about}
 
     def stream(self, created: int, *, whole: bool = False) -> Iterator[bytes]:
@@ -145,24 +110,27 @@ class Completion:
         chunk = {**self._head, "created": created, "object": "chat.completion.chunk"}
         if self.include_usage and not self._of_groq:
             chunk["usage"] = None
-        yield _event(chunk, {"role": "assistant", "content": ""}, **self._extra)
-        for index, call in enumerate(self.calls):
-            made = call["function"]
-            named = {"index": index, **call, "function": made if whole else {**made, "arguments": ""}}
-            yield _event(chunk, {"tool_calls": [named]})
-            for piece in () if whole else halves(made["arguments"]):
-                yield _event(chunk, {"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
-        for word in pieces(self.reply.content):
-            yield _event(chunk, {"content": word})
         used = {"x_groq": {**self.groq, "usage": self.usage}} if self._of_groq else {}
-        yield _event(chunk, {}, finish=self.finish, **used)
+        for number in range(self.reply.answers):
+            yield _event(chunk, {"role": "assistant", "content": ""}, number, **self._extra)
+            for index, call in enumerate(self.calls):
+                made = call["function"]
+                named = {"index": index, **call, "function": made if whole else {**made, "arguments": ""}}
+                yield _event(chunk, {"tool_calls": [named]}, number)
+                for piece in () if whole else halves(made["arguments"]):
+                    yield _event(chunk, {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}, number)
+            for word in pieces(self.reply.content):
+                yield _event(chunk, {"content": word}, number)
+            yield _event(chunk, {}, number, finish=self.finish, **used)
         if self.include_usage:
             yield _line({**chunk, "choices": [], "usage": self.usage})
         yield b"data: [DONE]\n\n"
 
 
-def _event(chunk: Mapping[str, Any], delta: Mapping[str, Any], *, finish: str | None = None, **more: Any) -> bytes:
-    choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+def _event(
+    chunk: Mapping[str, Any], delta: Mapping[str, Any], number: int, *, finish: str | None = None, **more: Any
+) -> bytes:
+    choice = {"index": number, "delta": delta, "logprobs": None, "finish_reason": finish}
     return _line({**chunk, "choices": [choice], **more})
 
 

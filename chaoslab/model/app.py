@@ -10,8 +10,9 @@ import re
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from http import HTTPStatus
-from typing import Any
+from typing import Any, ClassVar
 
 from chaoslab.base.clock import system
 from chaoslab.base.phrases import phrase
@@ -20,6 +21,8 @@ from chaoslab.model._chat import ChatReply
 from chaoslab.model._completion import tokens
 from chaoslab.model.formats import TELLING, format_at, format_of, shape_of
 from chaoslab.model.formats.common import Chat, Format, ModelAnswer, ModelRefused, spelt
+from chaoslab.model.formats.openai_chat import NO_CHAT
+from chaoslab.model.formats.openai_responses import STORED, stored_response
 from chaoslab.model.prices import OTHERS, PRICES
 
 VECTORS = ("/embeddings", "/v2/embed")
@@ -73,6 +76,8 @@ def _packed(vector: list[float]) -> str:
 
 
 BODY_BYTES_MAX = 4 * 1024 * 1024
+KEPT_MAX = 1_000
+"""The most answers that the memory of a service keeps: a process that serves for days has no trial that empties it."""
 COUNTING = ("/count_tokens", ":countTokens")
 """The ends of the paths that count a request's tokens, as Anthropic and Google have them."""
 Answered = tuple[int, list[tuple[str, str]], Iterable[bytes]]
@@ -123,7 +128,11 @@ class ModelApp(ABC):
             status, fields, parts = self._answer(shape, method, environ, environ["wsgi.input"].read(length))
         except ModelRefused as refused:
             known = shape.errors[refused.status]
-            said = shape.refusal(refused.status, refused.message, refused.code) if refused.message else known
+            said = (
+                shape.refusal(refused.status, refused.message, refused.code, refused.param)
+                if refused.message
+                else known
+            )
             status, fields, parts = _json(said.status, said.body, said.headers)
         start_response(f"{status} {phrase(status, f'status {status}')}", fields)
         return () if method == "HEAD" else parts
@@ -131,12 +140,19 @@ class ModelApp(ABC):
 
 class LiveModel(ModelApp):
     """A model that works out its answers, in any format. `token_s`: the seconds before each event of a streamed answer
-    but the first."""
+    but the first. `obeys`: it keeps to a request's constraints, where a script says what it says."""
+
+    obeys: ClassVar[bool] = False
 
     def __init__(self, *, token_s: float = 0.0) -> None:
         super().__init__()
         self.token_s = token_s
         self._memory: dict[str, Any] = {}
+
+    def ended(self, path: str, body: bytes, heard: ReadAnswer | None) -> None:
+        format_ = format_at(self.host, path)
+        if heard is not None and format_ is not None and self._memory:
+            format_.correct(self._memory, body, heard)
 
     @abstractmethod
     def reply(self, chat: Chat, key: bytes) -> ChatReply:
@@ -149,6 +165,8 @@ class LiveModel(ModelApp):
 
     def _answer(self, shape: Format, method: str, environ: Mapping[str, Any], body: bytes) -> Answered:
         path, query = environ["PATH_INFO"], environ.get("QUERY_STRING", "")
+        if stored := STORED.search(path):
+            return _json(200, stored_response(self._memory, method, *stored.groups()))
         if method in ("GET", "HEAD"):
             return _json(200, self._page(shape, path))
         counted = next((path.removesuffix(end) for end in COUNTING if path.endswith(end)), None)
@@ -165,11 +183,15 @@ class LiveModel(ModelApp):
         try:
             whole = format_.recalled(given, self._memory)
             chat = format_.chat(path, query, whole, body)
-            format_.check(whole)
+            format_.check(chat, path)
+            if self.obeys:
+                chat = replace(chat, limits=format_.constraints(chat))
         except (ValueError, RecursionError, AttributeError, TypeError):
             raise ModelRefused(400, "The request body cannot be read.") from None
         answer = ModelAnswer(chat, self.reply(chat, path.encode() + body), int(system.utc().timestamp()))
         format_.remember(answer, self._memory)
+        while len(self._memory) > KEPT_MAX:
+            del self._memory[next(iter(self._memory))]
         try:
             if not chat.events:
                 return _json(200, format_.whole(answer), format_.headers(answer))
@@ -208,6 +230,8 @@ def _read(body: bytes) -> Mapping[str, Any]:
 
 def _unknown(method: str, path: str) -> ModelRefused:
     """The refusal of an address at which no format answers."""
+    if method == "POST" and path.endswith("/v1/completions"):
+        return ModelRefused(404, NO_CHAT, param="model")
     status = HTTPStatus.METHOD_NOT_ALLOWED if format_of(path) else HTTPStatus.NOT_FOUND
     return ModelRefused(status, f"Invalid URL ({method} {path})", code="unknown_url")
 

@@ -12,10 +12,10 @@ from chaoslab.base.phrases import phrase
 from chaoslab.base.web_pages import refused
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.model._chat import load as load
-from chaoslab.model._completion import Completion, completed
+from chaoslab.model._completion import Completion
 from chaoslab.model._errors import ERRORS, INSUFFICIENT_QUOTA, refusal
 from chaoslab.model.app import BODY_BYTES_MAX, LiveModel
-from chaoslab.model.offline import OfflineModel
+from chaoslab.model.offline import OfflineModel, completed
 from chaoslab.model.prices import PRICES
 
 __all__ = ["ERRORS", "INSUFFICIENT_QUOTA", "create_app", "serve"]
@@ -26,6 +26,7 @@ Read = Callable[[], bytes]
 Response = tuple[int, dict[str, str], Iterable[bytes]]
 """Status, headers and the body in parts."""
 BASES = ("/openai/v1", "/v1")
+CHAT_PATH = "/openai/v1/chat/completions"
 _spelt = speller()
 _LIMITS = {
     "x-ratelimit-limit-requests": "14400",
@@ -34,6 +35,10 @@ _LIMITS = {
     "x-ratelimit-reset-requests": "6s",
     "x-ratelimit-reset-tokens": "1s",
 }
+
+
+class _Unauthorized(Exception):
+    """The key is another."""
 
 
 def create_app(
@@ -91,11 +96,10 @@ def create_app(
 
     pages: dict[str, tuple[str, Callable[[str, Read], Response]]] = {"/health": ("GET", health)}
     for base in BASES:
-        pages |= {f"{base}/chat/completions": ("POST", chat), f"{base}/models": ("GET", models)}
+        pages |= {f"{base}/models": ("GET", models)}
+    pages[CHAT_PATH] = ("POST", chat)
 
-    def answer(method: str, path: str, authorization: str | None, read: Read) -> Response:
-        if api_key is not None and path != "/health" and authorization != f"Bearer {api_key}":
-            return _refused(ERRORS[401])
+    def answer(method: str, path: str, read: Read) -> Response:
         wanted, page = pages.get(path) or ("GET", one_model if _names_a_model(path) else None)
         if page is not None and wanted == ("GET" if method == "HEAD" else method):
             return page(path, read)
@@ -108,14 +112,19 @@ def create_app(
             if why := refused(environ.get("HTTP_HOST"), environ.get("HTTP_ORIGIN")):
                 raise Forbidden(why)
             known = path in pages and "HTTP_ANTHROPIC_VERSION" not in environ
-            if api_key is None and (not (known or _names_a_model(path)) or (model is not None and path != "/health")):
+            others_know = not (known or _names_a_model(path)) or (model is not None and path != "/health")
+            if api_key is not None and path != "/health" and key != f"Bearer {api_key}":
+                raise _Unauthorized
+            if others_know:
                 return others(environ, start_response)
             if method == "POST" and path in pages and _is_whole(environ):
                 read = environ["wsgi.input"].read
             else:
                 request = Bounded(environ)
                 method, path, read = request.method, request.path, request.get_data
-            response = answer(method, path, key, read)
+            response = answer(method, path, read)
+        except _Unauthorized:
+            response = _refused(ERRORS[401])
         except RequestEntityTooLarge:
             response = _refused(ERRORS[413])
         except HTTPException as error:

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+
+from chaoslab.base.identity import parsed
 from chaoslab.base.parsers import SECONDS_MAX
-from chaoslab.model._chat import REQUEST_MAX, ChatReply, asked_last, load, reply_to, text_of
+from chaoslab.core.service_spec import ErrorReply
+from chaoslab.model._chat import REQUEST_MAX, ChatReply, ToolCall, asked_last, load, reply_to, text_of
 from chaoslab.model._choosing import catalogue
+from chaoslab.model._completion import Completion, tokens, wrong
+from chaoslab.model._minimal import NoneFits, make_minimal
 from chaoslab.model.app import LiveModel
-from chaoslab.model.formats.common import Chat, ModelRefused
+from chaoslab.model.formats.common import Chat, Constraints, ModelRefused, spelt
+from chaoslab.model.formats.openai_chat import GroqChat
 
 
 class OfflineModel(LiveModel):
     """The offline model: rules that read the last request and choose among the offered tools."""
+
+    obeys = True
 
     def reply(self, chat: Chat, key: bytes) -> ChatReply:  # noqa: ARG002 - equal requests have equal answers
         last = asked_last(chat.messages)
@@ -22,7 +33,82 @@ class OfflineModel(LiveModel):
                 "are read.",
                 code="context_length_exceeded",
             )
-        return reply_to(chat.messages, catalogue(list(chat.tools)).offers)
+        return reply_within(chat, chat.limits)
+
+
+def reply_within(chat: Chat, limits: Constraints) -> ChatReply:
+    """The reply to a chat within the constraints of its request. Raises Refused: nothing fits its schema."""
+    offers = catalogue(list(chat.tools)).offers
+    if limits.tools is not None:
+        offers = tuple(offer for offer in offers if offer.name in limits.tools)
+    reply = reply_to(chat.messages, offers)
+    calls = reply.tool_calls[: None if limits.parallel else 1]
+    try:
+        if not calls and limits.forced and offers:
+            made = make_minimal(offers[0].parameters)
+            arguments = made if isinstance(made, Mapping) else {}
+            calls = (ToolCall(f"call_{chat.id[:16]}", offers[0].name, arguments),)
+            reply = ChatReply("", calls)
+        if not calls and limits.schema is not None:
+            value = make_minimal(limits.schema or _ANY, reply.content)
+            reply = replace(reply, content=spelt(value))
+    except NoneFits as why:
+        raise ModelRefused(
+            400, f"Invalid schema: In context={why.place}, '{why.key}' is not permitted.", code="invalid_json_schema"
+        ) from None
+    return _cut(replace(reply, tool_calls=calls, answers=limits.answers), limits)
+
+
+_ANY = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}
+"""The schema of an answer that may be any JSON."""
+
+
+def _cut(reply: ChatReply, limits: Constraints) -> ChatReply:
+    """The reply up to the first text that ends it, and within its length: a call that does not fit is left out."""
+    places = [(at, stop) for stop in limits.stop if stop and (at := reply.content.find(stop)) >= 0]
+    if places and not reply.tool_calls:
+        at, stop = min(places)
+        reply = replace(reply, content=reply.content[:at], stopped_by=stop)
+    if limits.tokens_max is None:
+        return reply
+    text, kept, left = reply.content, list[ToolCall](), limits.tokens_max - tokens(reply.content)
+    if left < 0:
+        return replace(reply, content=text[: 4 * limits.tokens_max], tool_calls=(), finish="length", stopped_by="")
+    for call in reply.tool_calls:
+        left -= tokens([call.name, dict(call.arguments)])
+        if left < 0:
+            return replace(reply, tool_calls=tuple(kept), finish="length")
+        kept.append(call)
+    return reply
+
+
+def completed(asked: bytes) -> Completion | ErrorReply:
+    """The answer to a chat request in Groq's format, or its refusal. The model is deterministic and agents in repeated
+    trials ask the same, so answers to short requests are cached. Raises ValueError: it is no JSON."""
+    return _remembered(asked) if len(asked) <= REMEMBERED_BYTES_MAX else _worked_out(asked)
+
+
+REMEMBERED_BYTES_MAX = 64 * 1024
+_GROQ, _MODEL = GroqChat(), OfflineModel()
+
+
+@lru_cache(256)
+def _remembered(asked: bytes) -> Completion | ErrorReply:
+    return _worked_out(asked)
+
+
+def _worked_out(asked: bytes) -> Completion | ErrorReply:
+    body = parsed(asked)
+    try:
+        if not isinstance(body, dict):
+            raise ModelRefused(400, wrong(body) or "")
+        chat = _GROQ.chat("", "", body, asked)
+        reply = _MODEL.reply(replace(chat, limits=_GROQ.constraints(chat)), asked)
+    except ModelRefused as why:
+        return _GROQ.refusal(why.status, why.message, why.code, why.param)
+    except (AttributeError, TypeError):
+        return _GROQ.refusal(400, "The request body cannot be read.")
+    return Completion(body, asked, reply=reply)
 
 
 def offline_model(*, token_s: float = 0.0) -> OfflineModel:

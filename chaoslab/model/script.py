@@ -155,6 +155,7 @@ class Scripted(LiveModel):
         return None
 
     def ended(self, path: str, body: bytes, heard: ReadAnswer | None) -> None:
+        super().ended(path, body, heard)
         key = path.encode() + body
         given = self._open.get(key)
         if given is None:

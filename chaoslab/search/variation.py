@@ -251,6 +251,10 @@ class Known:
 
     def add(self, tried: Tried) -> None:
         self.tried[tried.variation.key] = tried
+        self.learn_timeouts(tried)
+
+    def learn_timeouts(self, tried: Tried) -> None:
+        """Takes the seconds after which a trial's calls were given up."""
         for made in tried.made:
             if made.given_up_s is not None:
                 known = self._given_up.setdefault(made.site.target, [])

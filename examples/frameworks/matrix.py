@@ -36,20 +36,22 @@ MODEL = "the model"
 
 @dataclass(frozen=True)
 class Hazard:
-    """One thing that goes wrong. `fault` of None: the model itself asks for the refund twice in one answer."""
+    """One thing that goes wrong. `fault` of None: the model itself does it, by its `script`: it asks for the refund
+    "twice" in one answer, or for the price "for ever"."""
 
     name: str
     fault: str | None
     target: str = MODEL
     call: int = 2
     params: tuple[tuple[str, Any], ...] = ()
+    script: str = ""
 
 
 HAZARDS = (
     Hazard("lost reply", "lost_reply", "refund", 1),
     Hazard("tool exception", "tool_error", "refund", 1, params=(("status", 503),)),
     Hazard("wrong value", "wrong_value", "price", 1),
-    Hazard("duplicate call", None),
+    Hazard("duplicate call", None, script="twice"),
     Hazard("429", "tool_error", params=(("status", 429),)),
     Hazard("500", "tool_error", params=(("status", 500),)),
     Hazard("HTML for JSON", "html_instead_of_json"),
@@ -58,12 +60,21 @@ HAZARDS = (
     Hazard("stall", "stall", params=(("after_events", 2),)),
     Hazard("hang", "timeout"),
     Hazard("context loss", "truncate_context"),
+    Hazard("400", "context_length"),
+    Hazard("error with status 200", "error_in_answer"),
+    Hazard("call cut for its length", "finish_length", params=(("tool_calls", "cut"),)),
+    Hazard("same call three times", "duplicate_calls", params=(("times", 3),)),
+    Hazard("calls for ever", None, script="for ever"),
 )
+FOR_EVER = 300
+"""The calls of a model that never ends: more than each framework's own limit."""
 
 
-def script(form: str, *, twice: bool) -> list[Any]:
-    """The model's answers: the price, the refund (`twice` in one answer), the last word."""
-    price, refund = lab.call("price", order=17), lab.call("refund", order=17, amount=30)
+def script(form: str, kind: str) -> list[Any]:
+    """The model's answers: the price, the refund ("twice" in one answer), the last word; or the price "for ever"."""
+    price, refund, twice = lab.call("price", order=17), lab.call("refund", order=17, amount=30), kind == "twice"
+    if kind == "for ever":
+        return [_of_dspy("price", {"order": 17}) if form == "dspy" else price] * FOR_EVER
     if form == "dspy":
         steps = [("price", {"order": 17}), *[("refund", {"order": 17, "amount": 30})] * (1 + twice), ("finish", {})]
         last = f"[[ ## reasoning ## ]]\nDone.\n\n[[ ## answer ## ]]\n{ANSWER}\n\n[[ ## completed ## ]]"
@@ -86,7 +97,7 @@ def trial_of(name: str, hazard: Hazard | None, isolate: str | None = "fork") -> 
     if hazard is not None and hazard.fault is not None:
         target = host if hazard.target == MODEL else hazard.target
         faults = [lab.inject(hazard.fault, target, calls=[hazard.call], **dict(hazard.params))]
-    model = lab.scripted(script(known.get("script", ""), twice=hazard is not None and hazard.fault is None))
+    model = lab.scripted(script(known.get("script", ""), hazard.script if hazard is not None else ""))
     wanted = [{"effect": "refund", "order": 17, "amount": 30}]
     return lab.run(
         module.agent, PROMPT, tools=[own("refund")], reads=[own("price")], services={host: model}, faults=faults,
@@ -160,11 +171,12 @@ def run(name: str) -> dict[str, Any]:
 def page(found: dict[str, dict[str, Any]]) -> str:
     """The page of the documents: a table for each hazard's place, a row for each framework."""
     lines = [HEAD]
-    for title, places in (("What the tools do", HAZARDS[:4]), ("What the model's API does", HAZARDS[4:])):
+    for title, places in TABLES:
         lines += ["", f"## {title}", "", f"| | {' | '.join(hazard.name for hazard in places)} |"]
         lines.append("|---" * (len(places) + 1) + "|")
         for name, each in found.items():
-            cells = [cell(each["hazards"][hazard.name], hazard, each["calm"]) for hazard in places]
+            tried = each["hazards"]
+            cells = [cell(tried[one.name], one, each["calm"]) if one.name in tried else "not tried" for one in places]
             lines.append(f"| **{FRAMEWORKS[name]['title']}** | {' | '.join(cells)} |")
     lines += ["", "## Versions", "", "| | tried | model's requests without a hazard | file |", "|---|---|---|---|"]
     for name, each in found.items():
@@ -174,6 +186,11 @@ def page(found: dict[str, dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+TABLES = (
+    ("What the tools do", HAZARDS[:4]),
+    ("What the model's API does", HAZARDS[4:14]),
+    ("What the model says", HAZARDS[14:]),
+)
 HEAD = f"""<!-- Made by `make frameworks` from trials: do not edit. -->
 
 # What frameworks make of faults
@@ -184,9 +201,10 @@ whatever becomes of them, so a row shows what the framework and its SDK do by th
 it. Each cell is one trial, with seed {SEED}, beside the trial without the hazard: how it ended, the refunds if there
 was not exactly one, the model's requests that it took more or less, and the time that passed if any did. A dash: the
 hazard cannot be expressed there (an answer that is not streamed cannot be cut or stall, and a conversation that the
-provider keeps is not sent again).
+provider keeps is not sent again). "Not tried" is a hazard that is newer than the framework's last trials.
 
-A hazard of a tool hits its first call, one of the model its second request, once. `python
+A hazard of a tool hits its first call, one of the model its second request, once. A model that calls for ever shows the
+framework's own limit, and its last words; "never ends" is one that asked it more than a hundred times. `python
 examples/frameworks/matrix.py story openai_sdk "lost reply"` tells a cell's trial line by line, in an environment with
 the versions below; `make frameworks` makes all of it anew."""
 

@@ -46,6 +46,8 @@ def test_another_notation_is_the_same_for_certain(twin: str, answer: str) -> Non
 
 
 CHANGED = [
+    ("Build 31.02.2026 is out.", "Build 30.02.2026 is out."),  # no dates, so they stay as they are
+    ("Part 2026/13/45 is here.", "Part 2026/13/46 is here."),
     # parts and other texts
     ("Your room in Oslo is booked.", "Your room in"),
     ("Your room is booked.", "banana"),

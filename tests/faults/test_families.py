@@ -138,6 +138,7 @@ def test_an_answer_in_words_has_no_call_to_change(name: str, form: str) -> None:
         ("concurrency_limit", {"most": 1}, {"memory": {"under_way": 1}}, 429),
         ("context_length", {}, {}, 400),
         ("empty_response", {}, {}, 200),
+        ("error_in_answer", {}, {}, 200),
         ("exception", {}, {}, 500),
         ("html_instead_of_json", {}, {}, 200),
         ("malformed_json", {"part": 0.5}, {}, 200),

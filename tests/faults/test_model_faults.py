@@ -15,6 +15,7 @@ from chaoslab.faults.model.content_filter import ContentFilter
 from chaoslab.faults.model.context_length import ContextLength
 from chaoslab.faults.model.duplicate_calls import DuplicateCalls
 from chaoslab.faults.model.empty_answer import EmptyAnswer
+from chaoslab.faults.model.error_in_answer import ErrorInAnswer
 from chaoslab.faults.model.finish_length import FinishLength
 from chaoslab.faults.model.garbled_answer import GarbledAnswer
 from chaoslab.faults.model.malformed_arguments import MalformedArguments
@@ -76,6 +77,7 @@ CUT = {"chat": "length", "responses": "max_output_tokens", "anthropic": "max_tok
         (EmptyAnswer(), False, AS_USUAL),
         (EmptyAnswer(), True, AS_USUAL),
         (FinishLength(0.5), False, CUT),
+        (FinishLength(0.5, tool_calls="cut"), True, CUT),
         (Refusal("No."), False, AS_USUAL),
         (Refusal("No."), True, AS_USUAL),
     ],
@@ -133,6 +135,46 @@ def test_each_call_stands_twice_and_no_two_have_one_id(name: str) -> None:
     assert (cities, meeting.evidence) == (["Oslo", "Oslo", "Paris", "Paris"], EVIDENCE)
     ids = [native.get("call_id") or native.get("id") for call in said.calls if (native := call.native)]
     assert len(set(ids)) == (1 if name == "gemini" else 4), "Gemini's calls have no ids"
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_call_stands_as_often_as_it_is_told_with_ids_of_its_own(name: str) -> None:
+    _, said = met(DuplicateCalls(5), name, calls=True)
+    assert [(call.values or {})["city"] for call in said.calls] == ["Oslo"] * 5 + ["Paris"] * 5
+    ids = [native.get("call_id") or native.get("id") for call in said.calls if (native := call.native)]
+    assert len(set(ids)) == (1 if name == "gemini" else 10)
+
+
+# error_in_answer: The model's API answers 200, and its body is an error.
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages", "/v1beta/models/g:generateContent"])
+def test_a_providers_error_comes_with_status_200(path: str) -> None:
+    format_ = format_of(path)
+    assert format_ is not None
+    meeting = meet(ErrorInAnswer(status=429), target := Target(), call=replace(CALL, errors=format_.errors))
+    assert meeting.reply is not None
+    assert (meeting.reply.status, target.sent, meeting.injected) == (200, [], True)
+    assert json.loads(meeting.reply.body) == format_.errors[429].body
+    assert meeting.evidence == "the provider's error 429 reached the caller with status 200"
+
+
+@pytest.mark.parametrize("status", [200, 399, 600])
+def test_the_error_in_an_answer_is_an_error(status: int) -> None:
+    with pytest.raises(ValueError, match=f"status of error_in_answer is {status}"):
+        ErrorInAnswer(status=status)
+
+
+# finish_length: The answer ends in the middle, since the tokens it may have are used up.
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_call_is_cut_where_the_tokens_are_used_up(name: str) -> None:
+    meeting, said = met(FinishLength(0.5, tool_calls="cut"), name, calls=True)
+    first, last = said.calls
+    assert (first.values, meeting.evidence) == (CITIES[0], EVIDENCE)
+    assert last.values == ({"city": "Paris"} if said.objects else None)
+    assert said.objects or last.arguments == PARIS[: len(PARIS) // 2]
 
 
 # garbled_answer: The text of a model's answer is garbled, as by a proxy that takes UTF-8 for Latin-1.

@@ -108,7 +108,7 @@ def test_a_stream_is_the_whole_answer_in_pieces(sdk: groq.Groq) -> None:
 
 def test_a_stream_carries_tool_calls_and_ends_in_usage_and_done(url: str) -> None:
     body = {"model": "m", "messages": ASK, "tools": TOOLS, "stream": True, "stream_options": {"include_usage": True}}
-    lines = [line for line in httpx.post(f"{url}/v1/chat/completions", json=body).text.split("\n\n") if line]
+    lines = [line for line in httpx.post(f"{url}/openai/v1/chat/completions", json=body).text.split("\n\n") if line]
     assert lines[-1] == "data: [DONE]"
     assert '"choices": [], "usage": {"prompt_tokens"' in lines[-2]
     deltas = [choice["delta"] for line in lines[:-1] for choice in json.loads(line.removeprefix("data: "))["choices"]]
@@ -130,7 +130,9 @@ def test_the_parts_of_a_streamed_answer_are_as_far_apart_as_it_is_told() -> None
             self.slept.append(delay_s)
 
     body = {"model": "m", "messages": ASK, "stream": True}
-    reply = Client(create_app(clock=cast(Clock, Counting()), token_s=0.2)).post("/v1/chat/completions", json=body)
+    reply = Client(create_app(clock=cast(Clock, Counting()), token_s=0.2)).post(
+        "/openai/v1/chat/completions", json=body
+    )
     events = reply.get_data().count(b"\n\n")
     assert events > 4
     assert Counting.slept == [0.2] * (events - 1)
@@ -177,8 +179,8 @@ def test_the_sdk_raises_its_own_error(sdk: groq.Groq) -> None:
 
 
 def test_broken_json_unknown_paths_and_wrong_methods_are_json_too(url: str) -> None:
-    broken = httpx.post(f"{url}/v1/chat/completions", content=b'{"model": ')
-    lost, wrong = httpx.get(f"{url}/nowhere"), httpx.get(f"{url}/v1/chat/completions")
+    broken = httpx.post(f"{url}/openai/v1/chat/completions", content=b'{"model": ')
+    lost, wrong = httpx.get(f"{url}/nowhere"), httpx.get(f"{url}/openai/v1/chat/completions")
     assert [reply.status_code for reply in (broken, lost, wrong)] == [400, 404, 405]
     assert all(reply.json()["error"]["type"] == "invalid_request_error" for reply in (broken, lost, wrong))
 
@@ -194,14 +196,14 @@ def test_broken_json_unknown_paths_and_wrong_methods_are_json_too(url: str) -> N
     ids=["a text that UTF-8 cannot carry", "deeper than any parser goes"],
 )  # fmt: skip
 def test_what_no_json_can_be_is_refused_in_groqs_shape(body: str, streamed: bool) -> None:
-    reply = Client(create_app()).post("/v1/chat/completions", data=body % str(streamed).lower())
+    reply = Client(create_app()).post("/openai/v1/chat/completions", data=body % str(streamed).lower())
     assert (reply.status_code, reply.get_json()["error"]["type"]) == (400, "invalid_request_error")
 
 
 @pytest.mark.parametrize("there", [{}, {"wsgi.input_terminated": True}], ids=["to be read", "there"])
 def test_more_than_four_megabytes_are_refused(there: dict[str, bool]) -> None:
     large = b"x" * (4 * 1024 * 1024 + 1)
-    reply = Client(create_app()).post("/v1/chat/completions", data=large, environ_overrides=there)
+    reply = Client(create_app()).post("/openai/v1/chat/completions", data=large, environ_overrides=there)
     assert (reply.status_code, reply.get_json()) == (413, ERRORS[413].body)
 
 
@@ -233,7 +235,7 @@ def test_models_are_listed_and_any_is_accepted(sdk: groq.Groq) -> None:
 
 
 def test_replies_carry_rate_limit_headers(url: str) -> None:
-    reply = httpx.post(f"{url}/v1/chat/completions", json={"model": "m", "messages": ASK})
+    reply = httpx.post(f"{url}/openai/v1/chat/completions", json={"model": "m", "messages": ASK})
     assert int(reply.headers["x-ratelimit-remaining-tokens"]) < int(reply.headers["x-ratelimit-limit-tokens"])
 
 
@@ -252,7 +254,7 @@ def asked_in_all_formats(client: Client) -> list[Any]:
         "model": "m", "input": said, "tools": [{"type": "function", "name": "refund", "parameters": tool}],
     })  # fmt: skip
     messages = client.post("/v1/messages", headers={"anthropic-version": "2023-06-01"}, json={
-        "model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": said}],
+        "model": "m", "max_tokens": 99, "messages": [{"role": "user", "content": said}],
         "tools": [{"name": "refund", "input_schema": tool}],
     })  # fmt: skip
     gemini = client.post("/v1beta/models/gemini-2.5-flash:generateContent", json={

@@ -22,7 +22,7 @@ HELLO: dict[str, dict[str, Any]] = {
     CHAT: {"model": "m", "messages": [{"role": "user", "content": "hi"}]},
     "/openai/v1/chat/completions": {"model": "m", "messages": [{"role": "user", "content": "hi"}]},
     RESPONSES: {"model": "m", "input": "hi"},
-    MESSAGES: {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]},
+    MESSAGES: {"model": "m", "max_tokens": 99, "messages": [{"role": "user", "content": "hi"}]},
     GEMINI: {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]},
 }
 

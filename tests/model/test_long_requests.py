@@ -91,7 +91,7 @@ def asked(content: object) -> tuple[int, dict[str, object]]:
         "model": "m",
         "messages": [{"role": "system", "content": "x" * 10_000}, {"role": "user", "content": content}],
     }
-    reply = Client(create_app()).post("/v1/chat/completions", json=body)
+    reply = Client(create_app()).post("/openai/v1/chat/completions", json=body)
     return reply.status_code, reply.get_json()
 
 

@@ -489,6 +489,36 @@ def busy(_prompt: str) -> str:
     return f"It costs {max(price(item='pen')['price'] for _ in range(6))}."
 
 
+def kept(*, default: int) -> Agent:
+    """An agent that orders as many as the price, and keeps `default` where it got none; 0 stops it."""
+
+    def agent(_prompt: str) -> str:
+        cache: dict[str, int] = {}
+        for _ in range(2):
+            if "pen" not in cache:
+                try:
+                    cache["pen"] = price(item="pen")["price"]
+                except Exception:  # noqa: BLE001
+                    cache["pen"] = default
+        if cache["pen"]:
+            order(amount=cache["pen"])
+        return f"Ordered {cache['pen']}." if cache["pen"] else "I could not find the price: the shop failed."
+
+    return agent
+
+
+def test_a_false_success_and_a_poisoned_cache_are_not_told_to_try_again() -> None:
+    """A second try would hide what they do with a failure."""
+    claims = contents(ordering(), "server_error", {"calls": [1]}, target="order", says=None)
+    poisoned = contents(kept(default=99), "server_error", {"calls": [1]}, says=None)
+    for found, remedy in ((claims, "before it reports success"), (poisoned, "no value of a failed call")):
+        assert not of_rule(found, "Idempotency-Key")
+        assert found.advice[0] in of_rule(found, remedy)
+    stops = contents(kept(default=0), "server_error", {"calls": [1]}, says={"*": {"undone": "could not"}})
+    assert of_rule(stops, "Idempotency-Key")
+    assert not of_rule(stops, "no value of a failed call")
+
+
 SLOW = [lab.inject("latency", "*", delay_s=1.0)]
 FAILS = lab.inject("server_error", "price", persistence="for_good")
 TWICE = ordering(times=2)
@@ -496,6 +526,7 @@ ELSEWHERE: dict[str, tuple[Agent, list[lab.Injection]]] = {
     "costly_fault": (busy, SLOW),
     "cut_stream": (reading(), [lab.inject("wrong_value", "price")]),
     "empty_answer": (raising, [FAILS]),
+    "failed_value": (guessing, [FAILS]),
     "empty_reply": (reading(), [lab.inject("wrong_value", "price")]),
     "hung": (honest, [lab.inject("server_error", "price")]),
     "ignored_retry_after": (again(2, 0), [FAILS]),

@@ -55,6 +55,7 @@ TABLE = (
     Row("auth_error", ("AuthenticationError", 1), params={"status": 401}),
     Row("auth_error", ("PermissionDeniedError", 1), params={"status": 403}),
     Row("context_length", ("BadRequestError", 1)),
+    Row("error_in_answer", ("TypeError", 1), (NOTHING, 1), params={"status": 503}),
     Row("timeout_before_effect", _LATE),
     Row("lost_reply", _LATE),
     Row("refused", _LOST),

@@ -140,6 +140,14 @@ def test_each_sdk_takes_each_answer_for_the_models_own(name: str) -> None:
     assert seen(name, "unknown_tool", called="warmth") == (None, [("warmth", CALL[1])], tools)
     assert seen(name, "missing_arguments") == (None, [("current_weather", "{}")], tools)
     assert seen(name, "duplicate_calls") == (None, [CALL, CALL], tools)
+    assert seen(name, "duplicate_calls", times=4) == (None, [CALL] * 4, tools)
+
+
+@pytest.mark.parametrize("name", SDKS)
+def test_each_sdk_takes_a_call_that_was_cut_for_its_length(name: str) -> None:
+    _, ((called, arguments),), why = seen(name, "finish_length", tool_calls="cut", part=0.5)
+    assert (called, why) == (CALL[0], SDKS[name][3])
+    assert arguments != CALL[1]
 
 
 @pytest.mark.parametrize("name", ["chat stream", "responses stream", "anthropic stream"])
@@ -174,3 +182,26 @@ def test_what_is_no_model_is_refused_before_anything_starts(fault: str) -> None:
 
     with pytest.raises(ValueError, match=f"{fault} works on the answers of a model, and get_order is no model"):
         lab.run(lambda _: get_order(1), "x", reads=[get_order], faults=[lab.inject(fault, "get_order")])
+
+
+def goes_on(_: str) -> str:
+    """Goes on from a response that the provider keeps: with an output for each call, or with another word."""
+    import openai
+
+    tool: Any = {"type": "function", "name": "current_weather", "parameters": WEATHER, "strict": False}
+    client = openai.OpenAI(api_key="none")
+    first = client.responses.create(model="gpt-5", input=ASKED, tools=[tool])
+    calls = [item.call_id for item in first.output if item.type == "function_call"]
+    outputs: Any = [{"type": "function_call_output", "call_id": call, "output": "21"} for call in calls]
+    then = outputs or [{"role": "user", "content": "Thanks."}]
+    client.responses.create(model="gpt-5", input=then, tools=[tool], previous_response_id=first.id)
+    return str(len(calls))
+
+
+@pytest.mark.parametrize(("fault", "calls"), [("duplicate_calls", "2"), ("refusal", "0"), ("wrong_arguments", "1")])
+def test_the_providers_memory_holds_what_its_client_heard(fault: str, calls: str) -> None:
+    """Else it would refuse the results of calls that a fault put in, and ask for those of calls that it took away."""
+    host, model = "api.openai.com", lab.scripted([lab.call("current_weather", city="Paris"), "It is warm."])
+    faults = [lab.inject(fault, host, calls=[1])]
+    trial = lab.run(goes_on, ASKED, services={host: model}, faults=faults, twin=False)
+    assert (trial.error, trial.answer) == (None, calls)

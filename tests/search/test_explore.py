@@ -4,6 +4,8 @@ import asyncio
 import hashlib
 import itertools
 import json
+import sys
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from html import unescape
@@ -366,3 +368,42 @@ def test_an_exploration_is_asked_to_stop_between_two_trials(tmp_path: Path) -> N
 
     with pytest.raises(KeyboardInterrupt):
         explored(logs=tmp_path, tell=stop)
+
+
+def price_shop(request: Any) -> tuple[int, dict[str, int]]:  # noqa: ARG001
+    return 200, {"price": 30}
+
+
+def hasty(prompt: str) -> str:  # noqa: ARG001
+    """Waits 0.4 s for a price, and makes one up."""
+    import httpx
+
+    try:
+        return f"It costs {httpx.get('http://shop.test/price', timeout=0.4).json()['price']}."
+    except httpx.TimeoutException:
+        return "It costs 99."
+
+
+@pytest.mark.parametrize("by", [("singles",), ("lasting",)])
+def test_a_callers_timeout_is_known_before_delays_are_drawn(by: tuple[str, ...]) -> None:
+    services = {"shop.test": price_shop}
+    found = explored(hasty, tools=[], reads=[], services=services, tries=["latency"], by=by)
+    doses = [each.variation.injections[0].choices[0].params["delay_s"] for each in found.trials if each.by in by]
+    assert doses == [0.2, 0.6]
+    assert [str(each.outcome) for each in found.failures] == ["wrong"]
+
+
+def noisy(prompt: str) -> str:  # noqa: ARG001
+    """Its work is done by a thread, which fails loudly when it is hit."""
+    found: list[str] = []
+    thread = threading.Thread(target=lambda: found.append(pay()))
+    thread.start()
+    thread.join()
+    print("done")
+    print("done", file=sys.stderr)
+    return "paid" if found else "could not pay"
+
+
+def test_an_exploration_prints_nothing_of_what_agents_print(capfd: pytest.CaptureFixture[str]) -> None:
+    explored(noisy, reads=[])
+    assert capfd.readouterr() == ("", "")

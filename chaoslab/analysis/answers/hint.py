@@ -26,8 +26,14 @@ _ADMISSION = re.compile(
     r"|\b(?:may|might|could) (?:or may not |already |possibly |well )?have\b|\bwhether\b|\bnot sure\b"
     r"|\bno (?:\w+ )?(?:reply|response|answer|confirmation|data|reading|result|value|figure)s?\b"
     r"|\b(?:refused|rejected|denied|declined|blocked|dropped|lost|interrupted|aborted|crashed)\b"
-    r"|\btim(?:ed|es) out\b|\btime-?out\b|\bmax(?:imum)? iterations\b|\b(?:stopped|ended) due to\b"
+    r"|\btim(?:ed|es) out\b|\btime-?out\b|\b(?:stopped|ended) due to\b|\btook too long\b|\bstill waiting\b"
+    r"|\btry again\b|\btoo many requests\b|\b(?:service|temporarily) unavailable\b"
+    # the words of frameworks whose loop came to its end, or whose parser did
+    r"|\bmax(?:imum)? (?:number of )?(?:consecutive )?(?:iterations?|steps?|turns?|messages?|retries|rounds?|auto-repl)"
+    r"|\b(?:iteration|recursion|step|turn|request|call)s?[ _]limits?\b|\bneed more steps\b|\bran out of\b"
+    r"|\bhas no attribute\b|\bexpecting value\b"
 )
+"""The words that a sentence with an admission has."""
 
 
 def find_admission(answer: str, twin: str = "") -> str:

@@ -1,4 +1,4 @@
-"""The model makes the same call twice in one answer."""
+"""The model makes the same call several times in one answer."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar

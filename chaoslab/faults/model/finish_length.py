@@ -1,22 +1,36 @@
 """The answer ends in the middle, since the tokens it may have are used up."""
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
 
-from chaoslab.core.answers import AnswerContent, words_cut
+from chaoslab.core.answers import AnswerContent, FunctionCall, text_cut, words_cut
 from chaoslab.core.changed_answer import ChangedAnswer
 
 
 @dataclass(frozen=True)
 class FinishLength(ChangedAnswer):
-    """Keeps a share `part` of the words and gives the format's own reason for an answer that was too long. Tool calls
-    are lost."""
+    """Keeps a share `part` of the answer and gives the format's own reason for one that was too long.
+
+    `tool_calls` "lost": the words are cut and the calls are gone. "cut": the last call has that share of its arguments;
+    where they are objects, as Anthropic's that are not streamed and Gemini's, that share of their values. An answer
+    without calls is cut in its words.
+    """
 
     part: float = 0.5
+    tool_calls: Literal["lost", "cut"] = "lost"
     leaves = "part"
     bounds: ClassVar = {"part": (0.0, 1.0)}
     example = '"finish_length", "api.openai.com", part=0.3'
     source = "https://github.com/agent0ai/agent-zero/issues/1836"
 
     def changed(self, said: AnswerContent) -> AnswerContent:
+        if self.tool_calls == "cut" and said.calls:
+            *whole, last = said.calls
+            return replace(said, calls=(*whole, self._cut(last, objects=said.objects)), finish="length")
         return AnswerContent(words_cut(said.text, self.part), finish="length")
+
+    def _cut(self, call: FunctionCall, *, objects: bool) -> FunctionCall:
+        if not objects:
+            return replace(call, arguments=text_cut(call.arguments, self.part))
+        values = list((call.values or {}).items())
+        return call.with_values(dict(values[: min(len(values) - 1, int(len(values) * self.part))] if values else ()))

@@ -8,7 +8,9 @@ from chaoslab.core.answers import AnswerContent, Answers, ReadAnswer, halves, ne
 from chaoslab.core.dialog import TOOL, Dialog
 from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
 from chaoslab.core.stream import spelt_event
+from chaoslab.model._chat import ChatReply
 from chaoslab.model.formats import common
+from chaoslab.model.formats.histories import check_anthropic
 
 KINDS = {
     400: "invalid_request_error", 401: "authentication_error", 402: "billing_error", 403: "permission_error",
@@ -119,21 +121,13 @@ class AnthropicAnswers(Answers):
         yield LAST
 
 
-# The words for histories that are refused, as reports of them show.
-ORPHAN = (
-    "messages.{}.content.{}: unexpected `tool_use_id` found in `tool_result` blocks: {}. Each `tool_result` block must "
-    "have a corresponding `tool_use` block in the previous message."
-)
-UNANSWERED = (
-    "messages.{}: `tool_use` ids were found without `tool_result` blocks immediately after: {}. Each `tool_use` block "
-    "must have a corresponding `tool_result` block in the next message."
-)
 SYSTEM = (
     'messages: Unexpected role "system". The Messages API accepts a top-level `system` parameter, not "system" as an '
     "input message role."
 )
 
 
+THINKING = "Thinking may not be enabled when tool_choice forces tool use."  # mastra-ai/mastra/issues/7507
 LOST = "thread_not_found"
 """The code of a refusal after which the SDK sends a thread's whole history again."""
 
@@ -170,21 +164,30 @@ class AnthropicMessages(common.Format):
         ]
         return common.Chat(body["model"], messages, tools, body, asked, events=body.get("stream") is True)
 
-    def check(self, body: Mapping[str, Any]) -> None:
-        made: list[str] = []
-        for number, message in enumerate([*body["messages"], {"role": "user", "content": ""}]):
-            content = message["content"]
-            blocks = [block for block in content if isinstance(block, Mapping)] if isinstance(content, list) else []
-            results = [block for block in blocks if block.get("type") == "tool_result"]
-            for result in results:
-                if str(result.get("tool_use_id")) not in made:
-                    raise common.ModelRefused(
-                        400, ORPHAN.format(number, blocks.index(result), result.get("tool_use_id"))
-                    )
-            answered = {str(result.get("tool_use_id")) for result in results}
-            if open_ := [each for each in made if each not in answered]:
-                raise common.ModelRefused(400, UNANSWERED.format(number - 1, ", ".join(open_)))
-            made = [str(block.get("id")) for block in blocks if block.get("type") == "tool_use"]
+    def check(self, chat: common.Chat, path: str) -> None:  # noqa: ARG002
+        check_anthropic(chat.model, chat.native["messages"])
+
+    def constraints(self, chat: common.Chat) -> common.Constraints:
+        body = chat.native
+        choice: Mapping[str, Any] = body.get("tool_choice") or {}
+        kind, name = choice.get("type", "auto"), str(choice.get("name"))
+        forced = kind in ("any", "tool")
+        thinking = body.get("thinking")
+        if forced and isinstance(thinking, Mapping) and thinking.get("type") != "disabled":
+            raise common.ModelRefused(400, THINKING)
+        if kind == "tool" and name not in [tool["function"]["name"] for tool in chat.tools]:
+            raise common.ModelRefused(400, f"Tool '{name:.64}' not found in provided tools")
+        form = (body.get("output_config") or {}).get("format") or body.get("output_format") or {}
+        if body["max_tokens"] < 1:
+            raise common.ModelRefused(400, "max_tokens: Input should be greater than or equal to 1")
+        return common.Constraints(
+            schema=form.get("schema"),
+            tools=(name,) if kind == "tool" else None,
+            forced=forced,
+            parallel=choice.get("disable_parallel_tool_use") is not True,
+            tokens_max=body["max_tokens"],
+            stop=tuple(common.texts("stop_sequences", body.get("stop_sequences"))),
+        )
 
     def recalled(self, body: Mapping[str, Any], memory: Mapping[str, Any]) -> Mapping[str, Any]:
         thread = body.get("thread")
@@ -204,11 +207,16 @@ class AnthropicMessages(common.Format):
             kept = {key: value for key, value in native.items() if key not in ("thread", "stream")}
             memory[_id(answer)] = {**kept, "messages": [*native["messages"], said]}
 
+    def correct(self, memory: dict[str, Any], body: bytes, heard: ReadAnswer) -> None:
+        if (kept := memory.get(f"msg_{common.id_of(body)[:24]}")) is not None:
+            blocks = self.dialog.answers.with_said({}, self.dialog.answers.content(heard))["content"]
+            kept["messages"] = [*kept["messages"][:-1], {"role": "assistant", "content": blocks}]
+
     def whole(self, answer: common.ModelAnswer) -> Any:
         return {
             "id": _id(answer), "type": "message", "role": "assistant", "model": answer.chat.model,
-            "content": _content(answer), "stop_reason": "tool_use" if answer.reply.tool_calls else "end_turn",
-            "stop_sequence": None, "usage": _usage(answer.chat.tokens, answer.tokens),
+            "content": _content(answer), "stop_reason": _stop(answer.reply),
+            "stop_sequence": answer.reply.stopped_by or None, "usage": _usage(answer.chat.tokens, answer.tokens),
         }  # fmt: skip
 
     def stream(self, answer: common.ModelAnswer) -> Iterator[bytes]:
@@ -224,11 +232,11 @@ class AnthropicMessages(common.Format):
             for delta in _deltas(block["type"], content):
                 yield _event("content_block_delta", index=index, delta=delta)
             yield _event("content_block_stop", index=index)
-        ending = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
+        ending = {"stop_reason": whole["stop_reason"], "stop_sequence": whole["stop_sequence"]}
         yield _event("message_delta", delta=ending, usage={"output_tokens": answer.tokens})
         yield _event("message_stop")
 
-    def refusal(self, status: int, message: str, code: str | None = None) -> ErrorReply:
+    def refusal(self, status: int, message: str, code: str | None = None, param: str | None = None) -> ErrorReply:  # noqa: ARG002
         return _error(status, message, LOST if code == LOST else None)
 
     def headers(self, answer: common.ModelAnswer) -> Mapping[str, str]:
@@ -239,6 +247,14 @@ class AnthropicMessages(common.Format):
 
     def model(self, name: str) -> Any:
         return {"type": "model", "id": name, "display_name": name, "created_at": "1970-01-01T00:00:00Z"}
+
+
+def _stop(reply: ChatReply) -> str:
+    if reply.finish == "length":
+        return "max_tokens"
+    if reply.stopped_by:
+        return "stop_sequence"
+    return "tool_use" if reply.tool_calls else "end_turn"
 
 
 def _usage(tokens_in: int, tokens_out: int) -> dict[str, Any]:

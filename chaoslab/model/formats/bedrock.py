@@ -11,6 +11,7 @@ from chaoslab.core.dialog import TOOL, Dialog
 from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
 from chaoslab.core.stream import FRAMES, FrameCutter, frame, payload_of
 from chaoslab.model.formats import common
+from chaoslab.model.formats.histories import check_bedrock
 
 KINDS = {
     400: "ValidationException", 402: "ServiceQuotaExceededException", 403: "AccessDeniedException",
@@ -128,22 +129,19 @@ class Bedrock(common.Format):
         streams = found[2] == "converse-stream"
         return common.Chat(unquote(found[1]), messages, tools, body, path.encode() + asked, events=streams)
 
-    def check(self, body: Mapping[str, Any]) -> None:
-        made: set[str] = set()
-        for number, message in enumerate([*body["messages"], {"role": "user", "content": []}]):
-            blocks = common.objects("messages.content", message.get("content"))
-            results = {str(each["toolResult"].get("toolUseId")) for each in blocks if "toolResult" in each}
-            if results - made:
-                said = (
-                    f"The number of toolResult blocks at messages.{number}.content exceeds the number of toolUse blocks"
-                )
-                raise common.ModelRefused(400, f"{said} of previous turn.")
-            if made - results:
-                ids = ", ".join(sorted(made - results))
-                raise common.ModelRefused(
-                    400, f"Expected toolResult blocks at messages.{number}.content for the following Ids: {ids}"
-                )
-            made = {str(each["toolUse"].get("toolUseId")) for each in blocks if "toolUse" in each}
+    def check(self, chat: common.Chat, path: str) -> None:  # noqa: ARG002
+        check_bedrock(chat.native["messages"])
+
+    def constraints(self, chat: common.Chat) -> common.Constraints:
+        config = chat.native.get("inferenceConfig") or {}
+        choice = (chat.native.get("toolConfig") or {}).get("toolChoice") or {}
+        named = choice.get("tool")
+        return common.Constraints(
+            tools=None if named is None else (str(named.get("name")),),
+            forced="any" in choice or named is not None,
+            tokens_max=config.get("maxTokens"),
+            stop=tuple(common.texts("stopSequences", config.get("stopSequences"))),
+        )
 
     def whole(self, answer: common.ModelAnswer) -> Any:
         return {
@@ -173,7 +171,7 @@ class Bedrock(common.Format):
     def headers(self, answer: common.ModelAnswer) -> Mapping[str, str]:
         return {"x-amzn-RequestId": answer.chat.id}
 
-    def refusal(self, status: int, message: str, code: str | None = None) -> ErrorReply:  # noqa: ARG002
+    def refusal(self, status: int, message: str, code: str | None = None, param: str | None = None) -> ErrorReply:  # noqa: ARG002
         return _error(status, message)
 
     def model(self, name: str) -> Any:
@@ -190,6 +188,10 @@ def _content(answer: common.ModelAnswer) -> list[dict[str, Any]]:
 
 
 def _stop(answer: common.ModelAnswer) -> str:
+    if answer.reply.finish == "length":
+        return "max_tokens"
+    if answer.reply.stopped_by:
+        return "stop_sequence"
     return "tool_use" if answer.reply.tool_calls else "end_turn"
 
 

@@ -12,10 +12,12 @@ from chaoslab.model._completion import wrong
 from chaoslab.model.formats.common import (
     QUOTA,
     Chat,
+    Constraints,
     Format,
     ModelAnswer,
     ModelRefused,
     text_in,
+    texts,
     with_headers,
 )
 
@@ -104,6 +106,16 @@ class Cohere(Format):
         tools = [] if body.get("tool_choice") == "NONE" else body.get("tools") or []
         return Chat(body["model"], messages, tools, body, asked, events=body.get("stream") is True)
 
+    def constraints(self, chat: Chat) -> Constraints:
+        body, form = chat.native, chat.native.get("response_format") or {}
+        wants_json = form.get("type") == "json_object"
+        return Constraints(
+            schema=(form.get("json_schema") or form.get("schema") or {}) if wants_json else None,
+            forced=body.get("tool_choice") == "REQUIRED",
+            tokens_max=body.get("max_tokens"),
+            stop=tuple(texts("stop_sequences", body.get("stop_sequences"))),
+        )
+
     def whole(self, answer: ModelAnswer) -> Any:
         calls = _calls(answer)
         message: dict[str, Any] = {"role": "assistant"}
@@ -111,7 +123,7 @@ class Cohere(Format):
             message["content"] = [{"type": "text", "text": answer.reply.content}]
         if calls:
             message["tool_calls"] = calls
-        reason = _finish("", called=bool(calls))
+        reason = _reason(answer)
         return {"id": _id(answer), "finish_reason": reason, "message": message, "usage": _usage(answer)}
 
     def stream(self, answer: ModelAnswer) -> Iterator[bytes]:
@@ -119,10 +131,10 @@ class Cohere(Format):
         yield spelt_event({"type": "message-start", "id": _id(answer), "delta": {"message": begun}})
         calls = _calls(answer)
         yield from map(spelt_event, _events(answer.reply.content, calls))
-        ending = {"finish_reason": _finish("", called=bool(calls)), "usage": _usage(answer)}
+        ending = {"finish_reason": _reason(answer), "usage": _usage(answer)}
         yield spelt_event({"type": "message-end", "delta": ending})
 
-    def refusal(self, status: int, message: str, code: str | None = None) -> ErrorReply:  # noqa: ARG002
+    def refusal(self, status: int, message: str, code: str | None = None, param: str | None = None) -> ErrorReply:  # noqa: ARG002
         return _error(status, message)
 
     def model(self, name: str) -> Any:
@@ -135,6 +147,12 @@ def _text(content: Any) -> Any:
     if any(documents):
         return "\n".join(text_in((each or {}).get("data")) for each in documents)
     return text_in(content) if content is not None else None
+
+
+def _reason(answer: ModelAnswer) -> str:
+    if answer.reply.stopped_by:
+        return "STOP_SEQUENCE"
+    return _finish(answer.reply.finish, called=bool(answer.reply.tool_calls))
 
 
 def _finish(finish: str, *, called: bool) -> str:

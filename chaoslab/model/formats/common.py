@@ -28,16 +28,36 @@ QUOTA = 402
 class ModelRefused(Exception):
     """The model's refusal of a request. Without a message it is the service's own for this status."""
 
-    def __init__(self, status: int, message: str = "", *, code: str | None = None) -> None:
+    def __init__(self, status: int, message: str = "", *, code: str | None = None, param: str | None = None) -> None:
         super().__init__(message)
-        self.status, self.message, self.code = status, message, code
+        self.status, self.message, self.code, self.param = status, message, code, param
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """The constraints of a request on its answer. `schema`: of its JSON, {} for any, None for text; `tools`: the names
+    of those that alone may be called, None for all; `forced`: one must be; `parallel`: several may be; `tokens_max`: of
+    the answer; `stop`: the texts before which it ends."""
+
+    schema: Mapping[str, Any] | None = None
+    tools: tuple[str, ...] | None = None
+    forced: bool = False
+    parallel: bool = True
+    answers: int = 1
+    tokens_max: int | None = None
+    stop: tuple[str, ...] = ()
+
+
+def id_of(asked: bytes) -> str:
+    """32 hex digits, of which the ids of an answer to these bytes are made."""
+    return hashlib.blake2s(asked, digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True)
 class Chat:
     """A request to a model. `messages` and `tools` are in OpenAI's format for chat completions. `native`: the request's
     own JSON. `asked`: its bytes and its path, of which the ids of the answer are a hash. `events`: the answer is wanted
-    in parts; `sse`: as server-sent events."""
+    in parts; `sse`: as server-sent events. `limits`: the constraints on the answer, for a model that obeys them."""
 
     model: str
     messages: Sequence[Mapping[str, Any]]
@@ -46,11 +66,12 @@ class Chat:
     asked: bytes
     events: bool = False
     sse: bool = True
+    limits: Constraints = Constraints()
 
     @cached_property
     def id(self) -> str:
         """32 hex digits."""
-        return hashlib.blake2s(self.asked, digest_size=16).hexdigest()
+        return id_of(self.asked)
 
     @cached_property
     def tokens(self) -> int:
@@ -104,9 +125,13 @@ class Format(ABC):
     def chat(self, path: str, query: str, body: Mapping[str, Any], asked: bytes) -> Chat:
         """A request in the common form. Raises Refused: it is no request of this format."""
 
-    def check(self, body: Mapping[str, Any]) -> None:  # noqa: B027 - not every service looks at the history
-        """Checks that the history of a request is one that the service takes: calls and their results in pairs. Raises
-        Refused: it is none, in the service's own words."""
+    def check(self, chat: Chat, path: str) -> None:  # noqa: B027 - not every service looks at the history
+        """Checks that the service takes the history of a request. Raises Refused: it does not, in its own words
+        (`histories.py`)."""
+
+    @abstractmethod
+    def constraints(self, chat: Chat) -> Constraints:
+        """The constraints on the answer. Raises Refused: the offline model obeys one of them not, or it is none."""
 
     @abstractmethod
     def whole(self, answer: ModelAnswer) -> Any:
@@ -117,8 +142,8 @@ class Format(ABC):
         """The answer in parts."""
 
     @abstractmethod
-    def refusal(self, status: int, message: str, code: str | None = None) -> ErrorReply:
-        """An error reply."""
+    def refusal(self, status: int, message: str, code: str | None = None, param: str | None = None) -> ErrorReply:
+        """An error reply. `param`: the part of the request that is wrong."""
 
     def models(self, names: Sequence[str]) -> dict[str, Any]:
         """The JSON of the list of models."""
@@ -140,6 +165,9 @@ class Format(ABC):
 
     def remember(self, answer: ModelAnswer, memory: dict[str, Any]) -> None:  # noqa: B027
         """Keeps in the service's memory what later requests may refer to; most formats keep nothing."""
+
+    def correct(self, memory: dict[str, Any], body: bytes, heard: ReadAnswer) -> None:  # noqa: B027
+        """Lets the service's memory hold what its client heard, which a fault may have changed on its way."""
 
     def headers(self, answer: ModelAnswer) -> Mapping[str, str]:  # noqa: ARG002
         """The headers of an answer, besides those of its body."""
@@ -188,6 +216,13 @@ def objects(where: str, value: Any) -> list[Mapping[str, Any]]:
     if not isinstance(value, list) or not all(isinstance(each, Mapping) for each in value):
         raise ModelRefused(400, f"{where}: value must be an array of objects")
     return value
+
+
+def texts(where: str, value: Any) -> list[str]:
+    """The value as a list of texts; empty for None. Raises Refused: it is none."""
+    if not isinstance(value or [], list) or not all(isinstance(each, str) for each in value or ()):
+        raise ModelRefused(400, f"{where}: value must be an array of strings")
+    return value or []
 
 
 def text_in(content: Any) -> str:

@@ -1,6 +1,7 @@
 """Google's Gemini: generateContent and streamGenerateContent, of the Gemini API and of Vertex AI."""
 
 import re
+from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 from urllib.parse import parse_qs, unquote
@@ -10,6 +11,7 @@ from chaoslab.core.dialog import TOOL, Dialog
 from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
 from chaoslab.core.stream import json_of, spelt_event
 from chaoslab.model.formats import common
+from chaoslab.model.formats.histories import SIGNS_CALLS, call_in, check_gemini, response_in
 
 STATUSES = {
     400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 409: "ABORTED",
@@ -48,7 +50,7 @@ KNOWN = {
 
 def _role(message: Mapping[str, Any]) -> str:
     parts = message.get("parts")
-    if isinstance(parts, list) and any(isinstance(part, Mapping) and _answer_in(part) for part in parts):
+    if isinstance(parts, list) and any(isinstance(part, Mapping) and response_in(part) for part in parts):
         return TOOL
     return "assistant" if message.get("role") == "model" else "user"
 
@@ -132,16 +134,6 @@ def _candidate(event: Any) -> Mapping[str, Any]:
     return found
 
 
-ROLES = ("user", "model", "function", "tool")
-# The words for histories that are refused, as reports of them show.
-ORPHAN = "Please ensure that function response turn comes immediately after a function call turn."
-EARLY = "Please ensure that function call turn comes immediately after a user turn or after a function response turn."
-UNANSWERED = (
-    "Please ensure that the number of function response parts is equal to the number of function call parts of the "
-    "function call turn."
-)
-
-
 class Gemini(common.Format):
     """`POST …/models/<model>:generateContent` and `:streamGenerateContent`."""
 
@@ -173,25 +165,33 @@ class Gemini(common.Format):
         sse = "sse" in parse_qs(query).get("alt", [])
         return common.Chat(unquote(found[1]), messages, tools, body, path.encode() + asked, events=streams, sse=sse)
 
-    def check(self, body: Mapping[str, Any]) -> None:
-        wanted, before = 0, "model"
-        for content in [*body["contents"], {"role": "user"}]:
-            if content.get("role", "user") not in ROLES:
-                raise common.ModelRefused(400, "Please use a valid role: user, model.")
-            parts = common.objects("contents.parts", content.get("parts"))
-            answers = sum(isinstance(_answer_in(part), Mapping) for part in parts)
-            if answers and not wanted:
-                raise common.ModelRefused(400, ORPHAN)
-            if answers != wanted:
-                raise common.ModelRefused(400, UNANSWERED)
-            wanted = sum(isinstance(part.get("functionCall") or part.get("function_call"), Mapping) for part in parts)
-            if wanted and before == "model":
-                raise common.ModelRefused(400, EARLY)
-            before = content.get("role", "user")
+    def check(self, chat: common.Chat, path: str) -> None:
+        check_gemini(chat.model, path, chat.native["contents"])
+
+    def constraints(self, chat: common.Chat) -> common.Constraints:
+        config = chat.native.get("generationConfig") or chat.native.get("generation_config") or {}
+        calling = (chat.native.get("toolConfig") or {}).get("functionCallingConfig") or {}
+        if (config.get("candidateCount") or 1) != 1:
+            raise common.ModelRefused(400, "Multiple candidates is not enabled for this model")
+        kind = config.get("responseMimeType") or "text/plain"
+        form = _first(config, ("responseSchema", "responseJsonSchema", "response_json_schema"))
+        if kind not in ("text/plain", "application/json") or (form and kind == "text/plain"):
+            raise common.ModelRefused(400, f"Response mime type {kind} is not supported with this response schema.")
+        names = tuple(common.texts("allowedFunctionNames", calling.get("allowedFunctionNames"))) or None
+        length = config.get("maxOutputTokens")
+        if length is not None and (type(length) is not int or length < 1):
+            raise common.ModelRefused(400, f"max_output_tokens must be positive, but is {length!s:.40}.")
+        return common.Constraints(
+            schema=(_schema(form) if form else {}) if kind == "application/json" else None,
+            tools=names,
+            forced=calling.get("mode") == "ANY",
+            tokens_max=length,
+            stop=tuple(common.texts("stopSequences", config.get("stopSequences"))),
+        )
 
     def whole(self, answer: common.ModelAnswer) -> Any:
         text = [{"text": answer.reply.content}] if answer.reply.content or not answer.reply.tool_calls else []
-        return self._chunk(answer, [*text, *_calls(answer)], "STOP")
+        return self._chunk(answer, [*text, *_calls(answer)], _finish(answer))
 
     def _chunk(self, answer: common.ModelAnswer, parts: Sequence[Any], finish: str | None) -> dict[str, Any]:
         candidate: dict[str, Any] = {"content": {"parts": list(parts), "role": "model"}}
@@ -212,14 +212,14 @@ class Gemini(common.Format):
         parts: list[Any] = [{"text": piece} for piece in pieces(answer.reply.content)] + _calls(answer)
         parts = parts or [{"text": ""}]
         last = len(parts) - 1
-        chunks = (self._chunk(answer, [part], "STOP" if n == last else None) for n, part in enumerate(parts))
+        chunks = (self._chunk(answer, [part], _finish(answer) if n == last else None) for n, part in enumerate(parts))
         for number, chunk in enumerate(chunks):
             if answer.chat.sse:
                 yield f"data: {common.spelt(chunk)}\r\n\r\n".encode()
             else:  # one array, piece by piece
                 yield f"{',' if number else '['}{common.spelt(chunk)}{']' if number == last else ''}\n".encode()
 
-    def refusal(self, status: int, message: str, code: str | None = None) -> ErrorReply:  # noqa: ARG002
+    def refusal(self, status: int, message: str, code: str | None = None, param: str | None = None) -> ErrorReply:  # noqa: ARG002
         return _error(status, message)
 
     def model(self, name: str) -> Any:
@@ -248,12 +248,17 @@ def _schema(value: Any) -> Any:
     }
 
 
+def _finish(answer: common.ModelAnswer) -> str:
+    return "MAX_TOKENS" if answer.reply.finish == "length" else "STOP"
+
+
 def _calls(answer: common.ModelAnswer) -> list[dict[str, Any]]:
-    return [{"functionCall": {"name": call.name, "args": dict(call.arguments)}} for call in answer.reply.tool_calls]
-
-
-def _answer_in(part: Mapping[str, Any]) -> Any:
-    return part.get("functionResponse") or part.get("function_response")
+    made: list[dict[str, Any]] = [
+        {"functionCall": {"name": call.name, "args": dict(call.arguments)}} for call in answer.reply.tool_calls
+    ]
+    if made and SIGNS_CALLS.match(answer.chat.model):
+        made[0]["thoughtSignature"] = b64encode(answer.chat.id.encode()).decode()
+    return made
 
 
 def _messages(number: int, content: Mapping[str, Any], calls: list[tuple[str, str]]) -> list[dict[str, Any]]:
@@ -261,8 +266,7 @@ def _messages(number: int, content: Mapping[str, Any], calls: list[tuple[str, st
     an id is answered by the first response with its name."""
     text, made, results = "", [], []
     for nth, part in enumerate(common.objects("contents.parts", content.get("parts"))):
-        call = part.get("functionCall") or part.get("function_call")
-        answer = _answer_in(part)
+        call, answer = call_in(part), response_in(part)
         if isinstance(call, Mapping):
             calls.append((str(call.get("name")), str(call.get("id") or f"call_{number}_{nth}")))
             made.append(common.function(calls[-1][0], call.get("args") or {}, calls[-1][1]))

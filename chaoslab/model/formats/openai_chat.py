@@ -2,12 +2,16 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
 from chaoslab.model import _errors
+from chaoslab.model._chat import text_of
 from chaoslab.model._completion import Completion, wrong
-from chaoslab.model.formats.common import QUOTA, Chat, Format, ModelAnswer, ModelRefused, with_headers
+from chaoslab.model.formats.common import QUOTA, Chat, Constraints, Format, ModelAnswer, ModelRefused, with_headers
+from chaoslab.model.formats.constraints import CHAT, GROQ, Names, read_openai
+from chaoslab.model.formats.histories import check_openai_chat
 
 
 def error(status: int, message: str, kind: str, code: str | None = None, param: str | None = None) -> ErrorReply:
@@ -39,12 +43,9 @@ KNOWN = {
 }
 
 
-# The words for histories that are refused, as reports of them show.
-ORPHAN = "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'."
-FOREIGN = "Invalid parameter: 'tool_call_id' of '{}' not found in 'tool_calls' of previous message."
-UNANSWERED = (
-    "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The "
-    "following tool_call_ids did not have response messages: {}"
+# https://github.com/diffbot/code-gpt-docs/issues/172
+NO_CHAT = (
+    "This is a chat model and not supported in the v1/completions endpoint. Did you mean to use v1/chat/completions?"
 )
 
 
@@ -61,23 +62,15 @@ class OpenaiChat(Format):
         tools = [] if body.get("tool_choice") == "none" else body.get("tools") or []
         return Chat(body["model"], body["messages"], tools, body, asked, events=body.get("stream") is True)
 
-    def check(self, body: Mapping[str, Any]) -> None:
-        made: list[str] = []
-        open_: list[str] = []
-        for message in body["messages"]:
-            if message["role"] == "tool":
-                answered = message["tool_call_id"]
-                if not made:
-                    raise ModelRefused(400, ORPHAN)
-                if answered not in made:
-                    raise ModelRefused(400, FOREIGN.format(answered))
-                open_ = [each for each in open_ if each != answered]
-            elif open_:
-                break
-            else:
-                made = open_ = [str(call.get("id")) for call in message.get("tool_calls") or ()]
-        if open_:
-            raise ModelRefused(400, UNANSWERED.format(", ".join(open_)))
+    def check(self, chat: Chat, path: str) -> None:  # noqa: ARG002
+        check_openai_chat(chat.messages)
+
+    def constraints(self, chat: Chat) -> Constraints:
+        return self._constraints(chat, CHAT)
+
+    def _constraints(self, chat: Chat, names: Names) -> Constraints:
+        said = "".join(text_of(message) for message in chat.messages)
+        return read_openai(chat.native, names, chat.native.get("response_format"), said)
 
     def whole(self, answer: ModelAnswer) -> Any:
         return self._completion(answer).whole(answer.created)
@@ -88,8 +81,8 @@ class OpenaiChat(Format):
     def _completion(self, answer: ModelAnswer) -> Completion:
         return Completion(answer.chat.native, answer.chat.asked, reply=answer.reply, groq=False)
 
-    def refusal(self, status: int, message: str, code: str | None = None) -> ErrorReply:
-        return error(status, message, "server_error" if status >= 500 else INVALID, code)
+    def refusal(self, status: int, message: str, code: str | None = None, param: str | None = None) -> ErrorReply:
+        return error(status, message, "server_error" if status >= 500 else INVALID, code, param)
 
     def headers(self, answer: ModelAnswer) -> Mapping[str, str]:
         return {"x-request-id": f"req_{answer.chat.id}", "openai-version": "2020-10-01"}
@@ -108,21 +101,31 @@ class GroqChat(OpenaiChat):
     known = _errors.ERRORS | {QUOTA: _errors.INSUFFICIENT_QUOTA}
     form = re.compile(r"\A/openai/v1/chat/completions\Z")
 
-    def check(self, body: Mapping[str, Any]) -> None:
+    def check(self, chat: Chat, path: str) -> None:
         """Takes any history: no report shows that Groq refuses one."""
+
+    def constraints(self, chat: Chat) -> Constraints:
+        found = self._constraints(chat, GROQ)
+        if found.answers > 1:
+            raise ModelRefused(400, "'n' : number must be at most 1", param="n")
+        return found
 
     def _completion(self, answer: ModelAnswer) -> Completion:
         return Completion(answer.chat.native, answer.chat.asked, reply=answer.reply)
 
-    def refusal(self, status: int, message: str, code: str | None = None) -> ErrorReply:
+    def refusal(self, status: int, message: str, code: str | None = None, param: str | None = None) -> ErrorReply:
         kind = "internal_server_error" if status >= 500 else INVALID
-        return _errors.refusal(status, message, kind, code)
+        return _errors.refusal(status, message, kind, code, param=param)
 
 
 class MistralChat(OpenaiChat):
     """Mistral's `POST /v1/chat/completions`, whose streams have whole calls."""
 
     name = "Mistral chat completions"
+
+    def constraints(self, chat: Chat) -> Constraints:
+        choice = {"tool_choice": "required"} if chat.native.get("tool_choice") == "any" else {}
+        return self._constraints(replace(chat, native={**chat.native, **choice}), GROQ)
 
     def stream(self, answer: ModelAnswer) -> Iterator[bytes]:
         return self._completion(answer).stream(answer.created, whole=True)

@@ -2,14 +2,17 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from chaoslab.core.answers import CHAT_FAILED, AnswerContent, Answers, ReadAnswer, halves, new_id, pieces
 from chaoslab.core.dialog import TOOL, Dialog
 from chaoslab.core.service_spec import CONTEXT_LENGTH
 from chaoslab.core.stream import spelt_event
-from chaoslab.model._chat import ToolCall
+from chaoslab.model._chat import ToolCall, text_of
 from chaoslab.model.formats import common
+from chaoslab.model.formats.constraints import RESPONSES, read_openai
+from chaoslab.model.formats.histories import OPENAI_RESPONSES, check_openai_responses
 from chaoslab.model.formats.openai_chat import INVALID, OpenaiChat, error
 
 
@@ -99,6 +102,50 @@ class ResponsesAnswers(Answers):
         return spelt_event({"type": "error", **said, "sequence_number": len(events)})
 
 
+@dataclass(frozen=True)
+class StoredResponse:
+    """A response that the service keeps. `items`: the input that led to it."""
+
+    items: Sequence[Mapping[str, Any]]
+    value: Mapping[str, Any]
+
+    @property
+    def output(self) -> Sequence[Mapping[str, Any]]:
+        found: Sequence[Mapping[str, Any]] = self.value["output"]
+        return found
+
+
+STORED = re.compile(r"/responses/(resp_[^/]+)(/input_items)?\Z")
+"""The paths of stored responses. Groups: the id, and its input."""
+
+
+def stored_response(memory: dict[str, Any], method: str, own: str, part: str | None) -> Any:
+    """The JSON of a stored response, or of its input; what is deleted is gone. Raises Refused: there is none."""
+    kept = memory.get(own)
+    if not isinstance(kept, StoredResponse):
+        raise common.ModelRefused(404, f"Response with id '{own:.60}' not found.")
+    if method == "DELETE" and part is None:
+        del memory[own]
+        return {"id": own, "object": "response", "deleted": True}
+    if method != "GET":
+        raise common.ModelRefused(405, f"Method {method} is not allowed here.")
+    if part is None:
+        return kept.value
+    items = [{"id": f"msg_{number}", "type": "message", **item} for number, item in enumerate(kept.items)]
+    return {"object": "list", "data": items, "first_id": items[0]["id"], "last_id": items[-1]["id"], "has_more": False}
+
+
+def _referred(item: Mapping[str, Any], memory: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The item that a reference names. Raises Refused: the service keeps none of this id."""
+    if item.get("type") != "item_reference":
+        return item
+    kept = (each for one in memory.values() if isinstance(one, StoredResponse) for each in (*one.items, *one.output))
+    found = next((each for each in kept if each.get("id") == item.get("id")), None)
+    if found is None:
+        raise OPENAI_RESPONSES["unknown item"].refusal(item.get("id"))
+    return found
+
+
 class OpenaiResponses(OpenaiChat):
     """`POST …/responses`."""
 
@@ -123,38 +170,42 @@ class OpenaiResponses(OpenaiChat):
         ]
         return common.Chat(body["model"], messages, tools, body, asked, events=body.get("stream") is True)
 
-    def check(self, body: Mapping[str, Any]) -> None:
-        made: dict[str, bool] = {}
-        for item in _items(body.get("input")):
-            call = str(item.get("call_id"))
-            if item.get("type") == "function_call":
-                made[call] = False
-            elif item.get("type") == "function_call_output":
-                if call not in made:
-                    raise common.ModelRefused(400, f"No tool call found for function call output with call_id {call}.")
-                made[call] = True
-        if (open_ := next((call for call, answered in made.items() if not answered), None)) is not None:
-            raise common.ModelRefused(400, f"No tool output found for function call {open_}.")
+    def check(self, chat: common.Chat, path: str) -> None:  # noqa: ARG002
+        check_openai_responses(_items(chat.native.get("input")))
+
+    def constraints(self, chat: common.Chat) -> common.Constraints:
+        said, text = "".join(text_of(message) for message in chat.messages), chat.native.get("text")
+        return read_openai(chat.native, RESPONSES, text.get("format") if isinstance(text, Mapping) else None, said)
 
     def recalled(self, body: Mapping[str, Any], memory: Mapping[str, Any]) -> Mapping[str, Any]:
-        before = body.get("previous_response_id")
+        before, items = body.get("previous_response_id"), _items(body.get("input"))
+        if any(item.get("type") == "item_reference" for item in items):
+            body = {**body, "input": [_referred(item, memory) for item in items]}
         if before is None:
             return body
         if before not in memory:
             raise common.ModelRefused(
                 400, f"Previous response with id '{before!s:.60}' not found.", code="previous_response_not_found"
             )
-        return {**body, "input": [*memory[before], *_items(body.get("input"))]}
+        return {**body, "input": [*memory[before].items, *memory[before].output, *_items(body.get("input"))]}
 
     def remember(self, answer: common.ModelAnswer, memory: dict[str, Any]) -> None:
-        memory[f"resp_{answer.chat.id}"] = [*_items(answer.chat.native.get("input")), *_output(answer)]
+        asked = answer.chat.native
+        if asked.get("store") is not False:
+            memory[f"resp_{answer.chat.id}"] = StoredResponse(_items(asked.get("input")), self.whole(answer))
+
+    def correct(self, memory: dict[str, Any], body: bytes, heard: ReadAnswer) -> None:
+        own = f"resp_{common.id_of(body)}"
+        if isinstance(kept := memory.get(own), StoredResponse):
+            value = self.dialog.answers.with_said(kept.value, self.dialog.answers.content(heard))
+            memory[own] = replace(kept, value=value)
 
     def whole(self, answer: common.ModelAnswer) -> Any:
         return self._response(answer, _output(answer))
 
     def _response(self, answer: common.ModelAnswer, output: list[dict[str, Any]] | None) -> dict[str, Any]:
         """The response, complete with its output or, with None, before it."""
-        asked, done = answer.chat.native, output is not None
+        asked, done, cut = answer.chat.native, output is not None, answer.reply.finish == "length"
         used = {
             "input_tokens": answer.chat.tokens,
             "input_tokens_details": {"cached_tokens": 0},
@@ -166,10 +217,10 @@ class OpenaiResponses(OpenaiChat):
             "id": f"resp_{answer.chat.id}",
             "object": "response",
             "created_at": answer.created,
-            "status": "completed" if done else "in_progress",
+            "status": ("incomplete" if cut else "completed") if done else "in_progress",
             "background": False,
             "error": None,
-            "incomplete_details": None,
+            "incomplete_details": {"reason": "max_output_tokens"} if done and cut else None,
             "instructions": asked.get("instructions"),
             "max_output_tokens": asked.get("max_output_tokens"),
             "model": answer.chat.model,
@@ -200,7 +251,8 @@ class OpenaiResponses(OpenaiChat):
         yield "response.in_progress", {"response": begun}
         for index, item in enumerate(output):
             yield from _item_events(index, item)
-        yield "response.completed", {"response": self._response(answer, output)}
+        whole = self._response(answer, output)
+        yield f"response.{whole['status']}", {"response": whole}
 
 
 def _items(given: Any) -> list[Mapping[str, Any]]:

@@ -38,6 +38,19 @@ def empty_reply(seen: RuleEvidence) -> list[Advice]:
     )
 
 
+def failed_value(seen: RuleEvidence) -> list[Advice]:
+    """A call failed, and a value of the agent's own, or one that it had kept, did harm in its place. What was done
+    twice has an end state of another value too, for another reason."""
+    return seen.beside_faults(
+        lambda case: case.harm and FindingKind.ALTERED in case.kinds and FindingKind.DUPLICATE not in case.kinds,
+        "Act on no value of a failed call: put no default in its place and keep none in a cache, and say what is "
+        "missing.",
+        "A call failed, and an effect had another value, in {size} that met {fault}.",
+        there=lambda case, fault: fault in case.noticed.failed and fault not in case.noticed.taken,
+        of_harm=True,
+    )
+
+
 def lost_context(seen: RuleEvidence) -> list[Advice]:
     """A disturbed conversation made the agent forget its work. A trial that met a fault of another kind too has two
     causes, so it does not count."""

@@ -65,9 +65,10 @@ def no_backoff(seen: RuleEvidence) -> list[Advice]:
 
 
 def no_second_try(seen: RuleEvidence) -> list[Advice]:
-    """A call failed in a way that may pass, was not tried again, and the trial did not end as it should have."""
+    """A call failed in a way that may pass, was not tried again, and the trial did not end as it should have. One that
+    went on as if it had not failed has another fault: a second try would only hide it."""
     return seen.beside_faults(
-        lambda case: case.short and bool(case.noticed.untried),
+        lambda case: case.short and not case.misled and bool(case.noticed.untried),
         "Try such a call again, after a short wait that grows. Before one that changes something, look whether it was "
         "done, or send the same Idempotency-Key with both.",
         "A call that timed out, broke off or met a 429 or 5xx was not tried again, and the trial fell short, in {size} "
