@@ -82,7 +82,11 @@ class Frames:
         return self._known or RunReport.of(self.history)
 
     def _table(self, name: str) -> pd.DataFrame:
-        """The table of this name; a setting's column in `runs` as text. Raises KeyError: there is none."""
+        return self.columns(name).frame()
+
+    def columns(self, name: str) -> Columns:
+        """The table of this name; a setting's column in `runs` as text. Raises KeyError: there is none. Unknown: its
+        measure raised."""
         if name in LOGGED:
             return self._of_lines[name].value
         rows = [*MEASURED[name](self.measures)]
@@ -90,7 +94,7 @@ class Frames:
             name, settings=[setting for row in rows for setting in settings_of(row)] if name == "runs" else ()
         )
         made.add(rows, self._run)
-        return made.frame()
+        return made
 
     @cached_property
     def _run(self) -> Row:
@@ -99,21 +103,21 @@ class Frames:
         return {"run": self.name, "revision": revision or None}
 
     @cached_property
-    def _of_lines(self) -> Mapping[str, Section[pd.DataFrame]]:
+    def _of_lines(self) -> Mapping[str, Section[Columns]]:
         """The tables of the log's lines, all made in one reading."""
         try:
             return self._read([self._source] if isinstance(self._source, History) else TrialStream(self._source))
         except Unordered:
             return self._read([self.history])
 
-    def _read(self, parts: Iterable[History]) -> Mapping[str, Section[pd.DataFrame]]:
+    def _read(self, parts: Iterable[History]) -> Mapping[str, Section[Columns]]:
         made = {name: Columns(name) for name in LOGGED}
         unknown = dict.fromkeys(made, "")
         for part in parts:
             for name, columns in made.items():
                 rows = LOGGED[name](part, self.measures)
                 unknown[name] = unknown[name] or Section.of(partial(columns.add, rows, self._run)).unknown
-        return {name: Section(None, why) if (why := unknown[name]) else Section.of(made[name].frame) for name in made}
+        return {name: Section(None, why) if (why := unknown[name]) else Section(made[name]) for name in made}
 
     @cached_property
     def runs(self) -> pd.DataFrame:
@@ -221,22 +225,22 @@ def write_parquet(run: Frames, folder: Path) -> list[Path]:
 
 
 class Columns:
-    """The columns of the table of a name, to which rows are added."""
+    """The columns of the table of a name, to which rows are added. `values`: those of each."""
 
     def __init__(self, name: str, *, settings: Iterable[str] = ()) -> None:
         self._of = {column.name: column.dtype for column in COLUMNS[name]} | dict.fromkeys(settings, "string")
-        self._values: dict[str, list[Any]] = {column: [] for column in self._of}
+        self.values: dict[str, list[Any]] = {column: [] for column in self._of}
 
     def add(self, rows: Iterable[Row], run: Row) -> None:
         """Adds rows. `run`: the values that all of them have."""
         for row in rows:
-            for column, values in self._values.items():
+            for column, values in self.values.items():
                 values.append(_whole(row.get(column, run.get(column))))
 
     def frame(self) -> pd.DataFrame:
         import pandas as pd
 
-        return pd.DataFrame({column: pd.array(self._values[column], dtype=dtype) for column, dtype in self._of.items()})
+        return pd.DataFrame({column: pd.array(self.values[column], dtype=dtype) for column, dtype in self._of.items()})
 
 
 def _numbers(of: pd.Series) -> Any:

@@ -101,7 +101,7 @@ def _amplification(report: RunReport) -> Iterator[Row]:
 
 
 def _costs(report: RunReport) -> Iterator[Row]:
-    """What each fault added, then the rows that make the sum whole."""
+    """The amounts that each fault added, then the rows that make the sum whole."""
     found, usage = report.costs.value, None if report.usage.unknown else report.usage.value
     unknown: tuple[str, ...] = ()
     if not report.knows_usage or report.usage.unknown:
