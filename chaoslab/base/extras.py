@@ -19,7 +19,7 @@ MODULES = {
 """By extra, the modules of it that the lab itself imports."""
 
 CORE = (
-    "aiohappyeyeballs", "aiohttp", "argcomplete", "certifi", "croniter", "ddsketch", "greenlet", "h11", "httpcore",
+    "aiohappyeyeballs", "aiohttp", "argcomplete", "certifi", "croniter", "greenlet", "h11", "httpcore",
     "httpx", "jinja2", "msgspec", "pydantic", "requests", "rich", "time_machine", "toxiproxy", "trustme", "urllib3",
     "yaml",
 )  # fmt: skip

@@ -75,8 +75,9 @@ def _check(options: argparse.Namespace, names: Sequence[str]) -> None:
         )
     for name in names if len(names) > 1 else ():  # before the first is written
         find(name)
-    several = (CHARTS, PARQUET) if len(names) == PAIR else (CHARTS, PARQUET, CSV)
-    if options.out == STDOUT and (options.format in several or len(names) > PAIR):
+    if options.out == STDOUT and len(names) == PAIR and options.format == "junit":
+        raise LookupError("--out - prints the comparison of two runs as html, json or markdown: name another --format")
+    if options.out == STDOUT and (options.format in (CHARTS, PARQUET, CSV) or len(names) > PAIR):
         what = f"there are {len(names)} runs" if len(names) > PAIR else f"--format {options.format} writes several"
         raise LookupError(f"--out - prints one file, and {what}: name a folder")
 

@@ -1,4 +1,4 @@
-"""The columns of the tables that a run's log is read as."""
+"""The columns of all tables of a run: those of its log's lines and those of its measures, for data and for people."""
 
 import json
 from collections.abc import Mapping
@@ -8,11 +8,15 @@ from chaoslab.base.identity import digest
 
 
 class Column(NamedTuple):
-    """One column: its name, its pandas dtype, and its meaning with the unit."""
+    """One column: its name, its pandas dtype, and its meaning with the unit. `head`: its heading in a report; without
+    one it is data alone. `form`: the words for its values. `rare`: it is left out of a report if it holds nothing."""
 
     name: str
     dtype: str
     meaning: str
+    head: str = ""
+    form: str = ""
+    rare: bool = False
 
 
 _RUN = Column("run", "string", "the run's name, by which several runs are told apart")
@@ -26,8 +30,14 @@ _WHERE = (
     Column("attempt", "Int64", "the attempt at that request, from 1"),
 )
 _INTERVAL = (
-    Column("low", "Float64", "the low end of its 95 % interval"),
+    Column("low", "Float64", "the low end of its 95 % interval", "95 % interval", "interval"),
     Column("high", "Float64", "the high end"),
+)
+_PLACE = Column("target", "string", "the service or function; all: over all of them", "target")
+_WORTH = (
+    Column("part", "string", "the part of the score", "part"),
+    Column("weight", "Float64", "its weight", "weight", ".2f"),
+    Column("value", "Float64", "its value, from 0 to 1", "value", ".2f"),
 )
 COLUMNS: Mapping[str, tuple[Column, ...]] = {
     "runs": (
@@ -136,12 +146,36 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("recovered", "boolean", "a right result came without harm"),
         Column("cut", "boolean", "censored since the log ended first, and not since its service was dead"),
     ),
+    "figures": (
+        _RUN,
+        Column("section", "string", "the section of the report that it stands in"),
+        Column("name", "string", "the figure"),
+        Column("value", "Float64", "its value; missing if there are no data"),
+        Column("low", "Float64", "the low end of its 95 % interval; missing without one"),
+        Column("high", "Float64", "the high end"),
+        Column("unit", "string", "share (0 to 1), s, USD, or what is counted; empty without one"),
+        Column("n", "Int64", "the number of observations behind it"),
+        Column("said", "string", "the sentence of the report on it; empty if another figure's tells it"),
+    ),
     "outcomes": (
         _RUN,
-        Column("outcome", "string", "correct, degraded, wrong … : those that occurred"),
-        Column("trials", "Int64", "the trials that ended so"),
-        Column("share", "Float64", "their share of all trials, from 0 to 1"),
+        Column("outcome", "string", "correct, degraded, wrong … : those that occurred", "outcome", "words"),
+        Column("trials", "Int64", "the trials that ended so", "trials"),
+        Column("share", "Float64", "their share of all trials, from 0 to 1", "share", "share"),
         *_INTERVAL,
+    ),
+    "impact": (
+        _RUN,
+        Column("fault", "string", "the fault", "fault met"),
+        _PLACE,
+        Column("trials", "Int64", "the trials that met it there", "trials"),
+        Column("bad", "Int64", "those that did not end well, of the judged ones", "did not end well", "rate"),
+        Column("judged", "Int64", "the judged ones"),
+        *(column._replace(head="") for column in _INTERVAL),
+        Column("without", "Float64", "the same share of trials that called there and met none", "without it", "share"),
+        Column("more_s", "Float64", "the seconds that such a trial took more, as a mean", "seconds more", "more", True),
+        Column("more_calls", "Float64", "the calls that it made more, in the mean", "calls more", "+.1f", True),
+        Column("outcomes", "string", "the outcomes of all trials that met it"),
     ),
     "recovery": (
         _RUN,
@@ -152,39 +186,46 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
     ),
     "mttr": (
         _RUN,
-        Column("fault", "string", "the fault that opened the incidents"),
-        Column("incidents", "Int64", "their number"),
+        Column("fault", "string", "the fault that opened the incidents", "recovery from"),
+        _PLACE,
+        Column("incidents", "Int64", "their number", "n"),
         Column("recovered", "Int64", "those that recovered without harm"),
-        Column("by_retry", "Int64", "of these by a retry"),
-        Column("by_fallback", "Int64", "of these by a fallback"),
-        Column("late", "Int64", "of these late, but right"),
-        Column("with_harm", "Int64", "those that recovered with harm"),
-        Column("never", "Int64", "those that never recovered"),
-        Column("censored", "Int64", "those of which nobody knows if they would have"),
-        Column("mttr_s", "Float64", "the mean time to recovery, of the recovered; missing if none recovered"),
-        Column("detect_s", "Float64", "its part until the fault was noticed, of recoveries by retry or fallback"),
-        Column("repair_s", "Float64", "its part from there on"),
+        Column("by_retry", "Int64", "of these by a retry", "retry"),
+        Column("by_fallback", "Int64", "of these by a fallback", "fallback", rare=True),
+        Column("late", "Int64", "of these late, but right", "late", rare=True),
+        Column("with_harm", "Int64", "those that recovered with harm", "harm", rare=True),
+        Column("never", "Int64", "those that never recovered", "never"),
+        Column("censored", "Int64", "those of which nobody knows if they would have", "cut short", rare=True),
+        Column("mttr_s", "Float64", "the mean time to recovery, of the recovered; missing without one", "mean", "s"),
+        Column("mttr_low_s", "Float64", "the low end of its 95 % interval; missing below 8 incidents"),
+        Column("mttr_high_s", "Float64", "the high end"),
+        Column("detect_s", "Float64", "its part until the fault was noticed, by retry or fallback", "detect", "s"),
+        Column("repair_s", "Float64", "its part from there on", "repair", "s"),
         Column("median_s", "Float64", "Kaplan–Meier's median; missing if it is not reached, or of fewer than 8"),
         Column("median_low_s", "Float64", "the low end of its 95 % interval"),
         Column("median_high_s", "Float64", "the high end; missing if it has none"),
     ),
     "latency": (
         _RUN,
-        Column("target", "string", "the service or function"),
-        Column("met", "boolean", "of the attempts that met a fault, or of the others; missing if not known"),
-        Column("attempts", "Int64", "the attempts with a known duration"),
-        Column("p10_s", "Float64", "the 10th percentile of their durations, in seconds"),
-        Column("p50_s", "Float64", "the median"),
-        Column("p90_s", "Float64", "the 90th percentile"),
+        Column("target", "string", "the service or function", "target"),
+        Column("met", "boolean", "of the attempts that met a fault, or of the others", "fault", "met"),
+        Column("attempts", "Int64", "the attempts with a known duration", "attempts"),
+        Column("p50_s", "Float64", "the median of their durations, in seconds", "median", "s"),
+        Column("p90_s", "Float64", "the 90th percentile", "90th percentile", "s"),
+        Column("p99_s", "Float64", "the 99th percentile", "99th percentile", "s"),
+        Column("longest_s", "Float64", "the longest", "longest", "s"),
     ),
     "amplification": (
         _RUN,
-        Column("target", "string", "the service or function"),
-        Column("requests", "Int64", "the requests that were wanted"),
-        Column("attempts", "Int64", "the attempts that were sent"),
-        Column("factor", "Float64", "attempts per request; 1: none was tried again"),
-        Column("met_factor", "Float64", "the same of requests that met a fault; missing if none did"),
-        Column("most", "Int64", "the most attempts at one request"),
+        Column("target", "string", "the service or function", "target"),
+        Column("requests", "Int64", "the requests that were wanted", "requests"),
+        Column("attempts", "Int64", "the attempts that were sent", "attempts"),
+        Column("factor", "Float64", "attempts per request; 1: none was tried again", "for each request", ".2f"),
+        Column("met_factor", "Float64", "the same of requests that met a fault; missing if none did",
+               "for each that met a fault", ".2f"),
+        Column("most", "Int64", "the most attempts at one request", "most"),
+        Column("where", "string", "the trial and request of these", "in"),
+        Column("layers", "string", "the further attempts by the layer that made them"),
     ),
     "throughput": (
         _RUN,
@@ -195,13 +236,43 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
     ),
     "costs": (
         _RUN,
-        Column("fault", "string", "the fault that trials met alone, or several at once"),
-        Column("trials", "Int64", "those of them that can be compared with the same prompt without faults"),
-        Column("seconds", "Float64", "what it added in all, in seconds; missing if not known or nothing was added"),
-        Column("calls", "Float64", "the same in calls"),
-        Column("tokens", "Float64", "the same in tokens"),
-        Column("usd", "Float64", "the same in dollars"),
-        Column("effects", "Float64", "the same in lines of ledgers"),
+        Column("fault", "string", "the fault that trials met alone, or a row that makes the sum whole", "spent on"),
+        Column("added", "boolean", "added by faults to trials, beside the same ones without"),
+        Column("trials", "Int64", "the trials of the row", "trials"),
+        Column("tokens", "Float64", "tokens to models and from them; missing if not known", "tokens", ",.10g"),
+        Column("usd", "Float64", "dollars", "dollars", ".6f"),
+        Column("calls", "Float64", "attempts at calls", "calls", ",.10g"),
+        Column("effects", "Float64", "lines of ledgers", "effects", ",.10g"),
+        Column("seconds", "Float64", "seconds of the world's time", "seconds", ",.2f"),
+    ),
+    "delivery": (
+        _RUN,
+        Column("injection", "string", "the injection", "faults"),
+        Column("fault", "string", "one of its faults; all: the whole injection", "fault"),
+        Column("eligible", "Int64", "the attempts for which its dice were rolled", "eligible"),
+        Column("scheduled", "Int64", "those that it was to hit", "scheduled"),
+        Column("injected", "Int64", "those that it changed", "injected"),
+        Column("witnessed", "Int64", "those whose caller met it", "witnessed"),
+        Column("chance", "Float64", "its chance; missing if another trigger says when it hits", "chance", ".3g"),
+        Column("plausible", "boolean", "its chance explains the hits; missing if there is nothing to check"),
+    ),
+    "unmet": (
+        _RUN,
+        Column("fault", "string", "the fault that was scheduled and not witnessed", "fault"),
+        Column("number", "Int64", "how often, for this reason", "number"),
+        Column("why", "string", "the reason", "reason"),
+    ),
+    "failures": (
+        _RUN,
+        Column("target", "string", "the service or function", "target"),
+        Column("number", "Int64", "the attempts that failed so though no fault was witnessed at them", "number"),
+        Column("error", "string", "the error, and the faults that their trials had met before", "error"),
+    ),
+    "warnings": (
+        _RUN,
+        Column("writer", "string", "the part of the lab", "writer"),
+        Column("number", "Int64", "how often", "number"),
+        Column("warning", "string", "the warning", "warning"),
     ),
     "matrix": (
         _RUN,
@@ -218,19 +289,17 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
     ),
     "reliability": (
         _RUN,
-        Column("objective", "Float64", "the share of trials that should end well (SLO)"),
+        Column("objective", "Float64", "the share of trials that should end well (SLO)", "objective", ".1%"),
         Column("judged", "Int64", "the trials that allow a conclusion"),
         Column("well", "Int64", "those that ended well"),
-        Column("proven", "Float64", "the share that is exceeded with a confidence of 95 %"),
-        Column("nines", "Int64", "the nines of that share"),
-        Column("allowed", "Float64", "the trials that may end badly by the objective: its error budget"),
-        Column("budget_left", "Float64", "the share of the budget that is left, from 0 to 1"),
-        Column("burn_rate", "Float64", "the share of bad trials over the allowed one; above 1 the objective is missed"),
-        Column("mttr_s", "Float64", "the mean time to recovery over the run's incidents; missing if none recovered"),
-        Column("detect_s", "Float64", "its part until the fault was noticed, of recoveries by retry or fallback"),
-        Column("repair_s", "Float64", "its part from there on"),
-        Column("score", "Float64", "the score of reliability, from 0 to 1"),
+        Column("allowed", "Float64", "the trials that may end badly: its error budget", "may end badly", ".3g"),
+        Column("failed", "Int64", "those that did", "did"),
+        Column("budget_left", "Float64", "the share of the budget that is left, from 0 to 1", "budget left", "share"),
+        Column("burn_rate", "Float64", "the share of bad trials over the allowed one; above 1 the objective is missed",
+               "burn rate", ".1f"),
     ),
+    "score": (_RUN, *_WORTH),
+    "quality": (_RUN, *_WORTH),
 }  # fmt: skip
 """Table → its columns."""
 _OWN = frozenset(column.name for column in COLUMNS["runs"])

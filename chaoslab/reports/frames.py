@@ -28,9 +28,9 @@ from chaoslab.record.lines import Record
 from chaoslab.record.runs import revision_of
 from chaoslab.record.trial_stream import TrialStream, Unordered
 from chaoslab.reports._columns import COLUMNS, as_text, settings_of
-from chaoslab.reports.contents import _figures as figures
+from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents._matrix import matrix
-from chaoslab.reports.contents._spent import added
+from chaoslab.reports.contents._tables import ROWS
 from chaoslab.reports.levels import level_in
 from chaoslab.reports.places import LOGS, reported
 
@@ -82,7 +82,11 @@ class Frames:
         return self._known or RunReport.of(self.history)
 
     def _table(self, name: str) -> pd.DataFrame:
-        """The table of this name; a setting's column in `runs` as text. Raises KeyError: there is none."""
+        return self.columns(name).frame()
+
+    def columns(self, name: str) -> Columns:
+        """The table of this name; a setting's column in `runs` as text. Raises KeyError: there is none. Unknown: its
+        measure raised."""
         if name in LOGGED:
             return self._of_lines[name].value
         rows = [*MEASURED[name](self.measures)]
@@ -90,7 +94,7 @@ class Frames:
             name, settings=[setting for row in rows for setting in settings_of(row)] if name == "runs" else ()
         )
         made.add(rows, self._run)
-        return made.frame()
+        return made
 
     @cached_property
     def _run(self) -> Row:
@@ -99,21 +103,21 @@ class Frames:
         return {"run": self.name, "revision": revision or None}
 
     @cached_property
-    def _of_lines(self) -> Mapping[str, Section[pd.DataFrame]]:
+    def _of_lines(self) -> Mapping[str, Section[Columns]]:
         """The tables of the log's lines, all made in one reading."""
         try:
             return self._read([self._source] if isinstance(self._source, History) else TrialStream(self._source))
         except Unordered:
             return self._read([self.history])
 
-    def _read(self, parts: Iterable[History]) -> Mapping[str, Section[pd.DataFrame]]:
+    def _read(self, parts: Iterable[History]) -> Mapping[str, Section[Columns]]:
         made = {name: Columns(name) for name in LOGGED}
         unknown = dict.fromkeys(made, "")
         for part in parts:
             for name, columns in made.items():
                 rows = LOGGED[name](part, self.measures)
                 unknown[name] = unknown[name] or Section.of(partial(columns.add, rows, self._run)).unknown
-        return {name: Section(None, why) if (why := unknown[name]) else Section.of(made[name].frame) for name in made}
+        return {name: Section(None, why) if (why := unknown[name]) else Section(made[name]) for name in made}
 
     @cached_property
     def runs(self) -> pd.DataFrame:
@@ -128,25 +132,38 @@ class Frames:
     effects = _property("effects", "One row a line of a ledger.")
     usage = _property("usage", "One row an answer of a model.")
     incidents = _property("incidents", "One row a request that met a fault, with its recovery.")
+    figures = _property(
+        "figures", "One row a figure of the report, with its interval, its unit and the sentence that tells it."
+    )
     outcomes = _property("outcomes", "One row an outcome, with its share of the trials.")
+    impact = _property(
+        "impact", "One row a fault at a target: the trials that met it, their ends, and what they took more."
+    )
     recovery = _property(
         "recovery",
         "One row a corner of Kaplan–Meier's curve: the share of the incidents that are not over yet. No row below 8 "
         "incidents, of which it would be misleading.",
     )
-    mttr = _property("mttr", "One row a fault: how many of its incidents recovered, and how soon.")
+    mttr = _property(
+        "mttr",
+        "One row a fault at a target, and one over all of its targets: its incidents, and how soon they recovered.",
+    )
     latency = _property("latency", "One row a target, and one more of its attempts that met a fault.")
     amplification = _property(
         "amplification", "One row a target: the requests that it got for each that was wanted, most amplified first."
     )
     throughput = _property("throughput", "One row an interval of the run.")
-    costs = _property("costs", "One row a fault that added something to its trials, dearest first.")
-    matrix = _property("matrix", "One row a fault at a target: the trials that met it, and the bad ones of them.")
-    reliability = _property(
-        "reliability",
-        "One row an objective of a run: nines, error budget and burn rate, with the run's MTTR; none of a run of "
-        "which nothing could be judged.",
+    costs = _property(
+        "costs", "One row a fault that added something to its trials, and the rows that make the sum of the run whole."
     )
+    delivery = _property("delivery", "One row an injection, and one each of its faults: from the dice to the witness.")
+    unmet = _property("unmet", "One row a reason why scheduled faults were not witnessed.")
+    failures = _property("failures", "One row a failure that nobody injected, most frequent first.")
+    warnings = _property("warnings", "One row a warning of the lab, most frequent first.")
+    matrix = _property("matrix", "One row a fault at a target: the trials that met it, and the bad ones of them.")
+    reliability = _property("reliability", "One row an objective of the run; none if nothing could be judged.")
+    score = _property("score", "One row a part of the score of reliability that is known.")
+    quality = _property("quality", "One row a part of the quality of recovery that is known.")
 
 
 class Joined(Frames):
@@ -208,22 +225,22 @@ def write_parquet(run: Frames, folder: Path) -> list[Path]:
 
 
 class Columns:
-    """The columns of the table of a name, to which rows are added."""
+    """The columns of the table of a name, to which rows are added. `values`: those of each."""
 
     def __init__(self, name: str, *, settings: Iterable[str] = ()) -> None:
         self._of = {column.name: column.dtype for column in COLUMNS[name]} | dict.fromkeys(settings, "string")
-        self._values: dict[str, list[Any]] = {column: [] for column in self._of}
+        self.values: dict[str, list[Any]] = {column: [] for column in self._of}
 
     def add(self, rows: Iterable[Row], run: Row) -> None:
         """Adds rows. `run`: the values that all of them have."""
         for row in rows:
-            for column, values in self._values.items():
+            for column, values in self.values.items():
                 values.append(_whole(row.get(column, run.get(column))))
 
     def frame(self) -> pd.DataFrame:
         import pandas as pd
 
-        return pd.DataFrame({column: pd.array(self._values[column], dtype=dtype) for column, dtype in self._of.items()})
+        return pd.DataFrame({column: pd.array(self.values[column], dtype=dtype) for column, dtype in self._of.items()})
 
 
 def _numbers(of: pd.Series) -> Any:
@@ -418,11 +435,6 @@ def summarize_run(report: RunReport) -> dict[str, Any]:
     return row
 
 
-def _outcomes(report: RunReport) -> Iterable[Row]:
-    for outcome, of in report.success.value.by_outcome.items():
-        yield {"outcome": outcome, "trials": of.count, "share": of.value, **vars(of.interval)}
-
-
 def recovery_corners(report: RunReport) -> list[dict[str, Any]]:
     """The corners of Kaplan–Meier's curve: `seconds` since the fault began, the `share` of the incidents that are not
     over, from 0 to 1, `low` and `high` of its 95 % interval (log–log). Between them those that were still `open` when
@@ -443,36 +455,11 @@ def recovery_corners(report: RunReport) -> list[dict[str, Any]]:
     return sorted(corners, key=itemgetter("seconds"))
 
 
-def _mttr(report: RunReport) -> Iterable[Row]:
-    """As under `recovery` in the report's JSON."""
-    for fault, of in report.recovery.value.by_fault.items():
-        row = figures.recovery(of)
-        ends = row["median_s"] or {}
-        yield {
-            "fault": fault, **row, "median_s": ends.get("value"), "median_low_s": ends.get("low"),
-            "median_high_s": ends.get("high"),
-        }  # fmt: skip
-
-
-def _latency(report: RunReport) -> Iterable[Row]:
-    for target, of in report.attempts.value.by_target.items():
-        for met, found in zip((False, True), of.both, strict=True):
-            if found:
-                yield {
-                    "target": target, "met": met, "attempts": len(found),
-                    "p10_s": found.at(0.1), "p50_s": found.at(0.5), "p90_s": found.at(0.9),
-                }  # fmt: skip
-
-
 def _throughput(report: RunReport) -> Iterable[Row]:
     if (found := report.throughput.value) is not None:
         for n, (trials, calls) in enumerate(zip(found.prompts, found.calls, strict=True)):
             edges = {"from_s": n * found.width_s, "to_s": (n + 1) * found.width_s}
             yield {**edges, "trials": trials, "calls": calls}
-
-
-def _costs(report: RunReport) -> Iterable[Row]:
-    return ({"fault": row.fault, "trials": row.trials, **row.amounts} for row in added(report))
 
 
 def _matrix(report: RunReport) -> Iterable[Row]:
@@ -484,21 +471,16 @@ def _matrix(report: RunReport) -> Iterable[Row]:
         yield {**vars(cell), "state": str(cell.state), "bad": None, **figures, "worst": worst}
 
 
-def _reliability(report: RunReport) -> Iterable[Row]:
-    """As in the report's JSON, with the recovery of the run."""
-    if (found := figures.reliability(report)) is None:
-        return
-    of_run = found if report.recovery.unknown else {**figures.recovery(report.recovery.value.overall), **found}
-    judged, well = (found["available"][name] for name in ("total", "count"))
-    for budget in found["error_budgets"]:
-        yield {**of_run, **budget, "judged": judged, "well": well, "budget_left": budget["left"]}
+def _figures(report: RunReport) -> Iterable[Row]:
+    if report.started or report.trials:
+        for row in Contents.of(History([]), where=report.name, report=report).figures:
+            yield {name: None if value == "" else value for name, value in row.items()}
 
 
 MEASURED: Mapping[str, Callable[[RunReport], Iterable[Row]]] = {
+    **ROWS,
     "runs": lambda report: [summarize_run(report)] if report.started or report.trials else [],
-    "outcomes": _outcomes, "recovery": recovery_corners, "mttr": _mttr, "latency": _latency,
-    "amplification": figures.amplification, "throughput": _throughput, "costs": _costs, "matrix": _matrix,
-    "reliability": _reliability,
+    "figures": _figures, "recovery": recovery_corners, "throughput": _throughput, "matrix": _matrix,
 }  # fmt: skip
 """Table → its rows. All others are made of the log's lines."""
 

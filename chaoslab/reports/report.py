@@ -17,7 +17,6 @@ from chaoslab.record.lines import Record
 from chaoslab.record.spoken import Opinion, Spoken
 from chaoslab.reports import formats
 from chaoslab.reports.contents import Contents
-from chaoslab.reports.contents._figures import figures
 
 KINDS = {".html": "html", ".json": "json", ".md": "markdown", ".xml": "junit"}
 """The format of a file by the end of its name."""
@@ -57,9 +56,10 @@ class Report:
         return self.contents.report.reliability.value
 
     @property
-    def figures(self) -> dict[str, Any]:
-        """The figures as plain values, as under `figures` in the report's JSON."""
-        return figures(self.contents.report)
+    def figures(self) -> list[dict[str, Any]]:
+        """The figures as plain values, as under `figures` in the report's JSON: each with its section, name, value,
+        interval, unit, number of observations and sentence."""
+        return self.contents.figures
 
     def save(self, path: str | Path) -> Path:
         """Writes the report as the kind of file that the name ends in: .html, .json, .md or .xml (JUnit). What is there

@@ -47,25 +47,14 @@ class FaultChecks:
         return tuple(found)
 
     def _injection(self, given: FaultSpec, n: int) -> Injection | None:
-        """The injection, without the arguments that are wrong, each of which is told; None if it cannot be made."""
-        arguments = self._arguments(given, n)
-        told = False
-        while True:
-            try:
-                of = DrawnFault(given.fault, given.target, arguments)
-                of.check()
-                return self._made(of)
-            except (LookupError, ValueError, TypeError) as error:
-                named = self._named(given, error)
-                alone = named in arguments and str(error).startswith(
-                    (f"{named} of ", f"{given.fault} has no parameter '{named}'")
-                )
-                if alone or not told:  # what does not go together may only be so because something was left out
-                    self.say(("faults", n, named), str(error))
-                if not alone:
-                    return None
-                del arguments[named]
-                told = True
+        """The injection; None if it cannot be made, the reason for which is told."""
+        try:
+            of = DrawnFault(given.fault, given.target, self._arguments(given, n))
+            of.check()
+            return self._made(of)
+        except (LookupError, ValueError, TypeError) as error:
+            self.say(("faults", n, self._named(given, error)), str(error))
+            return None
 
     def _named(self, given: FaultSpec, error: Exception) -> str:
         """The key of a fault that an error is about; empty if it names none."""

@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,31 +37,17 @@ NOT_OF_A_COMMAND = {
     "user": "it is started for one prompt and keeps nothing; give prompt",
 }
 """The keys that an agent which is a command cannot have, and why."""
-PLACES = ("agent", "fresh", "tools", "reads", "services", "upstreams")
-"""The keys that tell what a fault may hit."""
-CONVERSATION = ("prompt", "turns", "user", "turns_max", "operations")
-"""The keys that tell what the agent is asked."""
-TURNS_MAX = 1000
-"""The most turns of a conversation."""
 
 
 class Checks:
-    """The checks of a file that depend on several values, or on faults and assertions. `lost`: the keys of which
-    something was wrong and was left out; nothing that depends on them is told."""
+    """The checks of a file that depend on several values, or on faults and assertions."""
 
-    def __init__(
-        self, located: Located, spec: "ScenarioSpec", folder: Path | None, objects: Mapping[str, Any],
-        lost: Set[str] = frozenset(),
-    ) -> None:  # fmt: skip
-        self.located, self.spec, self.folder, self.objects, self.lost = located, spec, folder, objects, lost
+    def __init__(self, located: Located, spec: "ScenarioSpec", folder: Path | None, objects: Mapping[str, Any]) -> None:
+        self.located, self.spec, self.folder, self.objects = located, spec, folder, objects
         self.wrong: list[str] = []
 
     def say(self, path: Sequence[str | int], text: str, *, of_key: bool = False) -> None:
         self.wrong.append(str(self.located.error(path, text, of_key=of_key)))
-
-    def _sure(self, *keys: str) -> bool:
-        """True if none of these keys has lost something."""
-        return self.lost.isdisjoint(keys)
 
     def scenario(self, variant: str) -> Scenario:
         """The scenario; `wrong` then has all that is wrong with it."""
@@ -91,15 +77,13 @@ class Checks:
         injections = faults.injections(spec.faults)
         prompt = self._prompt()
         most = prompt.most if isinstance(prompt, Conversation) else 1
-        most = most if self._sure(*CONVERSATION) else TURNS_MAX
         names = self._names()
         if spec.agent == LAB:
             lab_agent().check_faults(injections, self.say, turns=most)
         else:
             faults.check_places(injections, names, turns=most)
-        sure = self._sure(*PLACES, "models", "families")
-        whole = injections + (faults.level() + faults.budget() if sure else ())
-        if len(injections) == len(spec.faults) and self._sure("faults") and sure:
+        whole = injections + faults.level() + faults.budget()
+        if len(injections) == len(spec.faults):
             faults.check_cascades(whole)
         return Scenario(
             spec, whole, self._assertions(spec.expect, ("expect",)), by_turn, prompt, self.located.file, self.folder,
@@ -109,8 +93,6 @@ class Checks:
 
     def _choose(self, one: str, other: str, meaning: str) -> None:
         given = [name for name in (one, other) if getattr(self.spec, name)]
-        if not self._sure(one, other, "operations"):
-            return
         if len(given) == 2:
             self.say((other,), f"both {one} and {other} are given: give one of them, {meaning}", of_key=True)
         elif not given:
@@ -124,7 +106,7 @@ class Checks:
                 self.say((key,), f"operations are done without an agent: leave {key} out", of_key=True)
         names = names_of(spec, self.objects)
         for n, each in enumerate(spec.operations):
-            if each.tool not in names and self._sure("tools", "reads"):
+            if each.tool not in names:
                 self.say(("operations", n, "tool"), f"no tool is called '{each.tool:.60}': {_meant(each.tool, names)}")
 
     def _real_time(self) -> None:
@@ -142,7 +124,7 @@ class Checks:
             for key in NOT_OF_A_COMMAND:
                 if getattr(spec, key) != ScenarioSpec.model_fields[key].get_default(call_default_factory=True):
                     self.say((key,), f"a command is a process of its own: {NOT_OF_A_COMMAND[key]}", of_key=True)
-        elif spec.upstreams and spec.world != "local" and self._sure("agent", "world"):
+        elif spec.upstreams and spec.world != "local":
             self.say(("upstreams",), "upstreams are services of real time: say world: local", of_key=True)
         for name, url in spec.upstreams.items():
             try:
@@ -154,7 +136,7 @@ class Checks:
         spec = self.spec
         there = {**spec.services, **spec.upstreams}
         for n, name in enumerate(spec.models):
-            if name not in there and self._sure("services", "upstreams"):
+            if name not in there:
                 self.say(("models", n), f"no service is called '{name}': {_meant(name, there)}")
         for host in spec.services:
             if not re.fullmatch(r"[a-z0-9_][a-z0-9_.-]*(:[0-9]{1,5})?", host):
@@ -184,7 +166,7 @@ class Checks:
             name = self._read((key, place), dotted)
             known = known and (name is not None or bool(given))
             names.append(given or name or "")
-        return names if known and self._sure(*PLACES) else None
+        return names if known else None
 
     def _read(self, path: tuple[str | int, ...], dotted: str) -> str | None:
         if dotted in self.objects:
@@ -208,8 +190,6 @@ class Checks:
         user = self._user()
         if user and self.spec.prompt and not made:
             made = [turn(self.spec.prompt)]
-        if not self._sure(*CONVERSATION):
-            return ""
         try:
             return turns(*made, user=user, turns_max=self.spec.turns_max) if made else self.spec.prompt or ""
         except ValueError as error:
@@ -233,7 +213,7 @@ class Checks:
             if each.when in found:
                 self.say(("user", n, "when"), f"the pattern {each.when!r:.60} stands here twice: the first one counts")
             found.setdefault(each.when, each.say)
-        if "turns_max" in self.spec.model_fields_set and not self.spec.user and self._sure("user"):
+        if "turns_max" in self.spec.model_fields_set and not self.spec.user:
             self.say(("turns_max",), "turns_max bounds a scripted user, and there is no user", of_key=True)
         return found
 

@@ -1,4 +1,4 @@
-"""The judge reads a hostile text of any length. `benchmarks/answers.py` has the time that it takes."""
+"""The judge reads a hostile text of any length."""
 
 import pytest
 

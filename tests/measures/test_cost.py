@@ -157,7 +157,7 @@ def spent(history: History) -> list[list[str]]:
     """The rows of the report's table."""
     (part,) = (part for part in parts(RunReport.of(history)) if part.title == "Cost")
     (table,) = (table for table in part.tables if table.caption.startswith("Cost of chaos"))
-    return [list(map(str, row)) for row in table.rows]
+    return table.texts
 
 
 def test_each_row_of_the_table_tells_of_its_own_trials_and_no_data_is_no_zero() -> None:

@@ -7,7 +7,6 @@ import pytest
 from chaoslab.analysis.measures.mttr import recovery
 from chaoslab.analysis.measures.reliability import (
     Reliability,
-    consistency,
     error_budget,
     least_share,
     nines_of,
@@ -24,7 +23,7 @@ NOTHING = recovery([])
 
 
 def found(outcomes: dict[str, str], **of: float) -> Reliability:
-    said = reliability_of(TrialTable.of(history(**of), outcomes), Standings(), NOTHING, None)  # type: ignore[arg-type]
+    said = reliability_of(TrialTable.of(history(**of), outcomes), Standings(), NOTHING)  # type: ignore[arg-type]
     assert said is not None
     return said
 
@@ -43,7 +42,7 @@ def test_the_time_between_bad_trials_is_that_of_the_trials_a_scenario_ruled_on()
     outcomes = OUTCOMES | {"p1.r4": "unknown"}
     states = {"p1.r1": RulingState.INVALID, "p1.r3": RulingState.FAILED, "p1.r4": RulingState.FAILED}
     rulings = {trial: TrialRuling(state) for trial, state in states.items()}
-    said = sure(reliability_of(TrialTable.of(history(), outcomes), Standings(rulings=rulings), NOTHING, None))
+    said = sure(reliability_of(TrialTable.of(history(), outcomes), Standings(rulings=rulings), NOTHING))
     assert (said.available.count, said.available.total) == (1, 5)  # p2.r1
     assert said.busy_s == 4 + 6 + 5 + 9 + 3600
     assert said.mtbf_s == said.busy_s / 4
@@ -54,14 +53,6 @@ def test_the_score_is_of_the_known_parts_alone() -> None:
     # of the faulted trials of prompt 1, 6 s and 5 s stand beside a median of 3 s; prompt 2 has nothing to compare with
     assert said.parts == {"availability": 0.5, "error handling": 0.5, "latency": pytest.approx((3 / 6 + 3 / 5) / 2)}
     assert said.score == pytest.approx((0.30 * 0.5 + 0.25 * 0.5 + 0.20 * 0.55) / 0.75)
-
-
-def test_consistency_and_recovery_have_their_weights() -> None:
-    alike = consistency([[True, True], [True, False], [False]])
-    assert consistency([[True], [False]]) is None
-    said = sure(reliability_of(TrialTable.of(history(), OUTCOMES), Standings(), NOTHING, alike))
-    assert said.parts["consistency"] == 0.5
-    assert said.score == pytest.approx((0.275 + 0.20 * 0.55 + 0.10 * 0.5) / 0.85)
 
 
 def test_a_trial_faster_than_its_twin_is_no_better_than_one_as_fast() -> None:
@@ -91,8 +82,8 @@ def test_all_bad() -> None:
 
 @pytest.mark.parametrize("outcomes", [{}, dict.fromkeys(OUTCOMES, "invalid"), dict.fromkeys(OUTCOMES, "unknown")])
 def test_nothing_judged_is_no_data(outcomes: dict[str, str]) -> None:
-    assert reliability_of(TrialTable.of(history(), outcomes), Standings(), NOTHING, None) is None
-    assert reliability_of(TrialTable(), Standings(), NOTHING, None) is None
+    assert reliability_of(TrialTable.of(history(), outcomes), Standings(), NOTHING) is None
+    assert reliability_of(TrialTable(), Standings(), NOTHING) is None
 
 
 def test_no_nine_is_claimed_beyond_what_the_trials_prove() -> None:

@@ -31,7 +31,6 @@ def test_what_a_trial_spent_and_how_long_it_took_is_what_its_events_tell() -> No
     whole = History([record for trial, events in STORIES.items() for record in history(*events, trial=trial).records])
     found = TrialTable.of(whole, {"p1.r1": "correct", "p1.r3": "harm", "p1.r4": "unknown"})
     assert found.took_s == [1.0]
-    assert found.passed == {"1": [True, False]}
     first, second, third, fourth = (found.by_key[key] for key in STORIES)
     assert (first.effects, first.tokens, first.usd, first.unpriced) == (3, 37, Fraction(1, 2), True)
     assert (second.prompt, second.took_s, second.ended, second.comparable) == (None, 5.0, True, False)

@@ -71,4 +71,4 @@ def test_a_consequence_of_a_changed_answer_is_told_with_it() -> None:
     assert "1 × translate: ValueError: no language" in text
     assert "its trial had met wrong_value on language before" in text
     (part,) = [each for each in parts(report) if each.title == TROUBLE]
-    assert part.tables[0].rows[0][-1].endswith("; its trial had met wrong_value on language before")
+    assert part.tables[0].rows[0]["error"].endswith("; its trial had met wrong_value on language before")

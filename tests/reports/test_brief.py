@@ -55,7 +55,7 @@ def test_a_run_with_harm_fits_on_one_screen_and_says_what_to_look_at(tmp_path: P
     assert len(lines) <= LINES
     assert [line for line in lines if len(line) > WIDTH and "chaoslab" not in line] == []
     head = next(n for n, line in enumerate(lines) if line.startswith("fault met "))
-    assert " in the mean." in " ".join(lines[head:])
+    assert " in the mean" in " ".join(lines[head:])
     assert any(line.startswith("  … and ") and line.endswith("chaoslab summary latest") for line in lines[head:])
     assert any("left the ledgers other than they should be" in line for line in lines[:10])
     assert lines[-1] == "all figures: chaoslab summary latest"

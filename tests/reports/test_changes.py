@@ -1,16 +1,11 @@
 """Two runs side by side: which trials went worse and better, the test, and the new failures with their replay line."""
 
-import csv
-import io
 import json
-import shutil
-import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from statistics import fmean
-from xml.etree import ElementTree
 
 import pytest
 
@@ -145,38 +140,6 @@ def test_a_setting_is_text_in_markdown_whatever_is_in_it(tmp_path: Path) -> None
     runs = [Contents.of(stated(history, PROMPTS=name), where="x") for name in ("a", "<img src=x> **b**")]
     page = FORMATS["markdown"][1](Changes.of(*runs))
     assert "- `The setting PROMPTS is another: 'a' then, '<img src=x> **b**' now.`" in page
-
-
-def junit_schema(text: str, folder: Path) -> None:
-    """Holds the file to the schema of Jenkins, where there is a checker."""
-    (folder / "changes.xml").write_text(text, encoding="utf-8")
-    if xmllint := shutil.which("xmllint"):
-        command = [xmllint, "--noout", "--schema", str(XSD), str(folder / "changes.xml")]
-        assert subprocess.run(command, capture_output=True, check=False).returncode == 0
-
-
-def test_junit_fails_what_went_worse_and_passes_nothing_in_silence(folders: tuple[Path, Path], tmp_path: Path) -> None:
-    found = Changes.of(*map(of, folders))
-    (suite,) = ElementTree.fromstring(FORMATS["junit"][1](found))
-    cases = suite.findall("testcase")
-    failed = {case.get("name", "").split()[0] for case in cases if case.find("failure") is not None}
-    assert failed == {one.trial for one in found.pairs if one.way is Way.WORSE}
-    skipped = [case.get("name", "") for case in cases if case.find("skipped") is not None]
-    assert sorted(skipped) == [f"{trial} of {folders[0]}" for trial in ("p1.r11", "p1.r12")]
-    assert [suite.get(name) for name in ("tests", "failures", "skipped")] == ["12", str(len(failed)), "2"]
-    assert all(one.replay in str(suite.findtext(".//failure")) for one in found.new[:1])
-    junit_schema(FORMATS["junit"][1](found), tmp_path)
-    back = ElementTree.fromstring(FORMATS["junit"][1](Changes.of(*reversed([*map(of, folders)]))))
-    assert back[0].get("failures") == "0"
-
-
-def test_csv_has_a_row_for_each_pair_and_each_trial_alone(folders: tuple[Path, Path]) -> None:
-    found = Changes.of(*map(of, folders))
-    rows = list(csv.DictReader(io.StringIO(FORMATS["csv"][1](found))))
-    assert [row["trial"] for row in rows] == [*(one.trial for one in found.pairs), "p1.r11", "p1.r12"]
-    assert {row["trial"] for row in rows if row["new_failure"] == "true"} == {one.trial for one in found.new}
-    assert [row["change"] for row in rows[-2:]] == [f"without a partner, only in {folders[0]}"] * 2
-    assert rows[0]["again"] == found.pairs[0].replay
 
 
 def test_of_two_runs_the_comparison_alone_is_printed(folders: tuple[Path, Path], here: Path, typed: Typed) -> None:

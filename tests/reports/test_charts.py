@@ -5,7 +5,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 from chaoslab.analysis.measures._grounds import success
-from chaoslab.analysis.measures.cost import Costs, Spending
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.guard import Section
 from chaoslab.analysis.verdict.standing import stand_by_outcome
@@ -50,7 +48,6 @@ from chaoslab.reports.charts.success_rate import success_rate
 from chaoslab.reports.charts.tool_latency import tool_latency
 from chaoslab.reports.frames import Frames, Joined
 from chaoslab.reports.places import none_yet
-from chaoslab.reports.svg import latency
 from tests import warm
 from tests.cli_parts import Typed, execute
 from tests.event_parts import call_at, fault_at, prompt_finished
@@ -78,10 +75,8 @@ def usual(tmp_path_factory: pytest.TempPathFactory) -> History:
 
 @pytest.fixture(scope="module")
 def rich(usual: History) -> dict[str, Figure]:
-    """The charts of a usual run, to look at; its prompts are asked once each, so the costs come from elsewhere."""
-    spent = Spending(trials=3, seconds=Fraction(5), calls=Fraction(2))
-    costs = Costs({"latency": spent, "timeout": spent}, spent, spent, spent, Spending(), Spending(), spent)
-    return draw(Frames(usual, replace(RunReport.of(usual), costs=Section(costs))))
+    """The charts of a usual run, to look at."""
+    return draw(Frames(usual))
 
 
 @pytest.fixture(scope="module")
@@ -299,14 +294,12 @@ def test_what_took_no_time_or_is_not_told_is_drawn_at_the_edge_and_counted(longe
         assert "of 1 the log tells no duration" in said(figure)
 
 
-def test_a_fault_that_answers_in_place_of_its_target_has_its_line_beside_the_others() -> None:
+def test_a_fault_that_answers_in_place_of_its_target_has_its_row_beside_the_others() -> None:
     """The caller waited for the end of these calls, though the target was not asked."""
     calm = [call("crm", n, ok=True, duration_s=0.01, via="service") for n in (1, 2)]
     hung = call("crm", 3, error="timed_out", duration_s=5.0, via="none")
     run = Frames(told(*calm, hung, met("timeout", "crm", 3), call("crm", 4, error="budget", via="none")))
-    picture = latency.draw(run.measures)
-    assert picture is not None
-    assert "crm (2 without, 1 with)" in str(picture)
+    assert [*zip(run.latency.met, run.latency.attempts, strict=True)] == [(False, 2), (True, 1)]
 
 
 def test_a_box_has_the_quartiles_and_its_whiskers_end_at_points() -> None:

@@ -144,7 +144,7 @@ def test_a_figure_without_data_is_no_0(tmp_path: Path) -> None:
     (part,) = [each for each in Contents.of(History.read(tmp_path / "latest"), where="x").parts
                if each.title == "Reliability"]  # fmt: skip
     assert "Mean time between bad trials: no data, since they took no time." in part.lines
-    assert [row[1] for row in part.tables[0].rows] == ["0.8", "0.4", "0.08", "0.008"]
+    assert [row[1] for row in part.tables[0].texts] == ["0.8", "0.4", "0.08", "0.008"]
 
 
 def test_a_run_that_goes_on_or_was_killed_is_no_good_one(tmp_path: Path) -> None:

@@ -176,7 +176,7 @@ def test_the_sections_stand_in_their_order_and_tables_have_headers(tmp_path: Pat
     assert heads == [
         "Worst trial", "What to change first", "Harm", "Faults and targets", "One trial", "Outcomes",
         "What the faults led to", "Reliability", "Recovery", "Retries and calls", "Cost", "Delivery of the faults",
-        "Fault coverage", "What nobody injected", "What to change", "All trials",
+        "What nobody injected", "What to change", "All trials",
     ]  # fmt: skip
     assert text.count("<h1") == 1
     tags = Tags(text).found
@@ -297,7 +297,7 @@ def test_a_browser_filters_sorts_searches_and_draws(width: str, browsed: dict[st
     assert seen["zoomed"] < 5
     assert seen["focusable"] == 0
     assert seen["failed"] == ["tr", True]
-    assert seen["pictures"] == [[name, True, 0, 0] for name in ("timeline", "latency")]
+    assert seen["pictures"] == [["timeline", True, 0, 0]]
     assert seen["linked"] == ["#trial=p1.r1", "#trial=p2.r1", "#trial=p3.r1"]
     assert sorted(seen["met"]) == ["p1.r1", "p2.r1", "p3.r1"]
 

@@ -40,11 +40,12 @@ def test_the_figures_of_a_run_are_values(report: lab.Report) -> None:
     assert of.detected_s + of.since_notice_s == of.mean_s
     assert report.reliability is not None
     assert (report.reliability.available.count, report.reliability.nines) == (3, 0)
-    figures = report.figures
-    assert figures["recovery"]["mttr_s"] == figures["recovery"]["by_fault"]["timeout"]["mttr_s"] == 30.0
-    assert [each["burn_rate"] for each in figures["reliability"]["error_budgets"]] == [0.0] * 4
-    assert figures["amplification"][0]["factor"] == 2.0
-    assert figures["cost_of_chaos"]["by_fault"]["timeout"]["seconds"] == 90.0
+    figures = {(each["section"], each["name"]): each for each in report.figures}
+    took = figures["Recovery", "time to recovery"]
+    assert (took["value"], took["unit"], took["n"]) == (30.0, "s", 3)
+    later = "the 3 by retry or fallback were noticed after 30.00 s and repaired 0 s later."
+    assert took["said"].endswith(f" it took 30.00 s in the mean; {later}")
+    assert figures["Retries and calls", "amplification"]["value"] == 2.0
 
 
 def test_the_report_of_trials_in_memory_is_a_file_of_the_kind_that_its_name_says(
@@ -52,8 +53,13 @@ def test_the_report_of_trials_in_memory_is_a_file_of_the_kind_that_its_name_says
 ) -> None:
     for suffix in KINDS:
         assert report.save(tmp_path / f"report{suffix}").stat().st_size > 500
-    assert json.loads((tmp_path / "report.json").read_text())["figures"] == json.loads(json.dumps(report.figures))
-    assert "; it took 30.00 s" in (tmp_path / "report.md").read_text()
+    held = json.loads((tmp_path / "report.json").read_text())
+    assert held["figures"] == report.figures
+    (fault,) = held["tables"]["mttr"]
+    assert (fault["fault"], fault["target"], fault["mttr_s"]) == ("timeout", "price", 30.0)
+    assert [each["burn_rate"] for each in held["tables"]["reliability"]] == [0.0] * 4
+    assert next(row for row in held["tables"]["costs"] if row["fault"] == "timeout")["seconds"] == 90.0
+    assert " it took 30.00 s" in (tmp_path / "report.md").read_text()
     with pytest.raises(ValueError, match=r"report\.pdf should end in \.html, \.json"):
         report.save(tmp_path / "report.pdf")
 

@@ -9,6 +9,7 @@ import pytest
 
 from chaoslab import cli
 from chaoslab.lab.launch import leave
+from chaoslab.reports._columns import COLUMNS
 from tests.cli_parts import Typed
 from tests.reports.fake_run import FakeRun
 
@@ -17,7 +18,7 @@ FILES = {
     "json": ["report.json"],
     "junit": ["report.xml"],
     "markdown": ["report.md"],
-    "csv": ["trials.csv", "calls.csv", "faults.csv"],
+    "csv": [f"{name}.csv" for name in COLUMNS],
 }
 Printed = pytest.CaptureFixture[str]
 
@@ -44,10 +45,10 @@ def test_out_names_a_file_or_a_folder(here: Path, typed: Typed) -> None:
     assert json.loads((here / "mine.json").read_text(encoding="utf-8"))["run"]["folder"] == "logs/one"
     written += typed.out("report", "one", "--format", "markdown", "--out", "new/one/").split()
     written += typed.out("report", "one", "--format", "csv", "--out", "tables").split()
-    written += typed.out("report", "one", "two", "--format", "junit", "--out", "both").split()
+    written += typed.out("report", "one", "two", "--format", "markdown", "--out", "both").split()
     assert written == [
-        "mine.json", "new/one/report.md", "tables/trials.csv", "tables/calls.csv", "tables/faults.csv",
-        "both/one/report.xml", "both/two/report.xml", "both/changes.xml",
+        "mine.json", "new/one/report.md", *(f"tables/{name}" for name in FILES["csv"]),
+        "both/one/report.md", "both/two/report.md", "both/changes.md",
     ]  # fmt: skip
     assert all((here / path).is_file() for path in written)
 
@@ -55,6 +56,8 @@ def test_out_names_a_file_or_a_folder(here: Path, typed: Typed) -> None:
 def test_out_dash_prints_it(here: Path, typed: Typed) -> None:
     before = sorted(here.rglob("*"))
     assert typed.out("report", "two", "--format", "markdown", "--out", "-").startswith("## ")
+    said = typed.refused("report", "one", "two", "--format", "junit", "--out", "-")
+    assert said.startswith("--out - prints the comparison of two runs as html, json or markdown")
     assert sorted(here.rglob("*")) == before
 
 

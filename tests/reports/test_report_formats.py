@@ -281,7 +281,7 @@ def test_a_call_that_never_ended_counts_in_every_format(run: Contents) -> None:
     assert sure(cut.report.costs.value).total.calls == made
     rows = list(csv.DictReader(io.StringIO(formats.files("csv", cut)["calls.csv"])))
     assert len(rows) == made
-    assert [row["target"] for row in rows if row["t"] == row["ok"] == row["via"] == ""] == [
+    assert [row["target"] for row in rows if row["ended_s"] == row["ok"] == row["via"] == ""] == [
         run.history[place].event.target  # type: ignore[attr-defined]
     ]
 

@@ -91,7 +91,7 @@ def test_a_scenario_rules_where_nothing_was_stated_about_right_answers(tmp_path:
     assert found.report.reliability.value is not None
     assert (found.report.reliability.value.available.count, found.report.reliability.value.available.total) == (0, 2)
     text = " ".join(summary(found.report).split())
-    assert "Did not end well: failed the scenario, of those that could be judged;" in text
+    assert "Did not end well: failed the scenario, of those that could be judged." in text
     assert "none could be judged" not in text
     assert "Nothing was stated about right effects or answers" in text
 

@@ -62,8 +62,6 @@ def test_it_names_the_run_and_counts_its_trials_calls_and_faults(sixty: RunRepor
     assert "\n3 failures that nobody injected:\n" in text
     assert "27 retries, 7 fallbacks" in flat(text)
     assert "RECOVERY 31 of 32 incidents recovered" in flat(text)
-    whole = summary(sixty, full=True).partition("Median time to recovery")[2]
-    assert row(whole.partition("\n\n")[0], "latency") == ["latency", "5", "too", "few"]
     assert "price not known" in flat(text)
 
 
@@ -78,7 +76,6 @@ def test_the_verdict_harm_and_failures_come_before_the_tables(sixty: RunReport) 
         "\nrun ",
         "\nOUTCOMES\n",
         "\nfault met ",
-        "\nHow the trials ended that met each fault",
         "\nRECOVERY\n",
         "\nCalls: ",
         "\nUsage: ",
@@ -106,7 +103,7 @@ def test_time_to_notice_is_said_of_those_that_noticed_alone(sixty: RunReport) ->
     assert found.detected_s is not None
     assert found.since_notice_s is not None
     noticed = found.recovered - found.late
-    assert f". The {noticed} that a retry or a fallback repaired were noticed after " in flat(summary(sixty))
+    assert f"; the {noticed} by retry or fallback were noticed after " in flat(summary(sixty))
     repaired = [i for i in sixty.recovery.value.incidents if i.recovered and i.since_notice_s is not None]
     assert len(repaired) == noticed
 
@@ -115,7 +112,7 @@ def test_a_run_without_faults_has_no_recovery_and_no_failures(tmp_path: Path) ->
     text = summary(History.read(FakeRun(tmp_path, prompts=5, chance=0.0).write()))
     assert "\nRECOVERY\nNo data: " in text
     assert "Failures that nobody injected: none.\n" in text
-    assert "How the trials ended" not in text
+    assert "met each fault" not in text
     assert row(text, "wire")[1:5] == ["10", "0", "0", "0"]
 
 
@@ -215,7 +212,7 @@ def test_of_faults_that_hurt_as_often_the_one_with_the_worst_outcome_stands_firs
 def test_one_recovery_is_told_in_the_singular(tmp_path: Path) -> None:
     text = flat(summary(paid(tmp_path, lab.inject("timeout", "rate", calls=[1]), trials=1)))
     assert "1 of 1 incident recovered (1 by retry)" in text
-    assert "0 never; it took 2.00 s. That is from the beginning of the call" in text
+    assert "0 never. From the beginning of the call that met the fault to the right answer it took 2.00 s" in text
 
 
 def test_requests_to_services_are_no_calls_of_functions(tmp_path: Path) -> None:
@@ -263,7 +260,7 @@ def test_trials_that_hung_are_the_reason_why_no_cost_is_known(tmp_path: Path) ->
     assert {str(trial.outcome) for trial in run} == {"correct", "hung"}
     text = flat(summary(History.read(tmp_path / "latest")))
     assert "no trial of the same prompt met no fault" not in text
-    assert "more: no data, since each hung, did not end or has no trial" in text
+    assert "fault met trials did not end well without it server_error" in text, "no column tells what it took more"
     assert "None recovered, so the median is not reached and there is no mean." in text
 
 
@@ -277,13 +274,12 @@ def test_what_a_fault_cost_is_told_beside_the_twin_and_the_trials_that_met_none(
     assert attempts > int(prompts) > 5
     assert float(seconds) == pytest.approx(2 * attempts / int(prompts), abs=0.01)
     assert 0 < float(calls) <= 2 * attempts / int(prompts)
-    assert "without it: the same of the trials that called the same targets and did not meet it" in flat(text)
-    assert "than its twin without faults." in flat(text)
+    assert "Without it: the same of the trials that called there and did not meet it." in flat(text)
 
 
 def test_times_that_are_all_the_same_have_no_interval_and_none_is_infinite(tmp_path: Path) -> None:
     text = flat(summary(paid(tmp_path, lab.inject("timeout", "rate", chance=0.4), trials=60)))
-    assert re.search(r"; it took (\S+ s) (each|in the mean)\. That is from", text) is not None
+    assert re.search(r" it took (\S+ s)( \(.*?\))? in the mean", text) is not None
     assert "inf" not in text.replace("inferred", "")
     assert not re.search(r"(\d[\d.]*)–\1\b", text)
 
@@ -409,8 +405,7 @@ def test_what_hurt_most_stands_first_in_each_table(large: RunReport) -> None:
     bad = {name: found.bad.count for name, found in impacts.items() if found.bad}
     worst = sorted(impacts, key=lambda name: -bad[name])
     assert worst != sorted(worst)
-    assert names("How the trials ended that met each fault", "RELIABILITY") == worst
-    assert names("The trials that met each fault", "How the trials ended that") == worst
+    assert names("The trials that met each fault", "RELIABILITY") == worst
     never = large.recovery.value.by_fault
     unrepaired = sorted(never, key=lambda name: -never[name].never)
     assert unrepaired != sorted(unrepaired)
@@ -419,7 +414,7 @@ def test_what_hurt_most_stands_first_in_each_table(large: RunReport) -> None:
 
 def test_a_faults_targets_are_in_the_same_order_as_the_faults(large: RunReport) -> None:
     whole = summary(large, full=True).partition("The trials that met")[2]
-    rows = whole.partition("How the trials ended that")[0].splitlines()
+    rows = whole.partition("RELIABILITY")[0].splitlines()
     first = next(number for number, row in enumerate(rows) if row.startswith("wrong_value "))
     told = [row.split()[1] for row in takewhile(lambda row: row.startswith("  on "), rows[first + 1 :])]
     there = large.impacts.value.by_target.items()

@@ -1,21 +1,19 @@
 """The pictures of a run's page: what they draw, what they say in words, and that no foreign text is markup in them."""
 
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from xml.etree.ElementTree import Element, fromstring
 
 import pytest
 
-from chaoslab.analysis.measures.cost import Costs, Spending
 from chaoslab.analysis.measures.incidents import Ending
 from chaoslab.analysis.measures.intervals import rate
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.guard import Section
 from chaoslab.record.history import History
 from chaoslab.reports.levels import PassRate
-from chaoslab.reports.svg import PICTURES, cost, latency, over_level, pictures, recovery, timeline
-from chaoslab.reports.svg.parts import Picture, durations, linear, rounds
+from chaoslab.reports.svg import PICTURES, over_level, pictures, recovery, timeline
+from chaoslab.reports.svg.parts import Picture, linear, rounds
 from tests.reports import hostile_run
 from tests.reports.fake_run import FakeRun
 from tests.sure import sure
@@ -45,7 +43,7 @@ def at(percent: str | None) -> float:
 
 
 def test_every_picture_has_a_title_and_words_for_who_cannot_see_it(report: RunReport) -> None:
-    found = pictures(with_costs(report))
+    found = pictures(report)
     assert list(found) == list(PICTURES)
     for picture in found.values():
         root = fromstring(picture.svg)
@@ -112,17 +110,6 @@ def test_a_long_run_has_an_image_without_links_and_says_what_it_leaves_out(
     assert "one in 4 incidents is drawn; 5 more targets met fewer faults." in picture.caption
 
 
-def test_latency_has_a_line_with_and_without_a_fault_for_each_target(report: RunReport) -> None:
-    root = drawn(latency.draw(report))
-    counts = {a.target: [0, 0] for a in report.attempts.value.drawn if a.timed}
-    for attempt in report.attempts.value.drawn:
-        counts[attempt.target][bool(attempt.faults)] += attempt.timed
-    for name, (calm, met) in counts.items():
-        assert f"{name} ({calm} without, {met} with)" in texts(root)
-    assert len(of(root, "line", "calm")) == sum(calm > 0 for calm, _ in counts.values())
-    assert len(of(root, "line", "met")) == sum(met > 0 for _, met in counts.values())
-
-
 def test_without_faults_nothing_is_drawn(tmp_path: Path) -> None:
     assert pictures(RunReport.of(History.read(FakeRun(tmp_path, prompts=9, chance=0.0).write()))) == {}
     assert pictures(RunReport.of(History([]))) == {}
@@ -130,25 +117,6 @@ def test_without_faults_nothing_is_drawn(tmp_path: Path) -> None:
 
 def test_a_measure_that_failed_takes_its_picture_alone(report: RunReport) -> None:
     assert list(pictures(replace(report, attempts=Section(None, "it broke")))) == ["Recovery"]
-
-
-def with_costs(report: RunReport) -> RunReport:
-    def of_fault(trials: int, seconds: float) -> Spending:
-        return Spending(trials=trials, seconds=Fraction(seconds), calls=Fraction(trials))
-
-    faults = {"latency": of_fault(2, 6), "cut": of_fault(1, -2)}
-    found = Costs(faults, Spending(), Spending(), of_fault(9, 9), Spending(), Spending(), Spending())
-    return replace(report, costs=Section(found))
-
-
-def test_a_bar_of_cost_is_as_long_as_its_sum_and_left_of_zero_if_it_saved(report: RunReport) -> None:
-    root = drawn(cost.draw(with_costs(report)))
-    more, less = of(root, "rect", "amount")
-    assert (at(more.get("x")), at(more.get("width"))) == pytest.approx((0.25, 0.75))
-    assert (at(less.get("x")), at(less.get("width"))) == pytest.approx((0, 0.25))
-    assert "+6.00 s, +2 calls" in texts(root)
-    assert cost.draw(report) is None, "no trial of this run has one to compare with"
-    assert cost.draw(replace(report, costs=Section(None))) is None
 
 
 def test_the_pass_rate_has_a_point_with_its_interval_at_each_level_that_was_judged() -> None:
@@ -195,12 +163,3 @@ def test_ticks_are_few_round_and_within(low: float, high: float) -> None:
     assert 1 <= len(found) <= 7
     assert all(low - 1e-9 <= tick <= high + 1e-9 for tick in found) or low == high
     assert all(0 <= share <= 1.0001 for share, _ in linear(low, high).ticks)
-
-
-def test_durations_far_apart_are_on_a_logarithmic_scale_with_zero_at_its_left_end() -> None:
-    near, far = durations([0.5, 1.0, 2.0]), durations([0.0, 0.001, 1.0, 100.0])
-    assert (near.logarithmic, far.logarithmic) == (False, True)
-    assert far.place(0.0) == 0 < far.place(0.001) < far.place(1.0) < far.place(100.0) == pytest.approx(1.0)
-    assert far.place(1.0) - far.place(0.1) == pytest.approx(far.place(100.0) - far.place(10.0))
-    assert far.ticks[0] == (0.0, "0")
-    assert durations([]).place(0.0) == 0

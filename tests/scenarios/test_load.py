@@ -325,22 +325,19 @@ def test_a_mistake_is_one_line(text: str | bytes, said: str, tmp_path: Path) -> 
 SHOP = "def refund(order): ...\n\ndef answer(prompt): return refund(17)\n"
 LATE = "{fault: latency, target: refund, delay_s: 1}"
 AT_ONCE: list[tuple[str, list[str]]] = [
-    # of types, and of what only whole values tell
+    # of types, or of what only whole values tell
     (also("trials: x").replace("name: refund", "name: ''"), ["1:7: name is", "9:9: trials is"]),
     (but("max_calls", "nope").replace("agent:", "fresh: shop:answer\nagent:"), ["both agent and fresh", "9:5: no assertion"]),
     (
         but("lost_reply", "nope").replace("max_calls", "nope").replace("agent:", "fresh: shop:answer\nagent:"),
         ["both agent and fresh", "no fault is called", "no assertion is called"],
     ),
-    (also("trials: x").replace("lost_reply", "nope"), ["6:13: no fault is called 'nope'", "9:9: trials"]),
-    (also("trials: x").replace("max_calls", "nope"), ["8:5: no assertion is called 'nope'", "9:9: trials"]),
-    (but("target: refund", "target: refnd").replace("expect:", "expct:"), ["6:33: no tool is called 'refnd'", "7:1: 'expct'"]),
-    (but("target: refund", "target: 3").replace("calls: [1]", "calls: [0]"), ["target is 3", "calls"]),
+    (also("trials: x").replace("lost_reply", "nope"), ["9:9: trials"]),
+    (but("target: refund", "target: 3").replace("calls: [1]", "calls: [0]"), ["target is 3"]),
     (but("fault: lost_reply, target: refund", "fault: nope, target: refnd"), ["6:13: no fault", "no tool is called 'refnd'"]),
-    (but("calls: [1]", "chance: 2, evry: 3"), ["chance of lost_reply", "no parameter 'evry'"]),
+    (but("calls: [1]", "chance: 2, evry: 3"), ["no parameter 'evry'"]),
     (but("calls: [1]", "chance: {from: 1}, name: {choices: [a]}"), ["chance of lost_reply", "name of lost_reply"]),
     (but("calls: [1]}", f"after: a}}\n  - {LATE[:-1]}, name: late, after: b}}"), ["'lost_reply on refund' is after 'a'", "after 'b'"]),
-    (also("user: [{when: a}]").replace("max_calls", "nope"), ["no assertion", "say is missing"]),
     # and nothing that follows from another mistake
     (but("agent: shop:answer", "agnt: shop:answer"), ["2:1: 'agnt' is not known here: did you mean 'agent'?"]),
     (but("agent: shop:answer", "agent: shop.answer"), ["2:8: agent is"]),

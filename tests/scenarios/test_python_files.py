@@ -86,7 +86,6 @@ def test_the_words_of_other_tools_are_answered(tmp_path: Path, typed: Typed) -> 
         "'chaos_config' is not known here: say faults, or chaos_level for some of all kinds",
         "args is [17]: it should be a mapping of names, as in {order: 17}",
         "'kwargs' is not known here: say args, a mapping of names",
-        "on_turn of lost_reply on loads is [0]: it should be turns' numbers, as in [2]: the first is 1",
     ]
     for option, instead in (("--workers=4", "say --jobs"), ("--recursive", "a folder is searched to its end")):
         assert instead in typed.refused("test", path, option)

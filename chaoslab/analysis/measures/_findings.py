@@ -6,7 +6,6 @@ from sys import intern
 from typing import Any, Generic, Protocol, TypeVar
 
 from chaoslab.analysis.measures._calls import Bill, CallCount, Ends, LimitsPassed
-from chaoslab.analysis.measures._coverage import Reached
 from chaoslab.analysis.measures.amplification import RequestCounts
 from chaoslab.analysis.measures.errors import Failed
 from chaoslab.analysis.measures.faults import Disturbances, FaultStages, NotWitnessed, Uninjected
@@ -83,7 +82,6 @@ class Findings:
         self._headless: list[str] = []
         self.rows = Taking(TrialTable())
         self.delivery = Taking(FaultStages())
-        self.coverage = Taking(Reached(self.delivery.measure))
         self.not_met = Taking(NotWitnessed())
         self.disturbances = Taking(Disturbances())
         self.uninjected = Taking(Uninjected())
@@ -97,7 +95,7 @@ class Findings:
         self.amplification = Taking(RequestCounts())
         self.quality = Taking(Recovered())
         self._alone: tuple[Taking[Any], ...] = (
-            self.delivery, self.coverage, self.not_met, self.disturbances, self.uninjected, self.recovery, self.calls,
+            self.delivery, self.not_met, self.disturbances, self.uninjected, self.recovery, self.calls,
             self.attempts, self.usage, self.budgets, self.throughput, self.errors,
             self.amplification,
         )  # fmt: skip
@@ -121,7 +119,7 @@ class Findings:
             self.warnings.append((MAIN, f"'{name}' was switched off while the run went on, in {where}"))
         if self.left_out:
             for measure in (
-                self.delivery, self.coverage, self.not_met, self.disturbances, self.uninjected, self.recovery,
+                self.delivery, self.not_met, self.disturbances, self.uninjected, self.recovery,
                 self.calls, self.attempts, self.throughput, self.errors, self.amplification,
             ):  # fmt: skip
                 measure.unknown = f"{self.left_out} stories of trials that ended well were left out (keep='failed')"

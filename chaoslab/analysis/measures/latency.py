@@ -16,7 +16,7 @@ from statistics import median
 from sys import intern
 from typing import NamedTuple, TypeVar
 
-from chaoslab.analysis.measures.quantiles import WITHIN, Quantiles
+from chaoslab.analysis.measures.quantiles import Quantiles
 from chaoslab.base.dice import Dice
 from chaoslab.base.durations import duration
 from chaoslab.core.events import CallDisturbed, CallFinished, FaultWitnessed
@@ -54,19 +54,13 @@ class Attempt(NamedTuple):
 
 @dataclass(frozen=True)
 class Latency:
-    """Percentiles of `n` durations (n is above 0), in seconds. `exact`: as in `Quantiles`."""
+    """Percentiles of `n` durations (n is above 0), in seconds."""
 
     n: int
     p50_s: float
     p90_s: float
     p99_s: float
     longest_s: float
-    exact: bool = True
-
-    @property
-    def about(self) -> str:
-        """An addition to its percentiles, in words; empty if they are exact."""
-        return "" if self.exact else f" ({WITHIN})"
 
 
 def latency(durations_s: Quantiles) -> Latency | None:
@@ -74,7 +68,7 @@ def latency(durations_s: Quantiles) -> Latency | None:
     if not durations_s:
         return None
     p50, p90, p99 = map(durations_s.at, (0.5, 0.9, 0.99))
-    return Latency(durations_s.n, p50, p90, p99, durations_s.longest, durations_s.exact)
+    return Latency(len(durations_s), p50, p90, p99, durations_s.longest)
 
 
 def every_attempt(history: History) -> list[Attempt]:

@@ -10,8 +10,8 @@
 - *MTBF*: the time of the judged trials over the number that ended badly. Without one, the time is only known to be
   longer than a lower bound at 95 %, time / −ln 0.05, if failures come at a constant rate. Neither is known of trials
   that took no time, as those of functions do in the virtual world.
-- *Score*: BalaganAgent's weights over availability, error handling, latency, recovery and consistency, each from 0 to
-  1. A part without data is left out, and the weights of the others are scaled to a sum of 1.
+- *Score*: BalaganAgent's weights over availability, error handling, latency and recovery, each from 0 to 1. A part
+  without data is left out, and the weights of the others are scaled to a sum of 1.
 """
 
 import math
@@ -26,7 +26,7 @@ from chaoslab.analysis.verdict.standing import Count, Standing, Standings
 
 OBJECTIVES = (0.9, 0.95, 0.99, 0.999)
 """The objectives (SLOs) whose budgets are told: the share of trials that should end well."""
-WEIGHTS = {"availability": 0.30, "error handling": 0.25, "latency": 0.20, "recovery": 0.15, "consistency": 0.10}
+WEIGHTS = {"availability": 0.30, "error handling": 0.25, "latency": 0.20, "recovery": 0.15}
 ONE_SIDED = 0.05
 NINES_MAX = 9
 
@@ -67,10 +67,8 @@ class Reliability:
     parts: Mapping[str, float]
 
 
-def reliability_of(
-    trials: TrialTable, standings: Standings, recovered: Recovery | None, alike: float | None
-) -> Reliability | None:
-    """The reliability over these trials. `recovered`: None if it is not known. `alike`: their `consistency`."""
+def reliability_of(trials: TrialTable, standings: Standings, recovered: Recovery | None) -> Reliability | None:
+    """The reliability over these trials. `recovered`: None if it is not known."""
     found = standings.of_all(trials.keys, [trial.outcome for trial in trials.rows])
     count = Count.of(found)
     judged = [
@@ -93,7 +91,6 @@ def reliability_of(
         "error handling": None if of_handled is None else of_handled.value,
         "latency": swift,
         "recovery": recovered.recovered / recovered.n if recovered is not None and recovered.n else None,
-        "consistency": alike,
     }
     known = {name: value for name, value in parts.items() if value is not None}
     return Reliability(
@@ -109,13 +106,6 @@ def reliability_of(
         score=sum(WEIGHTS[name] * value for name, value in known.items()) / sum(WEIGHTS[name] for name in known),
         parts=known,
     )
-
-
-def consistency(passed: Iterable[Sequence[bool]]) -> float | None:
-    """The mean of (2p − 1)² over the prompts that were repeated, p their share of correct trials: 1 where all trials of
-    a prompt end alike, and 0 where half of them are correct. `passed`: the judged trials of each prompt."""
-    shares = [sum(each) / len(each) for each in passed if len(each) > 1]
-    return fmean((2 * share - 1) ** 2 for share in shares) if shares else None
 
 
 def least_share(count: int, total: int) -> float:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from chaoslab.analysis.measures._calls import CallCount, Passed, Spent, Throughput
-from chaoslab.analysis.measures._coverage import Coverage
 from chaoslab.analysis.measures._findings import Findings
 from chaoslab.analysis.measures._grounds import Grounds, Success, grounds, success
 from chaoslab.analysis.measures.amplification import Amplification
@@ -19,7 +18,7 @@ from chaoslab.analysis.measures.impact import Impacts, impacts_of
 from chaoslab.analysis.measures.latency import Attempts, StreamTimes, streamed
 from chaoslab.analysis.measures.mttr import Mttr
 from chaoslab.analysis.measures.recovery_quality import RecoveryQuality
-from chaoslab.analysis.measures.reliability import Reliability, consistency, reliability_of
+from chaoslab.analysis.measures.reliability import Reliability, reliability_of
 from chaoslab.analysis.measures.trials import TrialTable
 from chaoslab.analysis.verdict.guard import Section
 from chaoslab.analysis.verdict.standing import Standing, StandingOfEach, Standings
@@ -101,7 +100,6 @@ class RunReport:
     reliability: Section[Reliability | None]
     recovery_quality: Section[RecoveryQuality | None]
     costs: Section[Costs | None]
-    coverage: Section[Coverage | None]
 
     @property
     def outcomes(self) -> dict[str, str]:
@@ -191,17 +189,11 @@ class RunReport:
             amplification=found.amplification.section(lambda taken: taken.result()),
             reliability=rows.section(
                 lambda trials: (
-                    reliability_of(
-                        trials,
-                        standings,
-                        None if found.left_out else recovery.value.overall,
-                        consistency(trials.passed.values()),
-                    )
+                    reliability_of(trials, standings, None if found.left_out else recovery.value.overall)
                     if stated or rulings
                     else None
                 )
             ),
             recovery_quality=found.quality.section(lambda taken: taken.result(rows.measure) if stated else None),
             costs=rows.section(costs_of),
-            coverage=found.coverage.section(lambda taken: taken.result()),
         )

@@ -15,7 +15,6 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from chaoslab.analysis.measures._calls import retries
 from chaoslab.analysis.measures.noticed import NOTHING, Noticed, noticed
-from chaoslab.analysis.verdict.standing import Standing, stand_by_outcome
 from chaoslab.core.events import CallStarted, Effect, FaultWitnessed, PromptFinished, PromptStarted, StoryLeftOut, Usage
 from chaoslab.record.history import History
 
@@ -84,8 +83,6 @@ class TrialTable:
     """The key of each trial; empty for what is outside of trials."""
     rows: list[TrialFigures] = field(default_factory=list)
     """The figures of each, in the same order."""
-    passed: dict[str, list[bool]] = field(default_factory=dict)
-    """The judged trials of each prompt: True where one ended well."""
     _known: dict[Hashable, Hashable] = field(default_factory=dict, repr=False, compare=False)
     _alike: dict[Hashable, TrialFigures] = field(default_factory=dict, repr=False, compare=False)
 
@@ -118,7 +115,7 @@ class TrialTable:
                 rows[key] = TrialFigures(outcome=outcomes.get(key))
             return rows[key]
 
-        self._begun(history, outcomes, rows)
+        self._begun(history, rows)
         met: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
         for record, fault in history.of(FaultWitnessed):
             if record.trial is not None:
@@ -158,11 +155,8 @@ class TrialTable:
             trial = self._alike.setdefault(_figures(trial), trial)
         self.rows.append(trial)
 
-    def _begun(self, history: History, outcomes: Mapping[str, str], rows: Mapping[str, TrialFigures]) -> None:
+    def _begun(self, history: History, rows: Mapping[str, TrialFigures]) -> None:
         for record, event in history.of(PromptStarted):
-            standing = stand_by_outcome(outcomes.get(record.trial or ""))
-            if standing is not Standing.OPEN:
-                self.passed.setdefault(str(event.prompt_index), []).append(standing is Standing.WELL)
             if record.trial is not None:
                 of = rows[record.trial]
                 of.prompt = self._same((event.prompt_index, event.prompt))

@@ -1,7 +1,7 @@
-"""The changes between two runs as text, JSON, JUnit, Markdown, CSV and HTML."""
+"""The changes between two runs as text, JSON, Markdown and HTML."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from chaoslab.reports.changes import Changes, TrialChange, Way
 from chaoslab.reports.changes._spending import MovedAmount
@@ -12,7 +12,6 @@ from chaoslab.reports.page import table, wrapped
 VERSION = 1
 SHOWN = 20
 """The most pairs that the terminal lists."""
-ALONE = "without a partner"
 ROWS_MAX = 500
 """The most pairs that Markdown lists."""
 SPENT, SPENT_COLUMNS = "mean of a trial", ("then", "now", "difference", "95 % interval")
@@ -81,54 +80,6 @@ def _spent(one: MovedAmount) -> dict[str, object]:
     return {"pairs": one.pairs, "then": one.then, "now": one.now, "difference": one.difference, "interval": interval}
 
 
-def junit(found: Changes) -> str:
-    """The changes for CI systems: a case per pair, which fails if it went worse. A pair without a conclusion and a
-    trial without a partner are skipped, so they pass nothing in silence."""
-    from xml.etree.ElementTree import Element, SubElement
-
-    from chaoslab.reports.formats.junit import finished
-
-    suites = Element("testsuites")
-    suite = SubElement(suites, "testsuite", name=f"chaoslab {found.then} to {found.now}")
-    properties = SubElement(suite, "properties")
-    for name, said in {"then": found.then, "now": found.now, "verdict": found.said, "test": found.tested}.items():
-        SubElement(properties, "property", name=name, value=said)
-    kinds = []
-    for one in found.pairs:
-        case = SubElement(suite, "testcase", classname=found.now, name=f"{one.trial} {one.prompt}")
-        kind = {Way.WORSE: "failure", Way.OPEN: "skipped"}.get(one.way, "")
-        kinds.append(kind)
-        told = f"{word(one.then)} then, {word(one.now)} now: {one.why}"
-        if kind == "failure":
-            failed = SubElement(case, kind, type=_mark(one), message=told)
-            failed.text = f"\n{one.replay}\n"
-        elif kind:
-            SubElement(case, kind, message=f"no conclusion: {told}")
-    for run, trials in ((found.then, found.then_alone), (found.now, found.now_alone)):
-        for trial in trials:
-            case = SubElement(suite, "testcase", classname=run, name=f"{trial} of {run}")
-            SubElement(case, "skipped", message=ALONE)
-            kinds.append("skipped")
-    return finished(suites, suite, kinds, time_s=None)
-
-
-def csv(found: Changes) -> str:
-    """The changes for a spreadsheet: a row per pair, and one per trial without a partner."""
-    from chaoslab.reports.formats.csv import Cell, table
-
-    header = ("trial", "prompt", "then", "now", "change", "new_failure", "fixed", "why", "again")
-    pairs: list[Sequence[Cell]] = [
-        (one.trial, one.prompt, str(one.then), str(one.now), str(one.way), one.new, one.fixed, one.why, one.replay)
-        for one in found.pairs
-    ]
-    alone: list[Sequence[Cell]] = [
-        (trial, None, None, None, f"{ALONE}, only in {run}", None, None, None, None)
-        for run, trials in ((found.then, found.then_alone), (found.now, found.now_alone))
-        for trial in trials
-    ]
-    return table(header, [*pairs, *alone])
-
-
 def html(found: Changes) -> str:
     """The changes as one page that loads nothing."""
     from chaoslab.reports.formats.html import page
@@ -147,9 +98,7 @@ def html(found: Changes) -> str:
 FORMATS: dict[str, tuple[str, Callable[[Changes], str]]] = {
     "html": ("changes.html", html),
     "json": ("changes.json", as_json),
-    "junit": ("changes.xml", junit),
     "markdown": ("changes.md", markdown),
-    "csv": ("changes.csv", csv),
 }
 """Format → the file's name and its maker."""
 

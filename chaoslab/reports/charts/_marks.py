@@ -111,7 +111,7 @@ def said(found: Attempts) -> str:
     parts = []
     if figures:
         times = f"median {duration(figures.p50_s)}, 99th percentile {duration(figures.p99_s)}"
-        parts.append(f"{count(figures.n, 'attempt')}: {times}{figures.about}")
+        parts.append(f"{count(figures.n, 'attempt')}: {times}")
     here = found.number(lambda kind: not kind.left)
     if here:
         parts.append(

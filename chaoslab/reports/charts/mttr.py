@@ -1,9 +1,12 @@
 """The time from a fault to a right answer, per fault."""
 
-from chaoslab.analysis.measures.mttr import ENOUGH, Ending
+import math
+
+from chaoslab.analysis.measures.intervals import Estimate
+from chaoslab.analysis.measures.mttr import Ending, Recovery
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.base.durations import duration
-from chaoslab.reports._types import Axes, DataFrame, Figure, Series
+from chaoslab.reports._types import Axes, DataFrame, Figure
 from chaoslab.reports.charts._palette import INK, OUTCOMES, SLATE, of_run
 from chaoslab.reports.charts._style import (
     POINTS,
@@ -38,11 +41,10 @@ OPEN = (Ending.NEVER, Ending.CENSORED)
 def mttr(run: Frames) -> Figure:
     """A row per fault, with a point per incident, open arrows for those that never recovered, and Kaplan–Meier's median
     with its interval."""
-    report, incidents, by_fault = run.measures, run.incidents, run.mttr
-    title = "Time to recovery by fault"
+    report, incidents, title = run.measures, run.incidents, "Time to recovery by fault"
     if incidents.empty:
         return nothing(title, f"no data: {_none(report)}")
-    every = report.recovery.value.overall
+    every, by_fault = report.recovery.value.overall, report.recovery.value.by_fault
     note = f"{count(every.n, 'incident')}: {every.recovered:,} recovered, "
     note += f"{every.harmed:,} with harm, {every.never:,} never"
     note += f", {every.censored:,} cut short" if every.censored else ""
@@ -53,10 +55,10 @@ def mttr(run: Frames) -> Figure:
         if every.mean_interval is not None:
             low, high = every.mean_interval.low, every.mean_interval.high
             note += f" (95 % interval {low:.2f}–{high:.2f} s)"
-    if ((by_fault["incidents"] >= ENOUGH) & by_fault["repair_s"].notna()).any():
+    if any(of.enough and of.since_notice_s is not None for of in by_fault.values()):
         note += "; repaired: by retry or fallback, in the mean from the end of the call that met the fault"
     figure, axes = canvas(title, note, height_in=2.4 + 0.55 * len(by_fault))
-    rows = by_fault["fault"].tolist()
+    rows = [*by_fault]
     scaled = scale(axes, incidents["duration_s"].tolist(), axis="x")
     known = of_run(report, rows)
     for row, fault in enumerate(rows):
@@ -69,11 +71,10 @@ def mttr(run: Frames) -> Figure:
             said = f"{label} ({number:,})"
             axes.scatter([], [], s=30, facecolors=face, edgecolors=color, marker=marker, label=said)
     marked = False
-    for row, found in by_fault.iterrows():
-        of = found.dropna()
-        marked = _median(axes, scaled, row, of, marked=marked) or marked
+    for row, of in enumerate(by_fault.values()):
+        marked = _median(axes, scaled, row, of.median, marked=marked) or marked
         axes.text(1.01, row, _said(of), transform=axes.get_yaxis_transform(), va="center", fontsize=9)
-    labels = [f"{short(fault)} ({n:,})" for fault, n in zip(rows, by_fault["incidents"], strict=True)]
+    labels = [f"{short(fault)} ({of.n:,})" for fault, of in by_fault.items()]
     rows_named(axes, labels)
     axes.set_xlabel(f"time from the fault's beginning to that request's right answer (s{scaled.suffix})")
     legend(figure, axes)
@@ -103,21 +104,21 @@ def _points(axes: Axes, scaled: DurationAxis, row: int, mine: DataFrame, color: 
         )
 
 
-def _median(axes: Axes, scaled: DurationAxis, row: int, of: Series, *, marked: bool) -> bool:
-    if "median_s" not in of:
+def _median(axes: Axes, scaled: DurationAxis, row: int, of: Estimate | None, *, marked: bool) -> bool:
+    if of is None:
         return False
-    right = scaled.place(of["median_high_s"]) if "median_high_s" in of else axes.get_xlim()[1]
-    axes.plot([scaled.place(of["median_low_s"]), right], [row, row], color=INK, linewidth=1.2, zorder=3)
-    median = scaled.place(of["median_s"])
+    low, high = of.interval.low, of.interval.high
+    right = axes.get_xlim()[1] if math.isinf(high) else scaled.place(high)
+    axes.plot([scaled.place(low), right], [row, row], color=INK, linewidth=1.2, zorder=3)
     label = "" if marked else "Kaplan–Meier median, 95 % interval"
-    axes.plot([median] * 2, [row - 0.34, row + 0.34], color=INK, linewidth=2.4, zorder=4, label=label)
+    axes.plot([scaled.place(of.value)] * 2, [row - 0.34, row + 0.34], color=INK, linewidth=2.4, zorder=4, label=label)
     return True
 
 
-def _said(of: Series) -> str:
-    if of["incidents"] < ENOUGH:
-        return f"{count(of['incidents'], 'fault')}: too few"
-    line = f"median {duration(of['median_s'], 2)}" if "median_s" in of else "median not reached"
-    if "repair_s" in of:
-        line += f"\n{of['by_retry'] + of['by_fallback']:,} repaired in {duration(of['repair_s'], 2)}"
+def _said(of: Recovery) -> str:
+    if not of.enough:
+        return f"{count(of.n, 'fault')}: too few"
+    line = f"median {duration(of.median.value, 2)}" if of.median else "median not reached"
+    if of.since_notice_s is not None:
+        line += f"\n{of.retry + of.fallback:,} repaired in {duration(of.since_notice_s, 2)}"
     return line

@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from shlex import quote
+from typing import Any
 
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.measures.trials import TrialFigures
@@ -21,9 +22,9 @@ from chaoslab.record.trial_stream import stories as stories_of
 from chaoslab.reports.contents._matrix import Matrix, hurt_most, matrix
 from chaoslab.reports.contents._parts import REAL_TIME, parts
 from chaoslab.reports.contents._rows import FailureWay, TrialRow, order, poor, rows, ways
-from chaoslab.reports.contents._table import Section
+from chaoslab.reports.contents._table import Figure, Section
 from chaoslab.reports.contents.advice import Advice, advice
-from chaoslab.reports.contents.headline import Harm, Headline, Point, harm_said, harms, headline, points
+from chaoslab.reports.contents.headline import Harm, Headline, harm_said, harms, headline, points
 from chaoslab.reports.contents.outcomes import word
 from chaoslab.reports.places import LOGS, reported
 from chaoslab.reports.text import visible
@@ -65,7 +66,7 @@ class Contents:
         return headline(self.report)
 
     @cached_property
-    def points(self) -> Sequence[Point]:
+    def points(self) -> Sequence[Figure]:
         return points(self.report)
 
     @property
@@ -104,6 +105,12 @@ class Contents:
     @cached_property
     def parts(self) -> Sequence[Section]:
         return parts(self.report)
+
+    @property
+    def figures(self) -> list[dict[str, Any]]:
+        """Every figure of the run as plain values, with its section."""
+        sections = [Section("Verdict", self.points), *self.parts]
+        return [{"section": part.title, **figure._asdict()} for part in sections for figure in part.figures]
 
     @cached_property
     def advice(self) -> Sequence[Advice]:

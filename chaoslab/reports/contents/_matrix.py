@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from typing import Any
 
 from chaoslab.analysis.measures.intervals import Rate
@@ -83,11 +84,11 @@ def matrix(report: RunReport) -> Matrix:
     for one in () if report.delivered.unknown else report.delivered.value.by_fault:
         scheduled[one.fault, one.target] += one.scheduled
     impacts = report.impacts.value.by_target
-    planned, everywhere = _planned(report.started.injections if report.started else ())
+    called = set() if report.amplification.unknown else {one.target for one in report.amplification.value}
+    planned = _planned(report.started.injections if report.started else (), called)
     places = {*planned, *scheduled, *impacts}
     met = {target for _, target in impacts}
     targets = tuple(sorted({target for _, target in places}, key=lambda target: (target not in met, target)))
-    planned |= {(fault, target) for fault in everywhere for target in targets}
 
     def cell(fault: str, target: str) -> MatrixCell:
         place = (fault, target)
@@ -109,17 +110,16 @@ def matrix(report: RunReport) -> Matrix:
     return Matrix(targets, {fault: rows[fault] for fault in most})
 
 
-def _planned(injections: Sequence[Mapping[str, Any]]) -> tuple[set[tuple[str, str]], set[str]]:
-    """The planned places, and the faults that are planned for every target. A pattern of targets names no place."""
+def _planned(injections: Sequence[Mapping[str, Any]], called: set[str]) -> set[tuple[str, str]]:
+    """The planned places. A name stands for itself, whether called or not, a pattern for each target that was called
+    and fits."""
     places: set[tuple[str, str]] = set()
-    everywhere: set[str] = set()
     for injection in injections:
-        faults = faults_of(injection)
-        named = [target for target in injection.get("targets", ()) if not set(target) & set("*?[")]
-        places |= {(fault, target) for fault in faults for target in named}
-        if not named:
-            everywhere.update(faults)
-    return places, everywhere
+        for pattern in injection.get("targets") or ["*"]:
+            fits = {target for target in called if fnmatchcase(target, pattern)}
+            targets = fits if set(pattern) & set("*?[") else {pattern}
+            places |= {(fault, target) for fault in faults_of(injection) for target in targets}
+    return places
 
 
 def hurt_most(report: RunReport, found: Matrix) -> tuple[str, ...]:

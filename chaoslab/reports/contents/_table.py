@@ -1,13 +1,18 @@
-"""The parts of a report: sentences and tables, before they have a format."""
+"""The content of a report, before it has a format: figures and tables. A figure has a value, its interval, a unit, the
+number of observations and one sentence; a table has rows of values, and its columns say how people read them."""
 
-from __future__ import annotations
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from chaoslab.analysis.measures.intervals import Estimate, Interval, Rate, rate
+from chaoslab.base.durations import difference, duration
+from chaoslab.reports._columns import COLUMNS, Column
+from chaoslab.reports.page import percent, percents, rate_text
+from chaoslab.reports.text import one_line
 
-T_ = TypeVar("T_")
-
+Row = Mapping[str, Any]
 NONE, ALL = "–", "all"
 SAID = 300
 """The most characters of a foreign text in a part."""
@@ -15,46 +20,104 @@ MANY = 40
 """The most rows of lists without a natural bound: warnings, and failures that nobody injected."""
 
 
+class Figure(NamedTuple):
+    """One figure. `said`: the sentence; empty if that of the figure before tells it. `value`: None without data.
+    `unit`: share (0 to 1), s, USD, or what is counted. `n`: the observations behind it."""
+
+    name: str
+    said: str
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    unit: str = ""
+    n: int | None = None
+
+    @classmethod
+    def of(
+        cls, name: str, said: str, found: Rate | Estimate | float | None, interval: Interval | None = None,
+        *, unit: str = "", n: int | None = None,
+    ) -> "Figure":  # fmt: skip
+        """A figure of a rate, an estimate or a plain value. An end of an interval that the data do not give is None."""
+        if isinstance(found, Rate):
+            unit, n, interval, found = "share", found.total, found.interval, found.value
+        elif isinstance(found, Estimate):
+            interval, found = found.interval, found.value
+        low, high = (
+            (interval.low, None if interval.high == float("inf") else interval.high) if interval else (None, None)
+        )
+        return cls(name, said, found, low, high, unit, n)
+
+
+def finite(end: float) -> float | None:
+    """The end of an interval; None if the data do not give it."""
+    return None if end == float("inf") else end
+
+
 @dataclass(frozen=True)
 class Table:
     """A table. The first `names` columns name the row, and a row for all of them has `ALL` in their place; the others
-    are figures unless `words` is true: then the columns are a name, a number and a text. `joint`: joins two names to
-    one. `detail`: it is left out where there is little room."""
+    are figures unless `words` is true: then they are a number and a text. `joint`: joins two names to one. `detail`: it
+    is left out where there is little room."""
 
+    name: str
     caption: str
-    header: Sequence[str]
-    rows: Sequence[Sequence[str]]
+    rows: Sequence[Row]
     names: int = 1
     words: bool = False
     detail: bool = False
     joint: str = " on "
 
-    def without(self, *rare: str) -> Table:
-        """The table without those of these columns that are empty, or 0, in each row."""
-        kept = [
-            n
-            for n, name in enumerate(self.header)
-            if name not in rare or any(row[n] not in ("0", NONE) for row in self.rows)
-        ]
-        header, *rows = ([row[n] for n in kept] for row in (self.header, *self.rows))
-        return replace(self, header=header, rows=rows)
+    @cached_property
+    def _shown(self) -> list[Column]:
+        return [
+            column for column in COLUMNS[self.name]
+            if column.head and not (column.rare and not any(row.get(column.name) for row in self.rows))
+        ]  # fmt: skip
+
+    @property
+    def header(self) -> list[str]:
+        """The headings of the columns that people read."""
+        return [column.head for column in self._shown]
+
+    @cached_property
+    def texts(self) -> list[list[str]]:
+        """The rows as people read them."""
+        return [[cell(column, row) for column in self._shown] for row in self.rows]
 
 
 @dataclass(frozen=True)
 class Section:
-    """One section of a report. `lines`: sentences before its tables."""
+    """One section of a report."""
 
     title: str
-    lines: Sequence[str] = ()
-    tables: Sequence[Table] = field(default_factory=tuple)
+    figures: Sequence[Figure] = ()
+    tables: Sequence[Table] = ()
+
+    @property
+    def lines(self) -> list[str]:
+        """The sentences."""
+        return [figure.said for figure in self.figures if figure.said]
 
 
-def each_place(
-    by_fault: Mapping[str, T_], by_place: Mapping[tuple[str, str], T_]
-) -> Iterator[tuple[tuple[str, str], T_]]:
-    """Each fault over all its targets, if there are several, and then at each of them, in the orders that they have."""
-    for fault, every in by_fault.items():
-        mine = [(place, of) for place, of in by_place.items() if place[0] == fault]
-        if len(mine) > 1:
-            yield (fault, ALL), every
-        yield from mine
+FORMS: dict[str, Callable[[Any, Row], str]] = {
+    "words": lambda value, _: str(value).replace("_", " "),
+    "share": lambda value, _: percent(value),
+    "s": lambda value, _: duration(value, 2),
+    "more": lambda value, _: difference(value).removesuffix(" s"),
+    "met": lambda value, _: "with one" if value else "without",
+    "interval": lambda value, row: percents(Interval(value, row["high"])),
+    "rate": lambda value, row: rate_text(rate(value, row["judged"])),
+}
+"""The words for a value, by the form of its column; another form is a format of Python's."""
+
+
+def cell(column: Column, row: Row) -> str:
+    """A value as people read it."""
+    value = row.get(column.name)
+    if value is None:
+        return NONE
+    if column.form in FORMS:
+        return FORMS[column.form](value, row)
+    if column.form:  # no "-0.0"
+        return f"{round(float(value), 9) + 0.0:{'+' if row.get('added') else ''}{column.form}}"
+    return f"{value:,}" if isinstance(value, int) else one_line(str(value), SAID)

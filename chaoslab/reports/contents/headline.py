@@ -14,6 +14,7 @@ from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.durations import duration
 from chaoslab.record.rulings import Rulings, RulingState
 from chaoslab.reports.contents._rows import WHY
+from chaoslab.reports.contents._table import Figure
 from chaoslab.reports.page import count, share
 from chaoslab.reports.text import visible
 
@@ -81,13 +82,6 @@ class Headline:
     done: Count | None
     harmed: Rate | None
     delivery: Delivery | None
-
-
-class Point(NamedTuple):
-    """A fact beside the verdict: a sentence without its full stop, that begins with its figure."""
-
-    figure: str
-    text: str
 
 
 def headline(report: RunReport) -> Headline:
@@ -214,32 +208,35 @@ def delivery(report: RunReport) -> Delivery | None:
     return Delivery(*(sum(getattr(one, stage) for one in found) for stage in Delivery._fields))
 
 
-def points(report: RunReport) -> tuple[Point, ...]:
-    """The facts that belong to the verdict: what could be judged, by what, and was correct; the faults and who met
-    them."""
-    of = count(len(report.verdicts), "trial")
-    figures = report.success.value
-    made = [_point(figures.ended, "ended well")]
-    if figures.done is not None:
-        made.append(_point(figures.done, "did all as asked, whatever was said"))
-    made += [Point("", said) for said in (report.grounds.value.said, report.grounds.value.undecided) if said]
-    found = delivery(report)
-    if found and not found.scheduled:
-        made.append(Point("", "No fault was scheduled"))
-    elif found:
-        armed = f"{found.armed} armed on the wire, " if found.armed else ""
-        faults = count(found.scheduled, "scheduled fault").removeprefix(f"{found.scheduled:,} ")
-        figure = f"{found.witnessed} of {found.scheduled}"
-        made.append(Point(figure, f"{faults} witnessed ({armed}{found.injected} injected)"))
-    return (*made, Point(str(len(report.met)), f"of {of} met a fault"))
+def points(report: RunReport) -> tuple[Figure, ...]:
+    """The figures that belong to the verdict: what could be judged, by what, and was correct; the faults and who met
+    them. Each sentence is without its full stop."""
+    of, found = count(len(report.verdicts), "trial"), report.success.value
+    made = [_of_count("ended well", found.ended, "ended well")]
+    if found.done is not None:
+        made.append(_of_count("did all as asked", found.done, "did all as asked, whatever was said"))
+    made += [Figure("decided", said) for said in (report.grounds.value.said, report.grounds.value.undecided) if said]
+    faults = delivery(report)
+    if faults and not faults.scheduled:
+        made.append(Figure("witnessed faults", "No fault was scheduled", 0, unit="faults", n=0))
+    elif faults:
+        armed = f"{faults.armed} armed on the wire, " if faults.armed else ""
+        said = (
+            f"{faults.witnessed} of {count(faults.scheduled, 'scheduled fault')} witnessed ({armed}{faults.injected} "
+        )
+        made.append(Figure("witnessed faults", f"{said}injected)", faults.witnessed, unit="faults", n=faults.scheduled))
+    met = len(report.met)
+    return (*made, Figure("met a fault", f"{met} of {of} met a fault", met, unit="trials", n=len(report.verdicts)))
 
 
-def _point(figure: Count, what: str) -> Point:
-    """A count as a fact, with its interval and the open ones beside it."""
-    of = rate(figure.well, figure.judged)
+def _of_count(name: str, found: Count, what: str) -> Figure:
+    """A count with its interval, and the open ones beside it."""
+    of = rate(found.well, found.judged)
     known = f" ({share(of)})" if of is not None else ""
-    still_open = f"; {figure.open} open" if figure.open else ""
-    return Point(f"{figure.well} of {figure.judged}", f"judged trials {what}{known}{still_open}")
+    still_open = f"; {found.open} open" if found.open else ""
+    return Figure.of(
+        name, f"{found.well} of {found.judged} judged trials {what}{known}{still_open}", of, n=found.judged
+    )
 
 
 def harm_said(report: RunReport) -> str:

@@ -1,85 +1,42 @@
-"""A run's trials, calls and faults as CSV tables (RFC 4180). A cell that a spreadsheet would compute begins with '."""
+"""A run's tables as CSV (RFC 4180), those of `lab.load`. A cell that a spreadsheet would compute begins with '."""
 
 import csv
 import io
 import math
-from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any
 
-from chaoslab.core.events import CallFinished, CallStarted, FaultArmed, FaultInjected, FaultScheduled, FaultWitnessed
-from chaoslab.record.history import History
+from chaoslab.analysis.verdict.guard import Section
+from chaoslab.reports._columns import COLUMNS
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.text import one_line
 
 TEXT = 2000
 """The most characters of a cell."""
-Cell = str | int | float | bool | None
 
 
 def files(contents: Contents) -> dict[str, str]:
-    """The three files. `contents`: with the history of the whole run."""
-    return {
-        "trials.csv": table(
-            ("trial", "outcome", "seconds", "calls", "failed", "retries", "faults_met", "harm", "why", "prompt",
-             "answer"),
-            (
-                (row.trial, str(row.outcome), row.seconds, row.calls, row.failed, row.retries,
-                 " ".join(f"{fault}@{target}" for fault, target in row.met), "; ".join(row.harm), row.why, row.prompt,
-                 row.answer)
-                for row in contents.all_rows
-            ),
-        ),
-        "calls.csv": table(
-            ("trial", "t", "target", "tool", "request", "attempt", "ok", "status", "error", "duration_s", "bytes",
-             "via", "given_up"),
-            _calls(contents.history),
-        ),
-        "faults.csv": table(
-            ("trial", "fault", "injection", "target", "request", "attempt", "armed", "injected", "witnessed",
-             "evidence"),
-            _faults(contents),
-        ),
-    }  # fmt: skip
+    """A file a table; a table whose measure failed is left out, and `figures` says why. `contents`: with the history of
+    the whole run."""
+    from chaoslab.reports.frames import Frames
+
+    run = Frames(contents.history, contents.report)
+    made = {name: Section.of(partial(run.columns, name)) for name in COLUMNS}
+    return {f"{name}.csv": _table(found.value.values) for name, found in made.items() if not found.unknown}
 
 
-def _calls(history: History) -> Iterable[Sequence[Cell]]:
-    """A row per attempt in the order of their ends, then those that did not end. One that was given up is neither ok
-    nor not."""
-    gone, ended = history.given_up, history.placed(CallFinished)
-    for record, e, at in ended:
-        yield (
-            record.trial, record.t, e.target, e.tool, e.request, e.attempt, None if at in gone else e.ok, e.status,
-            e.error, None if math.isnan(e.duration_s) else e.duration_s, e.bytes, e.via, at in gone,
-        )  # fmt: skip
-    known = {at for _, _, at in ended}
-    for record, begun, at in history.placed(CallStarted):
-        if at not in known:
-            yield record.trial, None, begun.target, begun.tool, begun.request, begun.attempt, *[None] * 7
-
-
-def _faults(contents: Contents) -> Iterable[Sequence[Cell]]:
-    """A row per fault and attempt, in the order in which they were scheduled."""
-    found: dict[tuple[Cell, ...], dict[str, str]] = {}
-    for kind in (FaultScheduled, FaultArmed, FaultInjected, FaultWitnessed):
-        for record, e in contents.history.of(kind):
-            place: tuple[Cell, ...] = (record.trial, e.fault, e.injection, e.target, e.request, e.attempt)
-            said = (e.changed or e.evidence) if isinstance(e, FaultWitnessed) else ""
-            found.setdefault(place, {})[e.kind] = said
-    for place, stages in found.items():
-        reached = [kind.kind in stages for kind in (FaultArmed, FaultInjected, FaultWitnessed)]
-        yield (*place, *reached, stages.get(FaultWitnessed.kind, ""))
-
-
-def table(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
-    """The text of a file with this first line."""
+def _table(columns: dict[str, list[Any]]) -> str:
     file = io.StringIO()
     writer = csv.writer(file)
-    writer.writerow(header)
-    writer.writerows([_safe(cell) for cell in row] for row in rows)
+    writer.writerow(columns)
+    writer.writerows([_safe(cell) for cell in row] for row in zip(*columns.values(), strict=True))
     return file.getvalue()
 
 
-def _safe(cell: Cell) -> Cell:
+def _safe(cell: Any) -> Any:
     """The cell; a text is put in one line, and not read as a formula."""
+    if isinstance(cell, float) and math.isnan(cell):
+        return None
     if not isinstance(cell, str):
         return ("false", "true")[cell] if isinstance(cell, bool) else cell
     flat = one_line(cell, TEXT)

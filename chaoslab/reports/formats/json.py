@@ -1,23 +1,26 @@
 """A run's report as JSON. `SCHEMA` describes it; a change that is no addition gets a new number."""
 
 import json
+from functools import partial
 from typing import Any
 
 from chaoslab.analysis.measures.intervals import Rate
+from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.analysis.verdict.guard import guarded
 from chaoslab.analysis.verdict.ledger import FindingKind
 from chaoslab.analysis.verdict.standing import Standing
 from chaoslab.analysis.verdict.table import Basis, Outcome, Said, WorldState
 from chaoslab.record.rulings import Rulings
 from chaoslab.record.rulings import RulingState as Ruled
 from chaoslab.reports.contents import NAME, SHOWN, Contents
-from chaoslab.reports.contents._figures import figures
 from chaoslab.reports.contents._matrix import CellState
 from chaoslab.reports.contents._rows import TrialRow
+from chaoslab.reports.contents._tables import ROWS
 from chaoslab.reports.contents.headline import Tone
 from chaoslab.reports.text import visible
 
 FILE = "report.json"
-VERSION = 2
+VERSION = 3
 
 
 def files(contents: Contents) -> dict[str, str]:
@@ -46,17 +49,8 @@ def value(contents: Contents) -> dict[str, Any]:
         ],
         "matrix": [{name: of for name, of in cell.items() if name != "at_worst"} for cell in cells],
         "hurt_most": contents.hurt_most,
-        "figures": figures(report),
-        "parts": [
-            {
-                "title": part.title,
-                "lines": part.lines,
-                "tables": [
-                    {name: getattr(table, name) for name in ("caption", "header", "rows")} for table in part.tables
-                ],
-            }
-            for part in contents.parts
-        ],
+        "figures": contents.figures,
+        "tables": {name: guarded(partial(_listed, rows, report), _none) for name, rows in ROWS.items()},
         "advice": [
             {
                 **{name: getattr(one, name) for name in ("seen", "do", "size")},
@@ -68,6 +62,14 @@ def value(contents: Contents) -> dict[str, Any]:
         "trials": [_trial(contents, row) for row in contents.rows],
         "left_out": {"trials": len(contents.order) - len(contents.rows), "said": contents.more},
     }
+
+
+def _listed(rows: Any, report: RunReport) -> list[Any]:
+    return list(rows(report))
+
+
+def _none(_why: str) -> None:
+    """The table of a measure that failed; the figures say why."""
 
 
 def _fields(of: Any) -> dict[str, Any]:
@@ -152,20 +154,20 @@ SCHEMA: dict[str, Any] = {
             )
         ),
         hurt_most=_list(_TEXT),
-        figures=_object(
-            recovery={"type": "object"},
-            amplification=_list({"type": "object"}),
-            reliability=_maybe({"type": "object"}),
-            usage=_maybe({"type": "object"}),
-            cost_of_chaos=_maybe({"type": "object"}),
-        ),
-        parts=_list(
+        figures=_list(
             _object(
-                texts="title",
-                lines=_list(_TEXT),
-                tables=_list(_object(texts="caption", header=_list(_TEXT), rows=_list(_list(_TEXT)))),
+                texts="section name unit said",
+                value=_maybe(_NUMBER),
+                low=_maybe(_NUMBER),
+                high=_maybe(_NUMBER),
+                n=_maybe(_COUNT),
             )
         ),
+        tables={
+            "type": "object",
+            "propertyNames": _words(ROWS),
+            "additionalProperties": _maybe(_list({"type": "object"})),
+        },
         left_out=_object(texts="said", counts="trials"),
         advice=_list(_object(texts="seen do replay", size=_RATE, trials=_list(_TEXT))),
         trials=_list(

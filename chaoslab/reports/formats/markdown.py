@@ -49,7 +49,7 @@ def code(text: str) -> str:
 
 def _verdict(contents: Contents) -> str:
     lines = [f"## {MARKS[contents.headline.tone]} {contents.headline.said}", ""]
-    lines += [f"- **{figure}** {text}" if figure else f"- {text}" for figure, text in contents.points]
+    lines += [f"- {point.said}" for point in contents.points]
     if worst := contents.worst:
         story = f"**{worst.trial} {worst.word}**: {code(worst.in_words)}"
         lines.append(f"- worst: {story} {code(contents.replay(worst.trial))}")

@@ -34,7 +34,7 @@ def screen(contents: Contents) -> str:
     """At most 40 lines: what needs attention, and the faults that were met. All else is in the summary."""
     cut = ListBounds(f"{contents.program} summary {contents.quoted}")
     parts = {part.title: part for part in contents.parts}
-    met = [line for line in parts[RECOVERY].lines[:1] for line in wrapped(line)] if EFFECTS in parts else []
+    met = [line for line in parts[RECOVERY].lines[:2] for line in wrapped(line)] if EFFECTS in parts else []
     for table in parts[EFFECTS].tables[:1] if EFFECTS in parts else ():
         groups = [group[:1] for group in _groups(table)]
         met = [*cut.table(_header(table), groups[:FAULTS]), *cut.more(len(groups) - FAULTS), *met]
@@ -89,14 +89,14 @@ def _run(contents: Contents) -> list[str]:
 
 
 def _points(contents: Contents) -> list[str]:
-    return [f"{' '.join(filter(None, point))}." for point in contents.points]
+    return [f"{point.said}." for point in contents.points]
 
 
 def _section(part: Section, cut: ListBounds, most: int) -> list[str]:
     lines = [part.title.upper(), *(line for text in part.lines for line in wrapped(text))]
     for table in part.tables:
         if table.words:
-            told = [f"{number} × {name}: {text}" for name, number, text in table.rows]
+            told = [f"{number} × {name}: {text}" for name, number, text in table.texts]
             lines += _listed(f"{table.caption}:", told, cut, most)
         elif not (table.detail and cut.whole):
             alone = not part.lines and not part.tables[1:]
@@ -111,10 +111,10 @@ def _header(table: Table) -> list[str]:
 def _groups(table: Table) -> list[list[list[str]]]:
     """The rows with one name each: a row that stands for several is followed by these, as its parts."""
     if table.names == 1:
-        return [[list(row)] for row in table.rows]
+        return [[row] for row in table.texts]
     groups: list[list[list[str]]] = []
     whole = ""
-    for first, second, *figures in table.rows:
+    for first, second, *figures in table.texts:
         if second == ALL:
             whole = first
             groups.append([[first, *figures]])

@@ -6,14 +6,12 @@ from functools import partial
 
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.guard import guarded
-from chaoslab.reports.svg import cost, latency, recovery, timeline
+from chaoslab.reports.svg import recovery, timeline
 from chaoslab.reports.svg.parts import Picture
 
 PICTURES: dict[str, Callable[[RunReport], Picture | None]] = {
     "Faults and targets": timeline.draw,
     "Recovery": recovery.draw,
-    "Retries and calls": latency.draw,
-    "Cost": cost.draw,
 }
 """Each picture by the title of its section."""
 

@@ -7,14 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element, tostring
 
-WIDE = 30
-"""The factor between positive values above which a scale is logarithmic."""
-DECADES = 6
-"""The most decades of a logarithmic scale."""
 TICKS = 5
 """About the number of ticks on an axis."""
-ZERO = 0.05
-"""The share of a logarithmic scale left of its smallest value, where 0 is."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +28,6 @@ class PictureAxis:
 
     place: Callable[[float], float]
     ticks: Sequence[tuple[float, str]]
-    logarithmic: bool = False
 
 
 def el(tag: str, *children: Element | str, **attributes: str | float) -> Element:
@@ -109,24 +102,6 @@ def linear(low: float, high: float) -> PictureAxis:
     return PictureAxis(
         lambda value: (value - low) / span, [((tick - low) / span, f"{tick:g}") for tick in rounds(low, high)]
     )
-
-
-def durations(values: Sequence[float]) -> PictureAxis:
-    """A scale of durations from 0: logarithmic if they span a large factor, and then 0 is at its left end."""
-    positive = [value for value in values if value > 0]
-    high = max(positive, default=1.0)
-    low = max(min(positive, default=1.0), high / 10**DECADES)
-    if high / low <= WIDE:
-        return linear(0.0, high * 1.02)
-    least, most = math.log10(low), math.log10(high)
-
-    def place(value: float) -> float:
-        return 0.0 if value <= 0 else ZERO + (1 - ZERO) * (math.log10(max(value, low)) - least) / (most - least)
-
-    powers = [10.0**n for n in range(math.ceil(least - 1e-9), math.floor(most + 1e-9) + 1)]
-    powers = powers[:: math.ceil(len(powers) / TICKS) or 1]
-    ticks = [(place(power), f"{power:g}") for power in powers if place(power) > ZERO / 2]
-    return PictureAxis(place, [*([(0.0, "0")] if min(values) <= 0 else []), *ticks], logarithmic=True)
 
 
 def rounds(low: float, high: float) -> list[float]:
