@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chaoslab.base.durations import duration
-from chaoslab.core.exchange import Call, Flow, Observation, Reply, Toxic, TrialContext, Wait
+from chaoslab.core.exchange import Observation, Toxic
 from chaoslab.core.fault import Fault
-from chaoslab.core.pipe import Paced, ServedLine
 from chaoslab.faults.network.latency import TIMER_SLACK_S
 
 HEAD_LEAST = len("HTTP/1.1 200 OK\r\n\r\n")
@@ -27,11 +26,6 @@ class Bandwidth(Fault):
 
     def _takes_s(self, size: int) -> float:
         return size / (self.rate_kb_s * 1000)
-
-    def flow(self, call: Call, context: TrialContext) -> Flow:
-        reply: Reply = yield call
-        yield Wait(self._takes_s(reply.wire_bytes))
-        return reply.through(ServedLine(Paced(self._takes_s)))
 
     def toxics(self) -> Sequence[Toxic]:
         return (Toxic("bandwidth", "downstream", {"rate_kb_s": self.rate_kb_s}),)

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chaoslab.base.durations import duration
-from chaoslab.core.exchange import Call, Flow, Observation, Reply, Toxic, TrialContext, Wait
+from chaoslab.core.exchange import Observation, Toxic
 from chaoslab.core.fault import Fault
-from chaoslab.core.pipe import Paced, ServedLine
 from chaoslab.faults.network.latency import TIMER_SLACK_S
 
 
@@ -34,11 +33,6 @@ class Slicer(Fault):
 
     def _takes_s(self, size: int) -> float:
         return -(-size // self.average_bytes) * self.pause_s
-
-    def flow(self, call: Call, context: TrialContext) -> Flow:
-        reply: Reply = yield call
-        yield Wait(self._takes_s(reply.wire_bytes))
-        return reply.through(ServedLine(Paced(self._takes_s)))
 
     def toxics(self) -> Sequence[Toxic]:
         params = {name: getattr(self, name) for name in ("average_bytes", "variation_bytes", "pause_s")}

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chaoslab.base.durations import duration
-from chaoslab.core.exchange import Call, Failure, Flow, Observation, Reply, Toxic, TrialContext, Wait
+from chaoslab.core.exchange import Observation, Toxic
 from chaoslab.core.fault import Fault
 from chaoslab.faults.network.latency import TIMER_SLACK_S
 from chaoslab.faults.network.limit_data import LimitData
@@ -27,13 +27,6 @@ class SlowClose(Fault):
     leaves = "part"
     example = '"slow_close", "weather", delay_s=1.5, chance=0.1'
     source = "https://github.com/Shopify/toxiproxy#slow_close"
-
-    def flow(self, call: Call, context: TrialContext) -> Flow:
-        reply: Reply = yield call
-        if reply.wire_bytes <= self.bytes:
-            return reply
-        yield Wait(self.delay_s)
-        raise Failure("closed")
 
     def toxics(self) -> Sequence[Toxic]:
         """The limit comes first: the toxic of that name delays the ends of those before it."""

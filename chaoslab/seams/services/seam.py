@@ -43,6 +43,7 @@ from chaoslab.seams.services.line import ClientEnd, Iterated, Line, Started
 from chaoslab.seams.services.messages import LENGTHS, UPGRADED, Fields, HttpRequest, Served, cutter, is_stream
 from chaoslab.seams.services.model import ModelHost, ModelRequest, ModelSpending, ReadAnswer, free
 from chaoslab.seams.services.refusals import Refusals, refuses
+from chaoslab.seams.services.wire_bytes import WireBytes, Write
 from chaoslab.wire.http1 import BODY_MAX
 
 MODELS_MAX = 100
@@ -349,6 +350,11 @@ class ServiceAttempt(Attempt):
             return [(str(reply.status), [*fields, *last])], _Through(self, reply.stream, reply.pipes, events)
         self.reply = Served.of(reply)
         return [(str(reply.status), [*self.reply.fields, *last])], Iterated(iter((self.reply.raw,)))
+
+    def wire(self, write: Write) -> WireBytes | None:
+        """The way of the bytes of the answer that was played; None if no fault acts on them."""
+        faults = {active.injection: active for active in self.faults.active if trait(active.fault, "of_bytes")}
+        return WireBytes(self, faults.values(), write) if faults else None
 
     def injected(self, active: ActiveFault) -> None:
         if self.over:  # nobody can meet it any more
