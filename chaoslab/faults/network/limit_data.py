@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chaoslab.base.durations import duration
-from chaoslab.core.exchange import Observation, Toxic
+from chaoslab.core.exchange import Arrival, Observation, Toxic
 from chaoslab.core.fault import Fault
 
 
@@ -26,6 +26,9 @@ class LimitData(Fault):
 
     def toxics(self) -> Sequence[Toxic]:
         return (Toxic("limit_data", "downstream", {"bytes": self.bytes}),)
+
+    def unlike(self, got: Arrival) -> str:
+        return got.lacks(self.bytes)
 
     def witnessed(self, seen: Observation) -> str | None:
         if seen.error not in ("closed", "reset", "garbled"):

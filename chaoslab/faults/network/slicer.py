@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chaoslab.base.durations import duration
-from chaoslab.core.exchange import Observation, Toxic
+from chaoslab.core.exchange import Arrival, Observation, Toxic
 from chaoslab.core.fault import Fault
 from chaoslab.faults.network.latency import TIMER_SLACK_S
 
@@ -37,6 +37,14 @@ class Slicer(Fault):
     def toxics(self) -> Sequence[Toxic]:
         params = {name: getattr(self, name) for name in ("average_bytes", "variation_bytes", "pause_s")}
         return Toxic("slicer", "downstream", params), Toxic("latency", "downstream", {"delay_s": self.pause_s})
+
+    def unlike(self, got: Arrival) -> str:
+        most, least_s = self.average_bytes + self.variation_bytes, min(got.gaps, default=0.0)
+        if size := next((len(piece) for _, piece in got.pieces if len(piece) > most), 0):
+            return f"a piece has {size} bytes, at most {most} were armed"
+        if least_s < self.pause_s - TIMER_SLACK_S:
+            return f"a piece came after {duration(least_s)}, at least {duration(self.pause_s)} were armed"
+        return got.lacks()
 
     def witnessed(self, seen: Observation) -> str | None:
         if seen.error == "timed_out":

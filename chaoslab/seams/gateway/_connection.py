@@ -20,7 +20,7 @@ from chaoslab.seams.gateway._upstream import FIELDS_MAX, GatewayAnswer, OwnAnswe
 from chaoslab.seams.gateway.routes import GatewayRoute, proxy_for
 from chaoslab.seams.gateway.shared import HOP, Gateway
 from chaoslab.seams.services.line import ClientEnd, StreamView
-from chaoslab.seams.services.messages import UPGRADED, Fields, HttpRequest, cutter, is_stream
+from chaoslab.seams.services.messages import UPGRADED, Fields, HttpRequest, cutter, in_lines, is_stream
 from chaoslab.seams.services.seam import ServiceAttempt
 from chaoslab.seams.services.wire_bytes import WireBytes
 from chaoslab.wire.http1 import BODILESS, BODY_MAX, HEAD_MAX, HOP_BY_HOP, READ_MAX, chunk, spelt
@@ -267,7 +267,7 @@ class Exchange:
         head = spelt(f"HTTP/1.1 {status} {reason}", self._rewriting.answered(fields))
         self._head = len(head)
         self._told = status, given, []
-        if upgraded or is_stream(given):
+        if upgraded or is_stream(given) or in_lines(given):
             self._stream = StreamView(self._attempt.began_s, cutter(status, given))
         if bodiless:
             await self._write(head, b"")

@@ -40,7 +40,7 @@ from chaoslab.seams.services._enveloped import WantedCall, enveloped, made
 from chaoslab.seams.services._outages import Current, Outages
 from chaoslab.seams.services.effects import EFFECT, SAFE, Repeats, of_task, stated
 from chaoslab.seams.services.line import ClientEnd, Iterated, Line, Started
-from chaoslab.seams.services.messages import LENGTHS, UPGRADED, Fields, HttpRequest, Served, cutter, is_stream
+from chaoslab.seams.services.messages import LENGTHS, UPGRADED, Fields, HttpRequest, Served, cutter, in_lines, is_stream
 from chaoslab.seams.services.model import ModelHost, ModelRequest, ModelSpending, ReadAnswer, free
 from chaoslab.seams.services.refusals import Refusals, refuses
 from chaoslab.seams.services.wire_bytes import WireBytes, Write
@@ -380,11 +380,12 @@ class ServiceAttempt(Attempt):
                 self.chat.sent = request
         answer = await self.line.application(request)
         self.hold()
-        if answer.status != UPGRADED and not is_stream(answer.fields):
+        streams = is_stream(answer.fields) or (in_lines(answer.fields) and not self._reads_all)
+        if answer.status != UPGRADED and not streams:
             status, fields, body = await answer.whole()
             return self._whole(status, fields, body, request, value)
         own, first = answer.parts(), b""
-        if self._reads_all:
+        if self._reads_all and self.message is not None:
             first, whole = await _message_in(own)
             if whole:
                 return self._whole(answer.status, answer.fields, first, request, value)
@@ -437,8 +438,6 @@ class ServiceAttempt(Attempt):
 
     def _changes(self, reach: Candidates, decisions: Decisions) -> bool:
         """True if a fault that hits may change the value of a streamed answer, which is then read whole."""
-        if self.message is None:
-            return False
         hits = {i.layer for i, each in zip(reach, decisions, strict=False) if each in HITS}
         return bool(hits & {"meaning", "tool"}) and "stream" not in hits
 
