@@ -703,6 +703,11 @@ class Traffic:
         except httpx.TransportError:
             return 0
 
+    def note(self, seen: list[int]) -> int:
+        """Adds the status of a call to those that were seen, and returns it."""
+        seen.append(self.status())
+        return seen[-1]
+
     @property
     def story(self) -> JournalStory:
         return read(self.folder / "c" / "shop")
@@ -727,7 +732,7 @@ def test_a_killed_campaigns_gateway_only_passes_on_and_ends_when_nothing_comes(t
         with there.start() as killed:
             killed.kill()
         seen = list[int]()
-        eventually(lambda: seen.append(there.status()) or seen[-1] == 200)
+        eventually(lambda: there.note(seen) == 200)
         assert 0 not in seen  # it was never away
         assert [there.status() for _ in range(20)] == [200] * 20
         (step,) = there.story.done
@@ -751,12 +756,12 @@ def test_a_gateway_of_a_killed_campaign_gives_its_place_to_the_next_one(tmp_path
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="the system has no /proc")
 def test_a_breach_leaves_the_way_of_traffic_and_is_steady_through_it(tmp_path: Path) -> None:
-    keys = {"stop": ["error_rate > 50% over 60s"]}
+    keys: dict[str, Any] = {"stop": ["error_rate > 50% over 60s"]}
     with traffic(tmp_path, **keys) as there:
-        keys["steady"] = [{"name": "way", "http": f"{there.url}/orders/1"}]
+        there.keys["steady"] = [{"name": "way", "http": f"{there.url}/orders/1"}]
         with there.start() as campaign:
             seen = [there.status() for _ in range(20)]
-            eventually(lambda: seen.append(there.status()) or campaign.poll() is not None)
+            eventually(lambda: there.note(seen) >= 0 and campaign.poll() is not None)
         assert 0 not in seen
         story = there.story
         assert (story.ended, story.why.partition(" >")[0]) == ("breached", "stop condition error_rate")

@@ -30,10 +30,10 @@ def _lines(story: JournalStory, name: str) -> Iterator[str]:
     ]
     if rows:
         yield from table(["round", "step", "end", "passed", "open", "harm", "failed calls", "faults", ""], rows)
-    for name in dict.fromkeys(each.name for each in story.done):
-        shares = [share for each in story.done if each.name == name and (share := _passed(each)) is not None]
+    for step in dict.fromkeys(each.name for each in story.done):
+        shares = [share for each in story.done if each.name == step and (share := _passed(each)) is not None]
         if (said := trend(shares)) is not None:
-            yield f"trend of {name}: {said}"
+            yield f"trend of {step}: {said}"
 
 
 def _passed(done: DoneUnit) -> Rate | None:

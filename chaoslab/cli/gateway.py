@@ -33,8 +33,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--linger", type=seconds_from_0, default=0.0, metavar="SECONDS",
-        help="asked to end, or once its limits have ended all faults, pass on what still comes, and end when nothing has "
-        "come for so long; a second signal ends it at once (default: %(default)s)",
+        help="asked to end, or once its limits have ended all faults, pass on what still comes, and end when nothing "
+        "has come for so long; a second signal ends it at once (default: %(default)s)",
     )  # fmt: skip
     options(parser)
 

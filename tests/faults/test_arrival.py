@@ -88,10 +88,9 @@ def met(name: str, **given: Any) -> tuple[list[bytes], str, list[str]]:
     """The pieces that a client of the stream takes, its end, and the evidence of the fault."""
 
     def agent(_: str) -> list[str]:
-        found, end = [], ""
+        found, end = list[str](), ""
         try:
             with httpx.stream("POST", "http://ollama.test/api/chat", json={}, timeout=5) as reply:
-                found = []
                 for piece in reply.iter_raw():
                     found.append(piece.hex())
         except httpx.HTTPError as error:
