@@ -758,7 +758,7 @@ def test_a_gateway_of_a_killed_campaign_gives_its_place_to_the_next_one(tmp_path
 def test_a_breach_leaves_the_way_of_traffic_and_is_steady_through_it(tmp_path: Path) -> None:
     keys: dict[str, Any] = {"stop": ["error_rate > 50% over 60s"]}
     with traffic(tmp_path, **keys) as there:
-        there.keys["steady"] = [{"name": "way", "http": f"{there.url}/orders/1"}]
+        there.keys["steady"] = [{"name": "way", "http": f"{there.url}/orders/1", "within": "0.5s"}]
         with there.start() as campaign:
             seen = [there.status() for _ in range(20)]
             eventually(lambda: there.note(seen) >= 0 and campaign.poll() is not None)
