@@ -3,14 +3,18 @@
 import hashlib
 import json
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import yaml
 
@@ -20,7 +24,7 @@ from chaoslab.base.clock import iso
 from chaoslab.campaigns._child import Process, words_of
 from chaoslab.campaigns._gauge import Gauge
 from chaoslab.campaigns.bounds import Bound, StopBound, number
-from chaoslab.campaigns.journal import Journal, read
+from chaoslab.campaigns.journal import Journal, JournalStory, read
 from chaoslab.campaigns.load import Campaign, RoundUnit, following, load
 from chaoslab.campaigns.report import text, trend
 from chaoslab.campaigns.running import AlreadyRunning, Runner, act
@@ -32,7 +36,9 @@ from chaoslab.record.runs import Run
 from chaoslab.record.steering import RunSteering
 from chaoslab.scenarios.load import ScenarioErrors
 from tests.cli_parts import Typed
+from tests.gateway.parts import shop
 from tests.seams.lab_parts import eventually
+from tests.wire.wire_parts import free_port
 
 NOW = datetime(2026, 6, 1, 9, tzinfo=UTC)
 SCENARIO = """
@@ -624,10 +630,10 @@ def test_a_scenario_is_run_with_its_level_and_its_trials(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("command", "run"),
     [
-        (["chaoslab", "gateway", "--route", "a=b"], ["gateway", "--logs", "LOGS", "--route", "a=b"]),
+        (["chaoslab", "gateway", "--route", "a=b"], ["gateway", "--linger", "60", "--logs", "LOGS", "--route", "a=b"]),
         (["/bin/chaoslab", "exec", "--", "a", "--logs", "b"], ["exec", "--logs", "LOGS", "--", "a", "--logs", "b"]),
-        (["chaoslab", "gateway", "--logs", "own"], ["gateway", "--logs", "own"]),
-        (["chaoslab", "gateway", "--logs=own"], ["gateway", "--logs=own"]),
+        (["chaoslab", "gateway", "--logs", "own"], ["gateway", "--linger", "60", "--logs", "own"]),
+        (["chaoslab", "gateway", "--logs=own", "--linger=9"], ["gateway", "--logs=own", "--linger=9"]),
         (["chaoslab", "stop", "--all"], ["stop", "--all"]),
         (["./chaos", "gateway"], ["gateway"]),
         (["chaoslab"], []),
@@ -654,7 +660,7 @@ def test_a_process_is_ended_with_its_children(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="the system has no /proc")
-def test_what_a_killed_campaign_has_left_ends_with_the_next_start(tmp_path: Path) -> None:
+def test_nothing_of_a_step_outlives_a_killed_campaign(tmp_path: Path) -> None:
     step = "test -e pid && exit 0; sleep 1000 & echo $! > pid.part; mv pid.part pid; wait"
     made(tmp_path, steps=[{"command": ["sh", "-c", step]}])
     command = [sys.executable, "-m", "chaoslab", "campaign", "run", str(tmp_path / "shop.campaign.yml")]
@@ -664,9 +670,110 @@ def test_what_a_killed_campaign_has_left_ends_with_the_next_start(tmp_path: Path
         eventually(lambda: '"process"' in (tmp_path / "c" / "shop" / "journal.jsonl").read_text())
         killed.kill()
     pid = int((tmp_path / "pid").read_text())
-    assert is_running(pid)  # its own parent is gone, and nobody told it
+    eventually(lambda: not is_running(pid))
     assert subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode == 0
-    assert not is_running(pid)
+
+
+@dataclass
+class Traffic:
+    """A campaign of one gateway in a process of its own, and calls through it."""
+
+    folder: Path
+    url: str
+    port: int
+    keys: dict[str, Any]
+    linger_s: float = 60.0
+
+    def start(self) -> subprocess.Popen[bytes]:
+        gateway = ["chaoslab", "gateway", "--port", str(self.port), "--linger", f"{self.linger_s:g}"]
+        gateway += ["--route", f"crm={self.url}", "--fault", "tool_error:crm"]
+        made(self.folder, steps=[{"command": gateway, "for": "60s"}], lease="1s", **self.keys)
+        started = subprocess.Popen([*self.command("run"), "--quiet"], stdout=subprocess.DEVNULL)
+        eventually(lambda: self.status() == 500)
+        return started
+
+    def command(self, do: str) -> list[str]:
+        file = str(self.folder / "shop.campaign.yml")
+        return [sys.executable, "-m", "chaoslab", "campaign", do, file, "--logs", str(self.folder / "c")]
+
+    def status(self) -> int:
+        """The status of a call; 0 if the gateway is not there."""
+        try:
+            return httpx.get(f"http://127.0.0.1:{self.port}/crm/orders/1", timeout=5).status_code
+        except httpx.TransportError:
+            return 0
+
+    def note(self, seen: list[int]) -> int:
+        """Adds the status of a call to those that were seen, and returns it."""
+        seen.append(self.status())
+        return seen[-1]
+
+    @property
+    def story(self) -> JournalStory:
+        return read(self.folder / "c" / "shop")
+
+
+@contextmanager
+def traffic(folder: Path, *, linger_s: float = 60.0, **keys: Any) -> Iterator[Traffic]:
+    with shop() as server:
+        found = Traffic(folder, server.url, free_port(), keys, linger_s)
+        try:
+            yield found
+        finally:
+            for each in found.story.done:
+                if each.group is not None:
+                    with suppress(ProcessLookupError):
+                        os.killpg(each.group, signal.SIGKILL)
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="the system has no /proc")
+def test_a_killed_campaigns_gateway_only_passes_on_and_ends_when_nothing_comes(tmp_path: Path) -> None:
+    with traffic(tmp_path, linger_s=1.0) as there:
+        with there.start() as killed:
+            killed.kill()
+        seen = list[int]()
+        eventually(lambda: there.note(seen) == 200)
+        assert 0 not in seen  # it was never away
+        assert [there.status() for _ in range(20)] == [200] * 20
+        (step,) = there.story.done
+        assert step.group is not None
+        eventually(lambda: not is_running(step.group or 0))
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="the system has no /proc")
+def test_a_gateway_of_a_killed_campaign_gives_its_place_to_the_next_one(tmp_path: Path) -> None:
+    with traffic(tmp_path) as there:
+        with there.start() as killed:
+            killed.kill()
+        eventually(lambda: there.status() == 200)
+        with there.start() as again:
+            again.send_signal(signal.SIGINT)
+        first, second = there.story.done
+        assert (first.left, second.left) == (False, True)
+        assert not is_running(first.group or 0)
+        assert there.status() == 200
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="the system has no /proc")
+def test_a_breach_leaves_the_way_of_traffic_and_is_steady_through_it(tmp_path: Path) -> None:
+    keys: dict[str, Any] = {"stop": ["error_rate > 50% over 60s"]}
+    with traffic(tmp_path, **keys) as there:
+        there.keys["steady"] = [{"name": "way", "http": f"{there.url}/orders/1", "within": "0.5s"}]
+        with there.start() as campaign:
+            seen = [there.status() for _ in range(20)]
+            eventually(lambda: there.note(seen) >= 0 and campaign.poll() is not None)
+        assert 0 not in seen
+        story = there.story
+        assert (story.ended, story.why.partition(" >")[0]) == ("breached", "stop condition error_rate")
+        assert story.notes == ["the steady state holds after the rollback"]
+        assert there.status() == 200
+        (step,) = story.left
+        said = subprocess.run(there.command("status"), capture_output=True, text=True, check=False).stdout
+        assert f"LEFT, PASSING ON: {step.name} (process {step.group})" in said
+        told = subprocess.run(there.command("stop"), capture_output=True, text=True, check=False)
+        assert told.stdout.strip().endswith("which ends now")
+        assert not is_running(step.group or 0)
+        assert there.status() == 0
 
 
 def is_running(pid: int) -> bool:

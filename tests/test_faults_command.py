@@ -73,7 +73,7 @@ def test_a_page_tells_the_story_the_parameters_and_what_a_caller_sees(typed: Typ
     text = said(typed, "latency")
     assert text.startswith("latency\n\nThe reply arrives late.\n")
     assert "  delay_s: float, seconds (default: 0.5)\n" in text
-    assert "  stream: '' or 'upstream' or 'downstream' (default: '')\n" in text
+    assert "  stream: '' or 'upstream' or 'downstream' (default: 'downstream')\n" in text
     for seam in SEAMS:
         assert re.search(rf"Met at a {seam}:\n.* call .*(\n.*)+ fault .*latency: took 0\.50", text)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.pipe import WALK_MIN, Paced, Pipe, Pipeline, ServedLine, Signal, Timed
+from chaoslab.core.pipe import WALK_MIN, Pipe, Pipeline, ServedLine, Signal, Timed
 from chaoslab.wire.toxics.timeout import Timeout
 
 
@@ -243,10 +243,3 @@ def test_a_pipe_that_acts_on_silence_is_told_first_of_all_that_came_by_then(most
     for at in (0.5, 1.25, 2.0):
         chain.feed(Timed(at, b"x"))
     assert [timed for _ in range(4) for timed in chain.poll(9.0, most)] == [Timed(3.0, Signal.END)]
-
-
-@pytest.mark.parametrize("signal", Signal)
-def test_bytes_take_their_time_and_the_end_of_a_stream_takes_none(signal: Signal) -> None:
-    law = Paced(lambda size: size / 10)
-    assert list(law(Timed(0.0, b"12345"), 2.0)) == [Timed(2.5, b"12345")]
-    assert list(law(Timed(0.0, signal), 2.5)) == [Timed(2.5, signal)]

@@ -4,8 +4,9 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import FrameType, TracebackType
 from typing import IO
 
@@ -13,21 +14,39 @@ ENDING_S = 1.0
 """The time that a group has to end by itself once it was asked to, in seconds."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
 """The signals that ask a program to end."""
-_GUARD = 'trap "" HUP INT TERM; read -r line || kill -s KILL -- "-$0"'
-"""The shell's words for a process that kills the group when this process is gone, even if that was killed."""
+_GUARD = """trap "" HUP INT TERM
+read -r line || { kill -s TERM -- "-$0"; sleep "$1"; kill -s KILL -- "-$0"; } 2>/dev/null"""
+"""The shell's words for a process that ends the group when this process is gone, even if that was killed."""
 
 
 class ChildGroup:
-    """A program with pipes to its standard input and output. Raises OSError: it cannot be run."""
+    """A program, with pipes to its standard input and output by default. `output`: the file that takes both its
+    outputs; `grace_s`: the time that the group has once this process is gone; None: it outlives this process. Raises
+    OSError: it cannot be run."""
 
-    def __init__(self, words: Sequence[str]) -> None:
+    def __init__(
+        self, words: Sequence[str], *, stdin: int | None = subprocess.PIPE, output: IO[bytes] | None = None,
+        folder: Path | None = None, environment: Mapping[str, str] | None = None, grace_s: float | None = 0.0,
+    ) -> None:  # fmt: skip
         self._made = subprocess.Popen(
-            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, bufsize=-1
-        )
-        guarding = ["/bin/sh", "-c", _GUARD, str(self._made.pid)]
-        self._guard = subprocess.Popen(guarding, stdin=subprocess.PIPE, start_new_session=True)
+            words, stdin=stdin, stdout=subprocess.PIPE if output is None else output, stderr=output, cwd=folder,
+            env=environment, start_new_session=True, bufsize=-1,
+        )  # fmt: skip
+        self._guard = None
+        if grace_s is not None:
+            guarding = ["/bin/sh", "-c", _GUARD, str(self._made.pid), f"{grace_s:g}"]
+            self._guard = subprocess.Popen(guarding, stdin=subprocess.PIPE, start_new_session=True)
         self._over = threading.Event()
-        threading.Thread(target=self._reap, daemon=True).start()
+        if output is None:
+            threading.Thread(target=self._reap, daemon=True).start()
+
+    @property
+    def group(self) -> int:
+        return self._made.pid
+
+    def poll(self) -> int | None:
+        """The program's exit code; None while it runs."""
+        return self._made.poll()
 
     @property
     def stdin(self) -> IO[bytes]:
@@ -45,17 +64,17 @@ class ChildGroup:
         with suppress(ProcessLookupError):
             os.killpg(self._made.pid, number)
 
-    def end(self, number: int = signal.SIGTERM) -> None:
+    def end(self, number: int = signal.SIGTERM, *, within_s: float = ENDING_S) -> None:
         """Asks the group to end by this signal, and kills it if it does not. Returns at once."""
         self.send(number)
-        threading.Thread(target=self._kill_late, daemon=True).start()
+        threading.Thread(target=self._kill_late, args=(within_s,), daemon=True).start()
 
     def wait(self) -> int:
         """The program's exit code, once it has ended."""
         return self._made.wait()
 
-    def _kill_late(self) -> None:
-        if not self._over.wait(ENDING_S):
+    def _kill_late(self, within_s: float) -> None:
+        if not self._over.wait(within_s):
             self.send(signal.SIGKILL)
 
     def _reap(self) -> None:
@@ -68,13 +87,25 @@ class ChildGroup:
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> int:
+        """Kills what is left of the group, and returns the program's exit code."""
         self._over.set()
         self.send(signal.SIGKILL)
-        with suppress(OSError):
-            self.stdin.close()
-        self.stdout.close()
-        self._made.wait()
-        self._guard.communicate(b"over\n")
+        for pipe in (self._made.stdin, self._made.stdout):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+        code = self._made.wait()
+        self.dismiss()
+        return code
+
+    def dismiss(self) -> None:
+        """Lets what is left of the group go its own way."""
+        if self._guard is not None:
+            self._guard.communicate(b"over\n")
+            self._guard = None
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """A step as a process of its own, so that whatever it does, the campaign goes on to take it back."""
 
-import ctypes
 import os
 import signal
 import subprocess
@@ -11,25 +10,21 @@ from pathlib import Path
 from typing import Protocol
 
 from chaoslab.base import files
+from chaoslab.base.child_group import ChildGroup
 from chaoslab.base.clock import system
 from chaoslab.campaigns.load import RoundUnit
 from chaoslab.config.settings import inherited
 
 GRACE_S = 5.0
 """The time that a step has to end by itself once it was asked to."""
+STAYS_S = 1.0
+"""The same of one that stays, if it was not asked for long."""
 LOOK_S = 0.05
 LOGGED = frozenset({"exec", "explore", "gateway", "mcp", "stress", "test"})
 """The commands whose runs a campaign looks at: those that make faults and take `--logs`."""
 
-_libc = ctypes.CDLL(None) if sys.platform == "linux" else None
-PDEATHSIG = 1
-"""The request of `prctl` for a signal when the parent is gone."""
-
-
-def _end_with_parent() -> None:
-    """Has the kernel end this process when the campaign's is killed. Elsewhere than on Linux its lease alone does."""
-    if _libc is not None:
-        _libc.prctl(PDEATHSIG, signal.SIGTERM)
+LINGER_S = 60
+"""The time without a request after which a gateway that a campaign has left ends by itself, in seconds."""
 
 
 class StepUnderWay(Protocol):
@@ -40,36 +35,39 @@ class StepUnderWay(Protocol):
     def poll(self) -> int | None:
         """Its exit code; None while it runs."""
 
-    def end(self) -> int:
-        """Ends it, and returns its exit code."""
+    def end(self) -> int | None:
+        """Ends it, and returns its exit code; None if it stays and passes on what still comes."""
 
 
 class Process:
-    """A program and its own children, in a group. What it prints is appended to `output`. Raises OSError: it cannot be
+    """A program and its own children, in a group. What it prints is appended to `output`. `stays`: it is in the path of
+    traffic, so it outlives the campaign, and ends by itself once it is not asked any more. Raises OSError: it cannot be
     run."""
 
-    def __init__(self, words: Sequence[str], *, folder: Path, variables: dict[str, str], output: Path) -> None:
+    def __init__(
+        self, words: Sequence[str], *, folder: Path, variables: dict[str, str], output: Path, stays: bool = False
+    ) -> None:
+        self._stays = stays
         with output.open("ab") as file:
-            self._made = subprocess.Popen(
-                words, cwd=folder, env={**inherited(), **variables}, stdin=subprocess.DEVNULL, stdout=file,
-                stderr=file, start_new_session=True, preexec_fn=_end_with_parent if _libc is not None else None,
+            self._made = ChildGroup(
+                words, stdin=subprocess.DEVNULL, output=file, folder=folder, environment={**inherited(), **variables},
+                grace_s=None if stays else GRACE_S,
             )  # fmt: skip
-        self.group: int | None = self._made.pid
+        self.group: int | None = self._made.group
 
     def poll(self) -> int | None:
-        return self._made.poll()
+        code = self._made.poll()
+        if code is not None:
+            self._made.dismiss()
+        return code
 
-    def end(self) -> int:
-        until_s = system.monotonic() + GRACE_S
-        self._signal(signal.SIGINT)
+    def end(self) -> int | None:
+        until_s = system.monotonic() + (STAYS_S if self._stays else GRACE_S)
+        self._made.send(signal.SIGINT)
         while self.poll() is None and system.monotonic() < until_s:
             system.sleep(LOOK_S)
-        self._signal(signal.SIGKILL)  # for its children too, since those in the background hear no Ctrl-C
-        return self._made.wait()
-
-    def _signal(self, number: int) -> None:
-        with suppress(ProcessLookupError):
-            os.killpg(self._made.pid, number)
+        # Its children too, since those in the background hear no Ctrl-C.
+        return None if self._stays and self.poll() is None else self._made.close()
 
 
 def members(group: int, mark: str) -> list[int]:
@@ -104,15 +102,17 @@ def words_of(unit: RoundUnit, *, logs: Path, trials: int | None) -> list[str]:
     step = unit.spec
     if step.command is not None:
         program, *words = step.command
-        if Path(program).name == "chaoslab" and words and words[0] in LOGGED and not _names_logs(words):
+        if Path(program).name == "chaoslab" and words and words[0] in LOGGED and not _names("--logs", words):
             words[1:1] = ["--logs", str(logs)]
+        if unit.stays and not _names("--linger", words):
+            words[1:1] = ["--linger", str(LINGER_S)]
         return [*own, *words] if program == "chaoslab" else [program, *words]
     level = ["--chaos-level", f"{unit.level:g}"] if unit.level is not None else []
     number = ["--trials", str(trials)] if trials is not None else []
     return [*own, "test", str(step.scenario), *level, *number, "--logs", str(logs), "--quiet"]
 
 
-def _names_logs(words: Sequence[str]) -> bool:
-    """True if one of the words before `--`, behind which are those of another program, is `--logs`."""
+def _names(option: str, words: Sequence[str]) -> bool:
+    """True if one of the words before `--`, behind which are those of another program, is this option."""
     own = words[: words.index("--")] if "--" in words else words
-    return any(word.partition("=")[0] == "--logs" for word in own)
+    return any(word.partition("=")[0] == option for word in own)

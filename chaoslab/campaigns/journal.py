@@ -19,7 +19,7 @@ PAUSED = "paused"
 @dataclass
 class DoneUnit:
     """One unit of a round, as it ended. `state`: held, failed, breached, unproven or broken; empty while it runs.
-    `group`: that of its processes, if it had any."""
+    `group`: that of its processes, if it had any; `left`: they go on, and pass on what still comes."""
 
     round: int
     step: int
@@ -30,6 +30,7 @@ class DoneUnit:
     figures: dict[str, Any] = field(default_factory=dict)
     undone: bool = False
     group: int | None = None
+    left: bool = False
 
 
 @dataclass
@@ -59,6 +60,11 @@ class JournalStory:
     def open(self) -> list[DoneUnit]:
         """The units that were begun and not taken back."""
         return [each for each in self.own if not each.undone]
+
+    @property
+    def left(self) -> list[DoneUnit]:
+        """The gateways that were left in the path of traffic, by any start."""
+        return [each for each in self.done if each.left]
 
 
 class Journal:
@@ -108,6 +114,10 @@ def take(story: JournalStory, said: dict[str, Any]) -> None:
             story.done.append(DoneUnit(said["round"], said["step"], said["name"], said.get("level")))
         case "process" if story.done:
             story.done[-1].group = said.get("group")
+        case "left" | "ended step":
+            for each in story.done:
+                if each.group == said.get("group"):
+                    each.left = said["what"] == "left"
         case "over" if story.done:
             last = story.done[-1]
             last.state, last.why, last.figures = said["state"], said.get("why", ""), said.get("figures", {})

@@ -43,6 +43,12 @@ class RoundUnit:
     scenarios: int = 1
     trials: int = 0
 
+    @property
+    def stays(self) -> bool:
+        """True of a gateway, which stands in the path of traffic."""
+        program, *words = self.spec.command or [""]
+        return Path(program).name == "chaoslab" and words[:1] == ["gateway"]
+
 
 @dataclass(frozen=True)
 class Campaign:

@@ -20,6 +20,8 @@ def _lines(story: JournalStory, name: str) -> Iterator[str]:
     still = sorted({each.name for each in story.open}) if not story.ended else []
     for one in still:
         yield f"NOT TAKEN BACK YET: {one}"
+    for unit in story.left:
+        yield f"LEFT, PASSING ON: {unit.name} (process {unit.group}), until nothing comes or it is stopped"
     yield f"{name}: {story.ended or 'not ended'}{f': {story.why}' if story.why else ''}"
     for note in story.notes:
         yield f"  {note}"
@@ -28,10 +30,10 @@ def _lines(story: JournalStory, name: str) -> Iterator[str]:
     ]
     if rows:
         yield from table(["round", "step", "end", "passed", "open", "harm", "failed calls", "faults", ""], rows)
-    for unit in dict.fromkeys(each.name for each in story.done):
-        shares = [share for each in story.done if each.name == unit and (share := _passed(each)) is not None]
+    for step in dict.fromkeys(each.name for each in story.done):
+        shares = [share for each in story.done if each.name == step and (share := _passed(each)) is not None]
         if (said := trend(shares)) is not None:
-            yield f"trend of {unit}: {said}"
+            yield f"trend of {step}: {said}"
 
 
 def _passed(done: DoneUnit) -> Rate | None:

@@ -14,9 +14,9 @@ from chaoslab.base import files, interrupts, levers
 from chaoslab.base.clock import Clock, iso, system
 from chaoslab.base.jsonable import line
 from chaoslab.campaigns import _probes
-from chaoslab.campaigns._child import Process, StepUnderWay, end_group, words_of
+from chaoslab.campaigns._child import Process, StepUnderWay, end_group, members, words_of
 from chaoslab.campaigns._gauge import Gauge
-from chaoslab.campaigns.journal import PAUSED, Journal, JournalStory, read
+from chaoslab.campaigns.journal import PAUSED, DoneUnit, Journal, JournalStory, read
 from chaoslab.campaigns.load import Campaign, RoundUnit, following, moment
 from chaoslab.config.limits import variables
 from chaoslab.core.limits import Guard
@@ -245,7 +245,9 @@ class Runner:
     def _watched(self, unit: RoundUnit, trials: int | None) -> tuple[str, str]:
         """Runs a unit until it ends by itself, or by its time. A breach ends it, and all faults before it. Raises
         Breach: something ends the campaign."""
-        began_s = self._clock.monotonic()
+        began_s, before = self._clock.monotonic(), self._gauge.faults
+        if unit.stays:
+            self._end_left()  # this one takes its place, and maybe its port
         try:
             child = self._start(unit, trials)
         except OSError as error:
@@ -259,13 +261,18 @@ class Runner:
                 self._hold()
                 if unit.spec.lasts is not None and self._clock.monotonic() - began_s >= unit.spec.lasts:
                     code = child.end()
+                    if code is None:
+                        self._leave(unit, child.group)
+                        met = self._gauge.faults > before
+                        return "held" if met else "unproven", "it passes on what still comes"
                     return STATES.get(code, "held"), f"exit code {code}" if code in STATES and code else ""
                 self._clock.sleep(POLL_S)
             self._watch()
         except BaseException as error:
             with suppress(OSError):
                 levers.pull(self.folder / LEVER, str(error) or "Ctrl-C", clock=self._clock)
-            child.end()
+            if child.end() is None:
+                self._leave(unit, child.group)
             raise
         state = STATES.get(code, "broken")
         return state, "" if state in ("held", "failed") else f"exit code {code}{self._last_words()}"
@@ -290,8 +297,19 @@ class Runner:
         words = words_of(unit, logs=self.folder, trials=trials)
         return Process(
             words, folder=self.campaign.folder, variables=dict(variables(self.folder / LIMITS)),
-            output=self.folder / OUTPUT,
+            output=self.folder / OUTPUT, stays=unit.stays,
         )  # fmt: skip
+
+    def _leave(self, unit: RoundUnit, group: int | None) -> None:
+        """Notes a gateway that stays: to end it would end the traffic that goes through it."""
+        self._journal.note("left", group=group)
+        self._tell(left_words(unit.name, group, self.campaign.file))
+
+    def _end_left(self) -> None:
+        for each in self.story.left:
+            if each.group is not None and not end_group(each.group, str(self.folder / LIMITS)):
+                self._not_undone(f"the processes of {each.name} (group {each.group}) do not end")
+            self._journal.note("ended step", group=each.group)
 
     def _last_words(self) -> str:
         with suppress(files.Unreadable):
@@ -369,8 +387,12 @@ class Runner:
         """Takes everything back: the steps that were not, last one first, and then the campaign. Each goes on whatever
         becomes of the others."""
         for unit in self.story.open:
-            # A step that a killed start has left: its own end was never noted.
-            if unit.group is not None and not unit.state and not end_group(unit.group, str(self.folder / LIMITS)):
+            # A step that a killed start has left: its own end was never noted. A gateway only passes on.
+            if unit.group is None or unit.state:
+                continue
+            if members(unit.group, mark := str(self.folder / LIMITS)) and self._is_gateway(unit):
+                self._journal.note("left", group=unit.group)
+            elif not end_group(unit.group, mark):
                 self._not_undone(f"the processes of {unit.name} (group {unit.group}) do not end")
         for step in dict.fromkeys(each.step for each in reversed(self.story.open)):
             self._undo_step(step)
@@ -378,6 +400,9 @@ class Runner:
             self._undo(words)
         if self.spec.toxiproxy:
             self._delete_lanes(self.spec.toxiproxy)
+
+    def _is_gateway(self, done: DoneUnit) -> bool:
+        return any(unit.stays for unit in self.campaign.units if (unit.step, unit.name) == (done.step, done.name))
 
     def _undo_step(self, step: int) -> None:
         for words in self.spec.steps[step].undo if step < len(self.spec.steps) else ():
@@ -464,6 +489,14 @@ class Runner:
             self._journal.note("note", text=f"nobody was told of '{what}': {line(str(error), 160)}")
 
 
+def left_words(name: str, group: int | None, file: Path) -> str:
+    """The line about a gateway that was left in the path of traffic."""
+    return (
+        f"{name} makes no more faults and passes on what still comes (process {group}); it ends when nothing comes, "
+        f"or by chaoslab campaign stop {file.name}"
+    )
+
+
 def act(folder: Path, do: str, why: str) -> str:
     """Stops, pauses or resumes the campaign in a folder, by its levers. Returns the result in words. Raises
     LookupError: it was never run, or knows no such word. OSError: a lever cannot be pulled."""
@@ -473,7 +506,12 @@ def act(folder: Path, do: str, why: str) -> str:
     if not story.instance:
         raise LookupError(f"{folder.name} was never run in {folder.parent}")
     if story.ended:
-        return f"it has ended already: {story.ended}"
+        left = [each for each in story.left if do == "stop" and each.group is not None]
+        for each in left:
+            end_group(each.group or 0, str(folder.absolute() / LIMITS))
+            Journal(folder).note("ended step", group=each.group)
+        said = f"; it had left {', '.join(each.name for each in left)}, which ends now" if left else ""
+        return f"it has ended already: {story.ended}{said}"
     if do == "resume":
         return "it goes on" if levers.release(folder / PAUSED) else "it was not paused"
     if do == "pause":

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from chaoslab.surfaces.gateway import RunningGateway
 
 HELP = "stand between programs in any language and their services, and break what passes"
+LOOK_S = 0.2
+"""The time between two looks if it may end by itself, in seconds."""
 EXAMPLE = "chaoslab gateway --route crm=http://127.0.0.1:9000 --fault stale:crm"
 
 
@@ -28,6 +30,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--proxy-port", type=port, metavar="PORT",
         help="a port of a proxy, for programs that ask for their usual hosts; 0 is any free one",
+    )  # fmt: skip
+    parser.add_argument(
+        "--linger", type=seconds_from_0, default=0.0, metavar="SECONDS",
+        help="asked to end, or once its limits have ended all faults, pass on what still comes, and end when nothing "
+        "has come for so long; a second signal ends it at once (default: %(default)s)",
     )  # fmt: skip
     options(parser)
 
@@ -174,11 +181,16 @@ def run(options: argparse.Namespace) -> int:
     from chaoslab.core.events import PromptStarted
     from chaoslab.surfaces.gateway import answered, judge_run, over, warn_of_unreached
 
-    stopped, started = Flag(), PromptStarted(prompt_index=1, prompt="all requests at the gateway", effects=None)
+    asked, stopped = Flag(), Flag()
+    started = PromptStarted(prompt_index=1, prompt="all requests at the gateway", effects=None)
+
+    def hear(*_: object) -> None:
+        (stopped if asked.is_set() or not options.linger else asked).set()
+
     try:
         known, _, made = serving(options, options.proxy_port, "--proxy-port")
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: stopped.set())
+            signal.signal(number, hear)
         with made(started=started, stop=stopped.set) as running:
             for name, route in known.items():
                 print(f"{name}: {running.url(name)} leads to {route.url}", flush=True)
@@ -187,7 +199,8 @@ def run(options: argparse.Namespace) -> int:
             warn_of_unreached(known)
             print(f"ready: gateway on {running.address}, logs in {running.book.run.folder}", flush=True)
             print(f"levers: {running.levers}/status", flush=True)
-            stopped.wait()
+            while not stopped.is_set() and not (options.linger and _is_over(running, options.linger, asked)):
+                stopped.wait(LOOK_S if options.linger else None)
             stopped.clear()
             seconds = system.monotonic() - running.book.origin
             said = "the gateway was stopped"
@@ -198,3 +211,12 @@ def run(options: argparse.Namespace) -> int:
         return judge_run(running.book, started, gate, 0, logs=options.logs, passes=True)
     except (ValueError, TypeError, LookupError, OSError) as error:
         return refuse(error)
+
+
+def _is_over(running: RunningGateway, linger_s: float, asked: Flag) -> bool:
+    """True if a gateway that makes no more faults is not asked any more."""
+    controls = running.shared.controls
+    assert controls is not None
+    if asked.is_set():
+        controls.pass_on()
+    return bool(controls.ended) and running.shared.quiet_s >= linger_s

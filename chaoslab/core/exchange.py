@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import pairwise
 from typing import Any, ClassVar
 
 from chaoslab.base.clock import system
@@ -22,12 +23,10 @@ from chaoslab.core.dialog import CHAT, Dialog
 from chaoslab.core.events import AttemptRef, Event
 from chaoslab.core.pipe import Pipe
 from chaoslab.core.service_spec import ErrorReply
-from chaoslab.core.stream import EVENT_STREAM, FRAMES, Parts, Streamed, WatchedPipe
+from chaoslab.core.stream import EVENT_STREAM, FRAMES, IN_LINES, Parts, Streamed, WatchedPipe
 
 forever = math.inf
 _spelt = speller()
-IN_LINES = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines")
-"""The types of bodies of which each line is JSON."""
 OF_LENGTH = ("content-length", "content-encoding", "transfer-encoding")
 """The headers that say how a body is sent, which no other body has."""
 
@@ -133,12 +132,6 @@ class Reply:
     def sent_bytes(self) -> int:
         """The bytes of the body as it is sent."""
         return len(self.body)
-
-    @property
-    def wire_bytes(self) -> int:
-        """The bytes of a whole reply on the wire, with its status line and headers: about, since spaces may differ."""
-        head = len(f"HTTP/1.1 {self.status} OK\r\n\r\n")
-        return head + sum(len(name) + len(text) + 4 for name, text in self.headers.items()) + self.sent_bytes
 
     @property
     def unreadable(self) -> bool:
@@ -271,6 +264,33 @@ class Observation:
         if self.streamed is not None or self.reply is None:
             return self.body_bytes
         return min(self.bytes, len(self.reply.body))
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """An answer's bytes, head and framing too, as its client got them.
+
+    `whole`: all of them, as they come without a fault, in so many `parts` of the body; `pieces`: those that came, each
+    with the seconds since the request. `ended_s`, `error`: the moment and the kind of the end; None for a connection
+    that was closed.
+    """
+
+    whole: bytes
+    parts: int
+    pieces: Sequence[tuple[float, bytes]]
+    ended_s: float
+    error: str | None = None
+
+    @property
+    def gaps(self) -> list[float]:
+        """The seconds before each piece."""
+        times = [0.0, *(at_s for at_s, _ in self.pieces)]
+        return [round(now_s - before_s, 6) for before_s, now_s in pairwise(times)]
+
+    def lacks(self, size: int | None = None) -> str:
+        """The difference, in words, from the whole answer, or its first bytes; empty if there is none."""
+        got, due = b"".join(piece for _, piece in self.pieces), self.whole[:size]
+        return "" if got == due else f"{len(got)} bytes came that are not the {len(due)} due"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from chaoslab.base.dice import Dice
 from chaoslab.base.jsonable import describe_error
 from chaoslab.base.registry import add, broken
 from chaoslab.base.registry import load as load_plugin
-from chaoslab.core.exchange import Call, Failure, Flow, Observation, Toxic, TrialContext
+from chaoslab.core.exchange import Arrival, Call, Failure, Flow, Observation, Toxic, TrialContext
 
 GROUP = "faults"
 LAYERS = ("budget", "context", "meaning", "tool", "stream", "wire")
@@ -146,6 +146,11 @@ class Fault:
         if seen.changed_call is None or seen.sent is None or seen.sent.value != seen.changed_call.value:
             return None
         return "the changed call was sent"
+
+    def unlike(self, got: Arrival) -> str:  # noqa: ARG002 - most faults promise nothing of pieces
+        """The difference, in words, between an answer that met the fault and what its page says of the bytes; empty if
+        there is none."""
+        return ""
 
     def idle(self, seen: Observation) -> str:  # noqa: ARG002 - most faults of the wire meet every call
         """The reason, in words, that a lane with this fault had nothing to do with the call; empty if there is none, so

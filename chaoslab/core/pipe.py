@@ -10,7 +10,7 @@ import math
 import sys
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from typing import NamedTuple, Protocol
 
@@ -199,17 +199,6 @@ class ServedLine:
         self._forget_item()
         self._queue.clear()
         self.held = 0
-
-
-class Paced:
-    """A law: each item of bytes takes its time, `takes_s` by the number of its bytes, and comes whole."""
-
-    def __init__(self, takes_s: Callable[[int], float]) -> None:
-        self._takes_s = takes_s
-
-    def __call__(self, timed: Timed, start: float) -> Iterable[Timed]:
-        takes_s = 0.0 if isinstance(timed.item, Signal) else self._takes_s(len(timed.item))
-        return (Timed(start + takes_s, timed.item),)
 
 
 class Pipeline:

@@ -15,6 +15,8 @@ from chaoslab.base.values import fixed
 from chaoslab.core.pipe import BOUNDLESS, Pipe, Pipeline, Signal, Timed
 
 EVENT_STREAM = "text/event-stream"
+IN_LINES = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines")
+"""The types of bodies of which each line is JSON."""
 EVENT_MAX = 1024 * 1024
 """The most bytes of an event that are held back until it is complete; a longer one passes in pieces."""
 EMPTY = b"\n\n"
@@ -89,6 +91,22 @@ class Events:
         return found
 
 
+class Lines:
+    """Cuts a body into lines, each of which is JSON (NDJSON, as Ollama streams it)."""
+
+    def __init__(self) -> None:
+        self.rest = b""
+        """The beginning of a line that is not complete."""
+
+    def feed(self, part: bytes) -> list[bytes]:
+        """The lines that are complete with this part, in order."""
+        *found, self.rest = (self.rest + part).splitlines(keepends=True) or [b""]
+        if self.rest.endswith(b"\n") or len(self.rest) > EVENT_MAX:
+            found.append(self.rest)
+            self.rest = b""
+        return found
+
+
 _BLANK_LINE = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 
 
@@ -97,8 +115,15 @@ def is_done(event: bytes) -> bool:
     return len(event) < 32 and _DONE.fullmatch(event) is not None
 
 
+def is_line(event: bytes) -> bool:
+    """True of a line of JSON, which no event begins like."""
+    return event.startswith((b"{", b"["))
+
+
 def data_of(event: bytes) -> bytes:
-    """The data of an event; empty for `[DONE]`, and for an event without data."""
+    """The data of an event, or of a line of JSON; empty for `[DONE]`, and for an event without data."""
+    if is_line(event):
+        return event.strip()
     end = len(event) - 2
     if event.startswith(b"data:") and event.find(b"\n") == event.find(b"\n\n") == end and b"\r" not in event:
         data = event[5:].strip()  # the usual case

@@ -16,6 +16,7 @@ from chaoslab.core.events import CallFinished, Event, FaultEvent, FaultInjected,
 from chaoslab.core.fault import GROUP, load
 from chaoslab.core.inject import check, inject
 from chaoslab.core.plan import Injection
+from chaoslab.execution import arrival
 from chaoslab.execution._delivery_calls import SEAMS
 
 CALLS = 20_000
@@ -82,7 +83,9 @@ def fired(cell: DeliveryCell) -> DeliveryCounts:
             eligible += len(event.rolled)
         elif isinstance(event, FaultEvent):
             stages[type(event)] += 1
-    return DeliveryCounts(cell, eligible, stages[FaultScheduled], stages[FaultInjected], stages[FaultWitnessed])
+    pieces = arrival.unlike(cell.fault, cell.seed) if (cell.seam, cell.chance) == ("service", 1.0) else None
+    scheduled, injected, witnessed = stages[FaultScheduled], stages[FaultInjected], stages[FaultWitnessed]
+    return DeliveryCounts(cell, eligible, scheduled, injected, witnessed, unlike=pieces)
 
 
 def _injection(cell: DeliveryCell, target: str) -> Injection:

@@ -47,6 +47,8 @@ def wrong(result: DeliveryCounts, cells: int) -> str:
         return "no call reached it"
     if not result.delivered:
         return f"{result.injected - result.witnessed:,} of {result.injected:,} were not witnessed"
+    if result.unlike:
+        return result.unlike
     if not result.as_configured(cells):
         return f"the rate {_rate(result, cells)} excludes {result.cell.chance:g}"
     return ""
@@ -63,6 +65,7 @@ def plain(results: Sequence[DeliveryCounts]) -> list[dict[str, Any]]:
                 "calls": result.cell.calls, "eligible": result.eligible, "scheduled": result.scheduled,
                 "injected": result.injected, "witnessed": result.witnessed, "refusal": result.refusal or None,
                 "interval": None if interval is None else [interval.low, interval.high],
+                "pieces": result.unlike if result.unlike is None else not result.unlike,
                 "wrong": wrong(result, len(results)) or None,
             }
         )  # fmt: skip
@@ -88,6 +91,8 @@ def foot(results: Sequence[DeliveryCounts]) -> tuple[str, bool]:
         well = f"all rates are as configured (exact intervals, {CONFIDENCE:.1%} together)"
         if own := [fault for fault in faults if fault not in engines and trait(load(fault), "conditional")]:
             well += f", but for those that are no chances, since a fault decides when it acts: {', '.join(own)}"
+        if pieces := [result.cell.fault for result in taken if result.unlike is not None]:
+            well += f"; the bytes arrive piece by piece as the page says of {', '.join(pieces)}"
         untried = wrapped(f"not tried: {', '.join(engines)}; each {ENGINE_ALONE}") if engines else []
         return "\n".join([*lines, *wrapped(well), *untried]), True
     lines += [text for r, why in bad for text in wrapped(f"WRONG: {r.cell.fault} at a {r.cell.seam}: {why}")]

@@ -3,17 +3,15 @@
 import os
 import select
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import FrameType
-from typing import IO
 
 from chaoslab.analysis.verdict.judge import HUNG
+from chaoslab.base.child_group import ChildGroup, told_of_signals
 from chaoslab.base.clock import system
 from chaoslab.base.registry import did_you_mean
 from chaoslab.config.settings import inherited
@@ -29,8 +27,6 @@ KEYS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
 """The ends of names of variables whose values are masked in the logs."""
 LOOK_MS = 50
 """The time between two looks if the command has ended, in milliseconds."""
-_GUARD = 'trap "" INT TERM; read -r line || kill -s KILL -- "-$0"'
-"""The shell's words for a process that ends the command's group when this process is gone, even if it was killed."""
 DEADLINE_S = 600.0
 """The longest time for a command, by default, in seconds."""
 ATTEMPTS_MAX = 200
@@ -117,33 +113,14 @@ class CommandEnding:
 def _ran(words: Sequence[str], environment: Mapping[str, str], ending: CommandEnding) -> tuple[str, int, str]:
     """The command's output, its exit code, and the words for its failure."""
     try:
-        process = subprocess.Popen(words, env=dict(environment), stdout=subprocess.PIPE, start_new_session=True)
+        child = ChildGroup(words, stdin=None, environment=environment)
     except OSError as error:
         said = f"the command {words[0]!r} cannot be run: {error.strerror}"
         print(said, file=sys.stderr, flush=True)
         return "", NOT_RUN, said
-    guarding = ["/bin/sh", "-c", _GUARD, str(process.pid)]
-    guard = subprocess.Popen(guarding, stdin=subprocess.PIPE, start_new_session=True)
-
-    def forward(number: int, _: FrameType | None) -> None:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, number)
-
-    before = {number: signal.signal(number, forward) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        assert process.stdout is not None
-        with process.stdout as output:
-            answer = _passed_on(output, process, ending)
-        if ending.why:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-        code = process.wait()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        with suppress(ProcessLookupError):  # whatever it has left behind
-            os.killpg(process.pid, signal.SIGKILL)
-        guard.communicate(b"over\n")
+    with child, told_of_signals(child.send):
+        answer = _passed_on(child, ending)
+        code = child.close() if ending.why else child.wait()
     if ending.why:
         return answer, 0, ending.why
     if code < 0:
@@ -151,13 +128,13 @@ def _ran(words: Sequence[str], environment: Mapping[str, str], ending: CommandEn
     return answer, code, f"the command ended with exit code {code}" if code else ""
 
 
-def _passed_on(stream: IO[bytes], process: subprocess.Popen[bytes], ending: CommandEnding) -> str:
+def _passed_on(child: ChildGroup, ending: CommandEnding) -> str:
     """The text of a command's output, which is passed on to standard output as it comes. It ends with the command, even
     if a child that it left behind holds the output, or when the command has to end."""
-    kept, coming = bytearray(), select.poll()
+    kept, coming, stream = bytearray(), select.poll(), child.stdout
     coming.register(stream, select.POLLIN)
     while True:
-        over = process.poll() is not None or ending.due
+        over = child.poll() is not None or ending.due
         if not coming.poll(0 if over else LOOK_MS):
             if over:
                 break

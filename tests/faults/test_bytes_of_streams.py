@@ -43,7 +43,8 @@ def test_a_slow_line_takes_its_time_for_all_bytes_of_a_stream(name: str, given: 
     assert trial.twin is not None
     assert trial.answer == trial.twin.answer
     slow_s = least_s(int(trial.answer.split()[0]))
-    assert slow_s <= trial.seconds <= slow_s + trial.twin.seconds + 1.0
+    most_s = 3 * slow_s if name == "slicer" else slow_s  # it halves each part, head and framing too, until it fits
+    assert slow_s <= trial.seconds <= most_s + trial.twin.seconds + 1.0
     assert len(list(trial.history.of(FaultWitnessed))) == 1
 
 

@@ -22,7 +22,7 @@ from chaoslab.config.scenario import from_settings
 from chaoslab.config.settings import SettingError, Settings
 from chaoslab.core.chain import ActiveFault
 from chaoslab.core.events import CallFinished, FaultHealed, FaultWitnessed
-from chaoslab.core.exchange import Call, Observation, Reply, Toxic
+from chaoslab.core.exchange import Call, Observation, Toxic
 from chaoslab.core.fault import Fault
 from chaoslab.core.pipe import Pipeline, Signal, Timed
 from chaoslab.faults.network.bandwidth import Bandwidth
@@ -41,21 +41,39 @@ from chaoslab.record.lines import Record
 from chaoslab.wire import fault_lifecycle, toxics
 from chaoslab.wire.fault_lifecycle import in_toxiproxys_words
 from tests.event_parts import call_at, fault_at
-from tests.faults.fault_parts import Target, answer, meet, saw
+from tests.faults.fault_parts import Target, meet, saw
 from tests.measure_parts import errors
 
-LARGE, REPLY, SLICED_BODY = answer("x" * 1000), answer({"temp": 20}), answer("x" * 998)
-TAKES_S = LARGE.wire_bytes / 2000
 SLICED = Slicer(average_bytes=100, variation_bytes=20, pause_s=0.1)
 SLOW = SlowClose(delay_s=1.5, bytes=30)
+OF_BYTES: dict[str, tuple[Fault, Observation, str]] = {
+    "bandwidth": (
+        Bandwidth(2), Observation(0.5, 2.0, None, 200, 1000), "took 0.500 s for 1000 bytes, at most 2 kB/s were armed"
+    ),
+    "bandwidth, not whole": (
+        Bandwidth(2), Observation(0.4, 0.4, "timed_out"), "the answer was not whole after 0.400 s"
+    ),
+    "limit_data": (
+        LimitData(60), Observation(0.1, 2.0, "closed"), "closed in the middle of the answer after 0.100 s"
+    ),
+    "slicer": (
+        SLICED, Observation(1.1, 2.0, None, 200, 1000),
+        "took 1.100 s for 1000 bytes in pieces, at least 0.800 s were armed",
+    ),
+    "slicer, not whole": (SLICED, Observation(0.5, 0.5, "timed_out"), "the answer was not whole after 0.500 s"),
+    "slicer, one piece": (
+        SLICED, Observation(0.1, 2.0, None, 204), "took 0.100 s for 0 bytes in pieces, at least 0.100 s were armed"
+    ),
+    "slow_close": (
+        SLOW, Observation(1.5, 2.0, "closed"),
+        "closed in the middle of the answer after 1.500 s, at least 1.500 s were armed",
+    ),
+    "slow_close, given up": (
+        SLOW, Observation(1.0, 1.0, "timed_out"), "neither the rest of the answer nor its end within 1.000 s"
+    ),
+}  # fmt: skip
+"""A fault of bytes, what its caller saw, and the witness's words."""
 MET: dict[str, tuple[Fault, dict[str, Any], str | None, int, float, str | None]] = {
-    "bandwidth: as late as its bytes make it": (
-        Bandwidth(2), {"reply": LARGE}, None, 1, TAKES_S,
-        f"took {TAKES_S:.3f} s for 1002 bytes, at most 2 kB/s were armed",
-    ),
-    "bandwidth: not whole at the deadline": (
-        Bandwidth(2), {"reply": LARGE, "deadline_s": 0.4}, "timed_out", 1, 0.4, "the answer was not whole after 0.400 s"
-    ),
     "dns_failure: the call never leaves": (DnsFailure(), {}, "unresolved", 0, 0.0, "the name was not found"),
     "jitter: the request is late": (
         Jitter(0.4, stream="upstream"), {}, None, 1, 0.4, "took 0.400 s, at least 0.400 s were armed"
@@ -77,34 +95,12 @@ MET: dict[str, tuple[Fault, dict[str, Any], str | None, int, float, str | None]]
         Latency(0.5, stream="downstream"), {"deadline_s": 0.4}, "timed_out", 1, 0.4,
         "given up after 0.400 s of the 0.500 s that were armed",
     ),
-    "limit_data: the work is done and the answer is cut off": (
-        LimitData(60), {"reply": REPLY}, "closed", 1, 0.0, "closed in the middle of the answer after 0 s"
-    ),
     "refused: the call never leaves": (Refused(), {}, "refused", 0, 0.0, "connection refused"),
     "reset_peer: the service never hears of it": (
         ResetPeer(stream="upstream"), {}, "reset", 0, 0.0, "connection reset after 0 s"
     ),
     "reset_peer: the work is done before": (
         ResetPeer(0.3, stream="downstream"), {}, "reset", 1, 0.3, "connection reset after 0.300 s"
-    ),
-    "slicer: a pause for each piece": (
-        SLICED, {"reply": SLICED_BODY}, None, 1, 1.1,
-        "took 1.100 s for 1000 bytes in pieces, at least 0.800 s were armed",
-    ),
-    "slicer: not whole at the deadline": (
-        SLICED, {"reply": SLICED_BODY, "deadline_s": 0.5}, "timed_out", 1, 0.5, "the answer was not whole after 0.500 s"
-    ),
-    "slicer: an answer without a body is one piece": (
-        SLICED, {"reply": Reply(204, {})}, None, 1, 0.1,
-        "took 0.100 s for 0 bytes in pieces, at least 0.100 s were armed",
-    ),
-    "slow_close: half an answer, and its end late": (
-        SLOW, {"reply": REPLY}, "closed", 1, 1.5,
-        "closed in the middle of the answer after 1.500 s, at least 1.500 s were armed",
-    ),
-    "slow_close: a caller that gives up before the end": (
-        SLOW, {"reply": REPLY, "deadline_s": 1.0}, "timed_out", 1, 1.0,
-        "neither the rest of the answer nor its end within 1.000 s",
     ),
     "timeout: the service never hears of it": (
         Timeout(stream="upstream"), {}, "timed_out", 0, 2.0, "no answer within the deadline of 2.00 s"
@@ -136,35 +132,44 @@ def test_its_caller_meets(
     assert (met.injected, met.evidence) == (evidence is not None, evidence)
 
 
-@pytest.mark.parametrize(("fault", "reply"), [(Bandwidth(10**6), LARGE), (Slicer(pause_s=0.001), Reply(204, {}))])
-def test_what_no_watch_could_tell_has_no_witness(fault: Fault, reply: Reply) -> None:
-    met = meet(fault, Target(reply=reply))
-    assert (met.injected, met.evidence) == (True, None)
+@pytest.mark.parametrize(("fault", "seen", "evidence"), OF_BYTES.values(), ids=OF_BYTES)
+def test_a_fault_of_bytes_is_witnessed_by_time_and_end(fault: Fault, seen: Observation, evidence: str) -> None:
+    assert fault.witnessed(seen) == evidence
 
 
 @pytest.mark.parametrize(
-    ("fault", "reply", "otherwise"),
+    ("fault", "seen"),
     [
-        (Bandwidth(2), LARGE, {"duration_s": 0.4}),
-        (Bandwidth(2), LARGE, {"bytes": 0, "duration_s": 0.005}),
-        (Bandwidth(2), LARGE, {"status": None}),
-        (Bandwidth(2), LARGE, {"error": "reset"}),
-        (LimitData(60), REPLY, {"error": None, "status": 200}),
-        (LimitData(60), REPLY, {"error": "timed_out"}),
-        (SLICED, SLICED_BODY, {"duration_s": 0.7}),
-        (SLICED, SLICED_BODY, {"bytes": 99, "duration_s": 0.09}),
-        (SLICED, SLICED_BODY, {"status": None}),
-        (SLICED, SLICED_BODY, {"error": "reset"}),
-        (SLOW, REPLY, {"duration_s": 1.4}),
-        (SLOW, REPLY, {"error": None, "status": 200}),
-        (SLOW, REPLY, {"error": "refused"}),
-        (SLOW, REPLY, {"error": "timed_out", "duration_s": 0.5}),
+        (Bandwidth(10**6), Observation(0.5, 2.0, None, 200, 1000)),
+        (Slicer(pause_s=0.001), Observation(0.5, 2.0, None, 204)),
     ],
 )
-def test_who_had_it_sooner_or_otherwise_is_no_witness(fault: Fault, reply: Reply, otherwise: dict[str, Any]) -> None:
-    met = meet(fault, Target(reply=reply))
-    assert met.evidence
-    assert fault.witnessed(replace(met.seen, **otherwise)) is None
+def test_what_no_watch_could_tell_has_no_witness(fault: Fault, seen: Observation) -> None:
+    assert fault.witnessed(seen) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "otherwise"),
+    [
+        ("bandwidth", {"duration_s": 0.4}),
+        ("bandwidth", {"bytes": 0, "duration_s": 0.005}),
+        ("bandwidth", {"status": None}),
+        ("bandwidth", {"error": "reset"}),
+        ("limit_data", {"error": None, "status": 200}),
+        ("limit_data", {"error": "timed_out"}),
+        ("slicer", {"duration_s": 0.7}),
+        ("slicer", {"bytes": 99, "duration_s": 0.09}),
+        ("slicer", {"status": None}),
+        ("slicer", {"error": "reset"}),
+        ("slow_close", {"duration_s": 1.4}),
+        ("slow_close", {"error": None, "status": 200}),
+        ("slow_close", {"error": "refused"}),
+        ("slow_close", {"error": "timed_out", "duration_s": 0.5}),
+    ],
+)
+def test_who_had_it_sooner_or_otherwise_is_no_witness(kind: str, otherwise: dict[str, Any]) -> None:
+    fault, seen, _ = OF_BYTES[kind]
+    assert fault.witnessed(replace(seen, **otherwise)) is None
 
 
 @pytest.mark.parametrize(
@@ -247,7 +252,7 @@ def test_it_is_toxiproxys_toxic(fault: Fault, carried: list[Toxic], words: dict[
     assert {name: value for each in carried for name, value in in_toxiproxys_words(each).attributes.items()} == words
 
 
-@pytest.mark.parametrize("make", [ResetPeer, Timeout, partial(Latency, 0.5, jitter_s=0.2)])
+@pytest.mark.parametrize("make", [ResetPeer, Timeout])
 def test_the_stream_is_drawn_unless_it_is_named(make: Callable[..., Any]) -> None:
     drawn = [make().draw(Dice(1, n)) for n in range(50)]
     assert drawn == [make().draw(Dice(1, n)) for n in range(50)]
@@ -256,11 +261,18 @@ def test_the_stream_is_drawn_unless_it_is_named(make: Callable[..., Any]) -> Non
         assert {make(stream=stream).draw(Dice(n)).stream for n in range(50)} == {stream}
 
 
+@pytest.mark.parametrize("make", [partial(Latency, 0.5), partial(Jitter, 0.5)])
+def test_the_reply_is_late_unless_a_direction_is_asked_for(make: Callable[..., Any]) -> None:
+    assert {make().draw(Dice(1, n)).stream for n in range(20)} == {"downstream"}
+    assert {make(stream="upstream").draw(Dice(1, n)).stream for n in range(20)} == {"upstream"}
+    assert {make(stream="").draw(Dice(1, n)).stream for n in range(50)} == {"upstream", "downstream"}
+
+
 # bandwidth: The line is slow, so a large answer takes its time.
 
 
 def test_an_answer_without_a_body_is_late_by_its_head() -> None:
-    seen = replace(meet(Bandwidth(1)).seen, bytes=0, duration_s=0.15)
+    seen = Observation(0.15, 2.0, None, 200)
     assert Bandwidth(1).witnessed(seen) == "took 0.150 s for 0 bytes, at most 1 kB/s were armed"
 
 
@@ -359,7 +371,6 @@ def test_the_delay_is_drawn_evenly_up_to_its_most() -> None:
     assert len(set(drawn)) > 1000
     assert abs(sum(drawn) / len(drawn) - 1.0) < 0.05
     assert sum(each < 0.5 for each in drawn) > 400
-    assert {Jitter().draw(Dice(1, number)).stream for number in range(50)} == {"upstream", "downstream"}
 
 
 # latency: How late, is drawn once.
@@ -389,10 +400,23 @@ def test_a_delay_is_drawn_to_the_millisecond_within_its_jitter_and_is_never_nega
 # limit_data: The connection closes after some bytes of the answer.
 
 
-def test_an_answer_of_so_many_bytes_comes_whole() -> None:
-    size = REPLY.wire_bytes
-    assert (meet(LimitData(size), Target(reply=REPLY)).reply, meet(LimitData(size)).injected) == (REPLY, False)
-    assert meet(LimitData(size - 1), Target(reply=REPLY)).error == "closed"
+def taken(faults: Any) -> bytes:
+    """The bytes of an answer that a client takes."""
+
+    def agent(_: str) -> str:
+        with socket.create_connection(("shop", 80), timeout=5) as line:
+            line.sendall(b"GET / HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n")
+            return b"".join(iter(lambda: line.recv(4096), b"")).hex()
+
+    return bytes.fromhex(lab.run(agent, "go", services={"shop": shop}, faults=faults, twin=False).answer)
+
+
+def test_an_answer_of_so_many_bytes_comes_whole_and_at_once() -> None:
+    size = len(taken(()))
+    for fault in ("limit_data", "slow_close"):
+        assert taken([lab.inject(fault, "shop", bytes=size - 1)]) == taken(())[:-1]
+        with pytest.warns(lab.NothingHit, match=f"'{fault} on shop'"):
+            assert taken([lab.inject(fault, "shop", bytes=size)]) == taken(())
 
 
 def test_a_lane_lets_a_shorter_answer_through_and_says_so() -> None:
@@ -434,13 +458,6 @@ def test_a_service_that_answers_204_is_late_and_the_trial_is_valid() -> None:
 
 
 # slow_close: The answer stops in its middle, and the connection closes late.
-
-
-def test_an_answer_of_so_many_bytes_comes_whole_and_at_once() -> None:
-    size = REPLY.wire_bytes
-    met = meet(SlowClose(bytes=size), target := Target(reply=REPLY))
-    assert (met.reply, target.now_s, met.injected) == (REPLY, 0.0, False)
-    assert meet(SlowClose(bytes=size - 1), Target(reply=REPLY)).error == "closed"
 
 
 def test_a_lane_lets_a_shorter_answer_through_and_says_so_of_slow_close() -> None:

@@ -24,7 +24,8 @@ class DeliveryCell:
 class DeliveryCounts:
     """The counts of a cell. `refusal`: the line by which the seam does not take the fault; empty if it does.
     `eligible`: the attempts for which its dice were rolled. `scheduled`: those that it should hit. `injected`: those in
-    which there was something to do. `witnessed`: those in which the caller met it."""
+    which there was something to do. `witnessed`: those in which the caller met it. `unlike`: the difference, in words,
+    between the pieces that arrived and what its page says; empty if there is none, None if they were not compared."""
 
     cell: DeliveryCell
     eligible: int = 0
@@ -32,6 +33,7 @@ class DeliveryCounts:
     injected: int = 0
     witnessed: int = 0
     refusal: str = ""
+    unlike: str | None = None
 
     @property
     def delivered(self) -> bool:

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chaoslab.base.durations import duration
-from chaoslab.core.exchange import Call, Flow, Observation, Reply, Toxic, TrialContext, Wait
+from chaoslab.core.exchange import Arrival, Observation, Toxic
 from chaoslab.core.fault import Fault
-from chaoslab.core.pipe import Paced, ServedLine
 from chaoslab.faults.network.latency import TIMER_SLACK_S
 
+TRICKLE_S = 0.1
+"""The most seconds that a piece takes: a slow line trickles."""
 HEAD_LEAST = len("HTTP/1.1 200 OK\r\n\r\n")
 """The bytes that come before a body, at least: an answer without one is late too."""
 
@@ -28,13 +29,18 @@ class Bandwidth(Fault):
     def _takes_s(self, size: int) -> float:
         return size / (self.rate_kb_s * 1000)
 
-    def flow(self, call: Call, context: TrialContext) -> Flow:
-        reply: Reply = yield call
-        yield Wait(self._takes_s(reply.wire_bytes))
-        return reply.through(ServedLine(Paced(self._takes_s)))
-
     def toxics(self) -> Sequence[Toxic]:
         return (Toxic("bandwidth", "downstream", {"rate_kb_s": self.rate_kb_s}),)
+
+    def unlike(self, got: Arrival) -> str:
+        came = 0
+        for at_s, piece in got.pieces:
+            came += len(piece)
+            if self._takes_s(came) > at_s + TIMER_SLACK_S:
+                return f"{came} bytes came within {duration(at_s)}, at most {self.rate_kb_s} kB/s were armed"
+            if len(piece) > max(1, int(self.rate_kb_s * 1000 * TRICKLE_S)):
+                return f"{len(piece)} bytes came in a piece, more than pass within {duration(TRICKLE_S)}"
+        return got.lacks()
 
     def witnessed(self, seen: Observation) -> str | None:
         if seen.error == "timed_out":

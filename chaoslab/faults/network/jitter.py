@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.exchange import Call, Flow, Observation, Toxic, TrialContext
+from chaoslab.core.exchange import Arrival, Call, Flow, Observation, Toxic, TrialContext
 from chaoslab.core.fault import Fault
 from chaoslab.faults.network.latency import STREAMS, Latency, Stream
 
@@ -15,14 +15,15 @@ LEAST_S = 0.005
 
 @dataclass(frozen=True)
 class Jitter(Fault):
-    """Delays one direction by seconds that are drawn for each call, evenly from 0.005 to `jitter_s`.
+    """Delays the reply by seconds that are drawn for each call, evenly from 0.005 to `jitter_s`; the request if
+    `stream` is upstream. An empty `stream` draws the direction.
 
-    The direction is drawn unless `stream` names it. In the record of a call, `jitter_s` is the delay that was drawn.
+    In the record of a call, `jitter_s` is the delay that was drawn.
     `latency` with its `jitter_s` varies around a delay instead.
     """
 
     jitter_s: float = 0.5
-    stream: Stream = ""
+    stream: Stream = "downstream"
     layer = "wire"
     delays = True
     bounds: ClassVar = {"jitter_s": (LEAST_S, 86400.0)}
@@ -42,6 +43,9 @@ class Jitter(Fault):
 
     def toxics(self) -> Sequence[Toxic]:
         return self._latency.toxics()
+
+    def unlike(self, got: Arrival) -> str:
+        return self._latency.unlike(got)
 
     def witnessed(self, seen: Observation) -> str | None:
         return self._latency.witnessed(seen)

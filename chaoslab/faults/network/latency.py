@@ -6,7 +6,7 @@ from typing import Literal
 
 from chaoslab.base.dice import Dice
 from chaoslab.base.durations import duration
-from chaoslab.core.exchange import Call, Flow, Observation, Toxic, TrialContext, Wait
+from chaoslab.core.exchange import Arrival, Call, Flow, Observation, Toxic, TrialContext, Wait
 from chaoslab.core.fault import Fault
 
 Stream = Literal["", "upstream", "downstream"]
@@ -18,11 +18,12 @@ TIMER_SLACK_S = 0.002
 
 @dataclass(frozen=True)
 class Latency(Fault):
-    """Delays one direction by `delay_s` ± `jitter_s` (uniform). The direction is drawn unless `stream` names it."""
+    """Delays the reply by `delay_s` ± `jitter_s` (uniform), or the request if `stream` is upstream. An empty `stream`
+    draws the direction."""
 
     delay_s: float = 0.5
     jitter_s: float = 0.0
-    stream: Stream = ""
+    stream: Stream = "downstream"
     layer = "wire"
     delays = True
     dose = "delay_s"
@@ -44,6 +45,11 @@ class Latency(Fault):
 
     def toxics(self) -> Sequence[Toxic]:
         return (Toxic("latency", self.stream, {"delay_s": self.delay_s}),)
+
+    def unlike(self, got: Arrival) -> str:
+        if got.pieces and got.gaps[0] < self.delay_s - TIMER_SLACK_S:
+            return f"the first bytes came after {duration(got.gaps[0])}, {duration(self.delay_s)} were armed"
+        return got.lacks()
 
     def witnessed(self, seen: Observation) -> str | None:
         least_s = min(self.delay_s, seen.deadline_s) - TIMER_SLACK_S

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from chaoslab.base.durations import duration
-from chaoslab.core.exchange import Call, Failure, Flow, Observation, Toxic, TrialContext, Wait
+from chaoslab.core.exchange import Arrival, Call, Failure, Flow, Observation, Toxic, TrialContext, Wait
 from chaoslab.core.fault import Fault
 from chaoslab.faults.network.latency import STREAMS, Stream
 
@@ -31,6 +31,9 @@ class ResetPeer(Fault):
 
     def toxics(self) -> Sequence[Toxic]:
         return (Toxic("reset_peer", self.stream, {"after_s": self.after_s}),)
+
+    def unlike(self, got: Arrival) -> str:
+        return got.lacks(0) if got.error == "reset" else f"the end was {got.error or 'closed'}, not a reset"
 
     def witnessed(self, seen: Observation) -> str | None:
         return f"connection reset after {duration(seen.duration_s)}" if seen.error == "reset" else None

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chaoslab.base.durations import duration
-from chaoslab.core.exchange import Call, Flow, Observation, Reply, Toxic, TrialContext, Wait
+from chaoslab.core.exchange import Arrival, Observation, Toxic
 from chaoslab.core.fault import Fault
-from chaoslab.core.pipe import Paced, ServedLine
 from chaoslab.faults.network.latency import TIMER_SLACK_S
 
 
@@ -35,14 +34,17 @@ class Slicer(Fault):
     def _takes_s(self, size: int) -> float:
         return -(-size // self.average_bytes) * self.pause_s
 
-    def flow(self, call: Call, context: TrialContext) -> Flow:
-        reply: Reply = yield call
-        yield Wait(self._takes_s(reply.wire_bytes))
-        return reply.through(ServedLine(Paced(self._takes_s)))
-
     def toxics(self) -> Sequence[Toxic]:
         params = {name: getattr(self, name) for name in ("average_bytes", "variation_bytes", "pause_s")}
         return Toxic("slicer", "downstream", params), Toxic("latency", "downstream", {"delay_s": self.pause_s})
+
+    def unlike(self, got: Arrival) -> str:
+        most, least_s = self.average_bytes + self.variation_bytes, min(got.gaps, default=0.0)
+        if size := next((len(piece) for _, piece in got.pieces if len(piece) > most), 0):
+            return f"a piece has {size} bytes, at most {most} were armed"
+        if least_s < self.pause_s - TIMER_SLACK_S:
+            return f"a piece came after {duration(least_s)}, at least {duration(self.pause_s)} were armed"
+        return got.lacks()
 
     def witnessed(self, seen: Observation) -> str | None:
         if seen.error == "timed_out":

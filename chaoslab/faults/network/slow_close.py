@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chaoslab.base.durations import duration
-from chaoslab.core.exchange import Call, Failure, Flow, Observation, Reply, Toxic, TrialContext, Wait
+from chaoslab.core.exchange import Arrival, Observation, Toxic
 from chaoslab.core.fault import Fault
 from chaoslab.faults.network.latency import TIMER_SLACK_S
 from chaoslab.faults.network.limit_data import LimitData
@@ -28,17 +28,16 @@ class SlowClose(Fault):
     example = '"slow_close", "weather", delay_s=1.5, chance=0.1'
     source = "https://github.com/Shopify/toxiproxy#slow_close"
 
-    def flow(self, call: Call, context: TrialContext) -> Flow:
-        reply: Reply = yield call
-        if reply.wire_bytes <= self.bytes:
-            return reply
-        yield Wait(self.delay_s)
-        raise Failure("closed")
-
     def toxics(self) -> Sequence[Toxic]:
         """The limit comes first: the toxic of that name delays the ends of those before it."""
         limit = LimitData(self.bytes).toxics()
         return (*limit, Toxic("slow_close", "downstream", {"delay_s": self.delay_s}))
+
+    def unlike(self, got: Arrival) -> str:
+        waited_s = got.ended_s - sum(got.gaps)
+        if len(got.whole) > self.bytes and waited_s < self.delay_s - TIMER_SLACK_S:
+            return f"closed {duration(waited_s)} after the last byte, {duration(self.delay_s)} were armed"
+        return got.lacks(self.bytes)
 
     def witnessed(self, seen: Observation) -> str | None:
         least_s = min(self.delay_s, seen.deadline_s) - TIMER_SLACK_S

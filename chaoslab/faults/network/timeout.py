@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from chaoslab.base.durations import duration
-from chaoslab.core.exchange import Call, Failure, Flow, Observation, Toxic, TrialContext, Wait, forever
+from chaoslab.core.exchange import Arrival, Call, Failure, Flow, Observation, Toxic, TrialContext, Wait, forever
 from chaoslab.core.fault import Fault
 from chaoslab.faults.network.latency import STREAMS, TIMER_SLACK_S, Stream
 
@@ -34,6 +34,11 @@ class Timeout(Fault):
 
     def toxics(self) -> Sequence[Toxic]:
         return (Toxic("timeout", self.stream, {"after_s": self.after_s}),)
+
+    def unlike(self, got: Arrival) -> str:
+        if got.ended_s < self.after_s - TIMER_SLACK_S or not (self.after_s or got.error == "timed_out"):
+            return f"the connection ended after {duration(got.ended_s)}"
+        return got.lacks(0)
 
     def witnessed(self, seen: Observation) -> str | None:
         if seen.error == "timed_out" and seen.duration_s >= seen.deadline_s - TIMER_SLACK_S:

@@ -7,7 +7,7 @@ from typing import ClassVar
 from chaoslab.core.exchange import Call, Flow, Observation, Reply, TrialContext
 from chaoslab.core.fault import Fault
 from chaoslab.core.pipe import ServedLine, Signal, Timed
-from chaoslab.core.stream import json_of, type_of
+from chaoslab.core.stream import is_line, json_of, type_of
 from chaoslab.faults.stream.cut import EVENTS
 
 
@@ -59,6 +59,8 @@ def _damaged(event: bytes) -> bytes:
     """The event with half of its JSON; the same one if it has none, or none that could be cut, or if it is a ping."""
     if not isinstance(json_of(event), dict | list) or type_of(event) == "ping":
         return event
+    if is_line(event):
+        return event[: max(1, len(event.strip()) // 2)] + b"\n"
     head, found, data = event.partition(b"data:")
     text = data.rstrip(b"\r\n").lstrip()
     return head + found + b" " + text[: max(1, len(text) // 2)] + b"\n\n"

@@ -10,7 +10,7 @@ from chaoslab.core.events import CANCELLED
 from chaoslab.core.exchange import Call, Flow, Observation, Reply, TrialContext
 from chaoslab.core.fault import Fault
 from chaoslab.core.pipe import ServedLine, Signal, Timed
-from chaoslab.core.stream import DONE, json_of
+from chaoslab.core.stream import DONE, is_line, json_of
 
 EVENTS = range(1, 9)
 """The events of which one number is drawn, that of those that pass before a fault of this family."""
@@ -77,6 +77,8 @@ class _Law:
         if answers is None:
             return (end,)
         try:
+            if is_line(item):  # which ends in other ways
+                raise LookupError
             return (Timed(start, answers.closing(self._said)), end)
         except (LookupError, TypeError, AttributeError, ValueError):
             self._left = -1

@@ -8,7 +8,7 @@ from chaoslab.core.answers import Answers
 from chaoslab.core.exchange import Call, Flow, Observation, Reply, TrialContext
 from chaoslab.core.fault import Fault
 from chaoslab.core.pipe import ServedLine, Signal, Timed
-from chaoslab.core.stream import data_of, json_of
+from chaoslab.core.stream import data_of, is_line, json_of
 from chaoslab.faults.stream.cut import EVENTS
 
 
@@ -57,4 +57,7 @@ class _Failing(ServedLine):
                 self._said.append(json_of(timed.item))
             return (Timed(start, timed.item),)
         self.told = True
-        return (Timed(start, self._answers.failing(self._said)), Timed(start, Signal.END))
+        failing = self._answers.failing(self._said)
+        if is_line(timed.item):
+            failing = data_of(failing) + b"\n"
+        return (Timed(start, failing), Timed(start, Signal.END))

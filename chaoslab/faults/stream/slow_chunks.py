@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 from chaoslab.base.durations import duration
-from chaoslab.core.exchange import Call, Flow, Observation, Reply, TrialContext
+from chaoslab.core.exchange import Arrival, Call, Flow, Observation, Reply, TrialContext
 from chaoslab.core.fault import Fault
 from chaoslab.core.pipe import ServedLine, Signal, Timed
 from chaoslab.faults.network.latency import TIMER_SLACK_S
@@ -26,6 +27,15 @@ class SlowChunks(Fault):
     def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call
         return reply.through(_Slow(self.delay_s))
+
+    def unlike(self, got: Arrival) -> str:
+        moments = sorted({at_s for at_s, _ in got.pieces})
+        if len(moments) < got.parts:
+            return f"{got.parts} events came at {len(moments)} moments"
+        least_s = min((later - sooner for sooner, later in pairwise(moments[1:])), default=self.delay_s)
+        if least_s < self.delay_s - TIMER_SLACK_S:
+            return f"two events came {duration(least_s)} apart, at least {duration(self.delay_s)} were armed"
+        return got.lacks()
 
     def witnessed(self, seen: Observation) -> str | None:
         stream = seen.streamed

@@ -8,6 +8,7 @@ from chaoslab.base.durations import duration
 from chaoslab.core.exchange import Call, Flow, Observation, Reply, TrialContext, forever
 from chaoslab.core.fault import Fault
 from chaoslab.core.pipe import ServedLine, Signal, Timed
+from chaoslab.core.stream import is_line
 from chaoslab.faults.network.latency import TIMER_SLACK_S
 from chaoslab.faults.stream.cut import EVENTS
 
@@ -62,6 +63,6 @@ class _Standing(ServedLine):
         at_s = start + self._every_s
         while self._every_s and at_s < end_s:
             self.pings += 1
-            yield Timed(at_s, self._ping)
+            yield Timed(at_s, b"\n" if is_line(timed.item) else self._ping)
             at_s += self._every_s
         yield Timed(end_s, timed.item)

@@ -5,6 +5,7 @@ import errno
 import os
 import socket
 import struct
+from collections import deque
 from contextlib import suppress
 from typing import Any
 
@@ -19,8 +20,9 @@ from chaoslab.seams.gateway._upstream import FIELDS_MAX, GatewayAnswer, OwnAnswe
 from chaoslab.seams.gateway.routes import GatewayRoute, proxy_for
 from chaoslab.seams.gateway.shared import HOP, Gateway
 from chaoslab.seams.services.line import ClientEnd, StreamView
-from chaoslab.seams.services.messages import UPGRADED, Fields, HttpRequest, cutter, is_stream
+from chaoslab.seams.services.messages import UPGRADED, Fields, HttpRequest, cutter, in_lines, is_stream
 from chaoslab.seams.services.seam import ServiceAttempt
+from chaoslab.seams.services.wire_bytes import WireBytes
 from chaoslab.wire.http1 import BODILESS, BODY_MAX, HEAD_MAX, HOP_BY_HOP, READ_MAX, chunk, spelt
 
 AT_ONCE = struct.pack("ii", 1, 0)
@@ -158,7 +160,13 @@ class Exchange:
         self._lapsed = False
         self._told: tuple[int, Fields, list[bytes]] | None = None
         """The answer that the client gets, as far as it is kept."""
-        self._kept = self._size = 0
+        self._kept = self._size = self._head = 0
+        """The bytes of the body that are kept, of all that was sent, and of the head."""
+        self._wire: WireBytes | None = None
+        self._bodies = deque[tuple[int, int]]()
+        """The places of the body's parts among the bytes that go over `_wire`, each up to its end."""
+        self._given = self._tail = 0
+        """The bytes given to `_wire`, and those that follow each part of the body."""
         self._stream: StreamView | None = None
         self._half_closed = self._gone = self._said_goodbye = False
         """The client has ended its own direction; takes nothing any more; has ended its WebSocket as it should."""
@@ -197,7 +205,7 @@ class Exchange:
         ready: bytes | None = None
         if attempt.hit and self._rest is None:
             started, parts = await attempt.played()
-            status = int(started[0][0][:3])
+            status, self._wire = int(started[0][0][:3]), attempt.wire(self._send_piece)
         else:
             if attempt.hit:
                 size = f"{BODY_MAX >> 20} MiB"
@@ -250,6 +258,7 @@ class Exchange:
                 fields.append(field)
         bodiless = method == "HEAD" or status in BODILESS
         chunked = not measured and not bodiless and not self._old and not upgraded
+        self._tail = len(b"\r\n") if chunked else 0
         if chunked:
             fields.append(("Transfer-Encoding", "chunked"))
         elif not measured and not bodiless:
@@ -257,8 +266,9 @@ class Exchange:
         if closes and not upgraded:
             fields.append(("Connection", "close"))
         head = spelt(f"HTTP/1.1 {status} {reason}", self._rewriting.answered(fields))
+        self._head = len(head)
         self._told = status, given, []
-        if upgraded or is_stream(given):
+        if upgraded or is_stream(given) or in_lines(given):
             self._stream = StreamView(self._attempt.began_s, cutter(status, given))
         if bodiless:
             await self._write(head, b"")
@@ -271,9 +281,33 @@ class Exchange:
                 await self._write(chunk(part) if chunked else part, part)
         if chunked:
             await self._write(b"0\r\n\r\n", b"")
+        elif self._wire is not None and (upgraded or not measured):
+            await self._wire.end()
         return not closes
 
     async def _write(self, data: bytes, part: bytes) -> None:
+        """Sends bytes; `part` of them is the body's."""
+        if self._wire is None:
+            await self._send(data, part)
+            return
+        self._given += len(data)
+        if part:
+            end = self._given - self._tail
+            self._bodies.append((end - len(part), end))
+        await self._wire.send(data)
+
+    async def _send_piece(self, piece: bytes) -> None:
+        """Sends a piece that came over the wire."""
+        at, part = self._size, b""
+        while self._bodies and self._bodies[0][0] < at + len(piece):
+            begin, end = self._bodies[0]
+            part += piece[max(0, begin - at) : end - at]
+            if end > at + len(piece):
+                break
+            self._bodies.popleft()
+        await self._send(piece, part)
+
+    async def _send(self, data: bytes, part: bytes) -> None:
         line = self._line.transport
         if line is None or line.is_closing():
             self._gone = True
@@ -299,7 +333,7 @@ class Exchange:
     def _seen(self, error: str | None) -> ClientEnd:
         """The end of the exchange on the client's side."""
         answer = None
-        if self._told is not None and self._size:
+        if self._told is not None and self._size >= self._head > 0:
             status, fields, parts = self._told
             answer = status, fields, b"".join(parts)
         if error == "left" and self._said_goodbye:

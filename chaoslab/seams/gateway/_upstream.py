@@ -31,7 +31,7 @@ from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
 from chaoslab.base.phrases import phrase
 from chaoslab.core.exchange import Failure
-from chaoslab.core.stream import EVENT_STREAM, Parts
+from chaoslab.core.stream import EVENT_STREAM, IN_LINES, Parts
 from chaoslab.seams.gateway.routes import CONNECT_S, PORTS, GatewayRoute, joined
 from chaoslab.seams.services.effects import SAFE
 from chaoslab.seams.services.messages import UPGRADED
@@ -224,7 +224,9 @@ class Upstream:
         while True:
             message, payload = await protocol.read()
             if message.code >= 200 or message.code == UPGRADED:
-                if message.code == UPGRADED or message.headers.get("Content-Type", "").startswith(EVENT_STREAM):
+                if message.code == UPGRADED or message.headers.get("Content-Type", "").startswith(
+                    (EVENT_STREAM, *IN_LINES)
+                ):
                     protocol._drop_timeout()  # whose silence is no fault of the service's
                     protocol.read_timeout = None
                 return ServiceAnswer(self, protocol, message, payload)

@@ -91,6 +91,19 @@ class Controls:
             self._left[id(reach)] = Candidates(self._now(each) for each in reach if each.name not in self.off)
         return self._left[id(reach)]
 
+    def pass_on(self) -> None:
+        """Makes no more faults, for good: the gateway is to end, and passes on what still comes."""
+        if not self._over:
+            self._over = "the gateway is to end, and passes on what still comes"
+            self.tell(f"no more faults: {self._over}")
+            self._told = self._over
+
+    @property
+    def ended(self) -> str:
+        """The reason for which no faults are made any more, by its bounds or the plan's limits; empty if there is
+        none."""
+        return self._ended() or self.seam.memory.guard.ended()
+
     def saw(self, seen: ClientEnd) -> None:
         """Takes the end of a request on its client's side."""
         if self._rate is None or self.bounds.stop_if is None:

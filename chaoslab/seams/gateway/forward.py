@@ -17,6 +17,7 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 from chaoslab.base.boundary import Through
+from chaoslab.base.clock import system
 from chaoslab.seams.gateway._connection import AT_ONCE, Connection, SentAnswer
 from chaoslab.seams.gateway._rewriting import Rewriting
 from chaoslab.seams.gateway._upstream import OwnAnswer, connected, head_of, in_words, readable, why
@@ -140,6 +141,7 @@ class ForwardProxy:
 
         async def passed(source: socket.socket, sink: socket.socket) -> None:
             while part := await loop.sock_recv(source, PART_MAX):
+                self._gateway.asked_s = system.monotonic()
                 await loop.sock_sendall(sink, part)
             sink.shutdown(socket.SHUT_WR)
 

@@ -57,6 +57,8 @@ class Gateway:
     """The routes whose services close their connections without saying so."""
     mark: str = field(default_factory=lambda: os.urandom(8).hex())
     """The gateway's own mark in the field `HOP`."""
+    asked_s: float = field(default_factory=system.monotonic)
+    """The moment of the last request, or of the last bytes that passed unread."""
     told: set[str] = field(default_factory=set)
     """The warnings that `tell_once` has written down."""
 
@@ -96,6 +98,11 @@ class Gateway:
         not. As in "crm 1.1 POST /refunds"."""
         return [f"{a.name} {a.call.request}.{a.call.attempt} {a.tool}" for a in [*self.under_way] if a.may_act]
 
+    @property
+    def quiet_s(self) -> float:
+        """The time for which nobody has asked or waits for an answer, in seconds."""
+        return 0.0 if self.under_way else system.monotonic() - self.asked_s
+
     def end(self) -> None:
         """Ends the trial."""
         with self.lock:
@@ -103,6 +110,7 @@ class Gateway:
 
     def attempt_of(self, name: str, request: HttpRequest, line: Line) -> ServiceAttempt | None:
         """The attempt that a request is; None outside of a trial. One to a service that is no route is not noted."""
+        self.asked_s = system.monotonic()
         with self.lock:
             if name not in self.routes:
                 return unread(self.seam, name, request)
@@ -110,6 +118,7 @@ class Gateway:
 
     def ended(self, attempt: ServiceAttempt, seen: ClientEnd) -> None:
         """Takes the end of an exchange on its client's side."""
+        self.asked_s = system.monotonic()
         with self.lock:
             if not attempt.over:
                 attempt.ended(seen)

@@ -13,7 +13,7 @@ from chaoslab.base.json_text import encoded, value_of
 from chaoslab.base.secrets import MASK, is_secret, of_body, of_headers, of_query
 from chaoslab.base.values import fixed, once
 from chaoslab.core.exchange import Failure, Reply
-from chaoslab.core.stream import EVENT_STREAM, FRAMES, Cutter, Events, FrameCutter
+from chaoslab.core.stream import EVENT_STREAM, FRAMES, IN_LINES, Cutter, Events, FrameCutter, Lines
 from chaoslab.wire.http1 import BODILESS, unpacked
 
 COMPARED_MAX = 64 * 1024
@@ -177,12 +177,17 @@ def is_stream(fields: Iterable[tuple[str, str]]) -> bool:
     return any(value.startswith((EVENT_STREAM, FRAMES)) and name.lower() == "content-type" for name, value in fields)
 
 
+def in_lines(fields: Iterable[tuple[str, str]]) -> bool:
+    """True if the headers say that each line of the body is JSON."""
+    return any(name.lower() == "content-type" and value.lower().startswith(IN_LINES) for name, value in fields)
+
+
 def cutter(status: int, fields: Iterable[tuple[str, str]]) -> Cutter:
-    """The cutter of a streamed body: into messages of a WebSocket, frames, or server-sent events."""
+    """The cutter of a streamed body: into messages of a WebSocket, lines of JSON, frames, or server-sent events."""
     if status == UPGRADED:
         return Messages()
-    framed = any(name.lower() == "content-type" and value.startswith(FRAMES) for name, value in fields)
-    return FrameCutter() if framed else Events()
+    kind = next((value.lower() for name, value in fields if name.lower() == "content-type"), "")
+    return Lines() if kind.startswith(IN_LINES) else FrameCutter() if kind.startswith(FRAMES) else Events()
 
 
 UPGRADED = 101

@@ -40,9 +40,10 @@ from chaoslab.seams.services._enveloped import WantedCall, enveloped, made
 from chaoslab.seams.services._outages import Current, Outages
 from chaoslab.seams.services.effects import EFFECT, SAFE, Repeats, of_task, stated
 from chaoslab.seams.services.line import ClientEnd, Iterated, Line, Started
-from chaoslab.seams.services.messages import LENGTHS, UPGRADED, Fields, HttpRequest, Served, cutter, is_stream
+from chaoslab.seams.services.messages import LENGTHS, UPGRADED, Fields, HttpRequest, Served, cutter, in_lines, is_stream
 from chaoslab.seams.services.model import ModelHost, ModelRequest, ModelSpending, ReadAnswer, free
 from chaoslab.seams.services.refusals import Refusals, refuses
+from chaoslab.seams.services.wire_bytes import WireBytes, Write
 from chaoslab.wire.http1 import BODY_MAX
 
 MODELS_MAX = 100
@@ -352,6 +353,11 @@ class ServiceAttempt(Attempt):
         self.reply = Served.of(reply)
         return [(str(reply.status), [*self.reply.fields, *last])], Iterated(iter((self.reply.raw,)))
 
+    def wire(self, write: Write) -> WireBytes | None:
+        """The way of the bytes of the answer that was played; None if no fault acts on them."""
+        faults = {active.injection: active for active in self.faults.active if trait(active.fault, "of_bytes")}
+        return WireBytes(self, faults.values(), write) if faults else None
+
     def injected(self, active: ActiveFault) -> None:
         if self.over:  # nobody can meet it any more
             return
@@ -376,11 +382,12 @@ class ServiceAttempt(Attempt):
                 self.chat.sent = request
         answer = await self.line.application(request)
         self.hold()
-        if answer.status != UPGRADED and not is_stream(answer.fields):
+        streams = is_stream(answer.fields) or (in_lines(answer.fields) and not self._reads_all)
+        if answer.status != UPGRADED and not streams:
             status, fields, body = await answer.whole()
             return self._whole(status, fields, body, request, value)
         own, first = answer.parts(), b""
-        if self._reads_all:
+        if self._reads_all and self.message is not None:
             first, whole = await _message_in(own)
             if whole:
                 return self._whole(answer.status, answer.fields, first, request, value)
@@ -433,8 +440,6 @@ class ServiceAttempt(Attempt):
 
     def _changes(self, reach: Candidates, decisions: Decisions) -> bool:
         """True if a fault that hits may change the value of a streamed answer, which is then read whole."""
-        if self.message is None:
-            return False
         hits = {i.layer for i, each in zip(reach, decisions, strict=False) if each in HITS}
         return bool(hits & {"meaning", "tool"}) and "stream" not in hits
 

@@ -9,9 +9,11 @@ import h11
 
 from chaoslab.base.boundary import let_through
 from chaoslab.base.phrases import phrase
+from chaoslab.core.chain import at_once
 from chaoslab.core.exchange import Failure
 from chaoslab.seams.services.app import LEFT, Wsgi
 from chaoslab.seams.services.seam import ServiceSeam
+from chaoslab.seams.services.wire_bytes import WireBytes
 from chaoslab.wire.http1 import BODILESS, chunk
 from chaoslab.worlds.virtual._app_answers import (
     FAILED,
@@ -51,6 +53,8 @@ class ServerSide:
         self._request: RequestHead | None = None
         self._body: list[bytes] = []
         self._at_work = self._closes = False
+        self._wire: WireBytes | None = None
+        """The way of the answer's bytes, if a fault acts on them."""
         self._writing: Waiter | None = None
         self.left: list[Callable[[], None]] = []
         """Called when the client hangs up during its answer."""
@@ -154,11 +158,14 @@ class ServerSide:
         assert self._request is not None
         request = self._request
         self.left.clear()
+        self._wire = None
         try:
             body, bodiless = b"".join(self._body), request.method == b"HEAD"
             asked = self._client and self._client.attempt_of(request, body)
             if asked and asked.hit:
-                self._send(*asked.play(), bodiless=bodiless)
+                played = asked.play()
+                self._wire = asked.wire(self._write_piece)
+                self._send(*played, bodiless=bodiless)
             else:
                 environ = environ_of(request.method.decode(), request.target, request.headers, body, self._name)
                 environ["wsgi.url_scheme"] = "https" if by_https(self._end) else "http"
@@ -205,33 +212,42 @@ class ServerSide:
             fields.append(("connection", "close"))
         head = self._spelt(h11.Response(status_code=code, headers=fields, reason=reason))
         if size is None:
-            self._end.write(head)
+            self._write(head)
             for part in itertools.chain((first,), parts):
-                self._end.write(self._data(b"" if bodiless else part))
+                self._write(self._data(b"" if bodiless else part))
                 self._wait_for_room()
-            self._end.write(self._spelt(h11.EndOfMessage()))
+            self._write(self._spelt(h11.EndOfMessage()))
             return
         body = b"" if bodiless else (first + b"".join(parts))[:size]
-        self._end.write(head + self._data(body))
+        self._write(head + self._data(body))
         if len(body) < size and not bodiless:
             raise EOFError(f"{size} bytes were promised, and {len(body)} came")
-        self._end.write(self._spelt(h11.EndOfMessage()))
+        self._write(self._spelt(h11.EndOfMessage()))
 
     def _say_plainly(self, head: bytes, first: bytes, rest: Iterator[bytes], size: int | None) -> None:
         """Sends a plain answer. h11 sees nothing of it, and so can say nothing after it has begun."""
         self._plain = b""
         if size is None:
             self._closes = True
-            self._end.write(head)
+            self._write(head)
             for part in itertools.chain((first,), rest):
-                self._end.write(chunk(part) if part else b"")
+                self._write(chunk(part) if part else b"")
                 self._wait_for_room()
-            self._end.write(b"0\r\n\r\n")
+            self._write(b"0\r\n\r\n")
             return
         body = (first + b"".join(rest))[:size]
-        self._end.write(head + body)
+        self._write(head + body)
         if len(body) < size:
             raise EOFError(f"{size} bytes were promised, and {len(body)} came")
+
+    def _write(self, data: bytes) -> None:
+        if self._wire is None:
+            self._end.write(data)
+        else:
+            at_once(self._wire.send(data))
+
+    async def _write_piece(self, piece: bytes) -> None:
+        self._end.write(piece)
 
     def _wait_for_room(self) -> None:
         """Waits while the reader is slower than the application, as a write to a real socket does."""

@@ -1,0 +1,89 @@
+"""The wire under an answer: its bytes, head and framing too, go through the toxics of the faults that act on bytes. A
+lane has the same toxics, so such a fault is the same at every seam."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from math import inf
+from typing import TYPE_CHECKING
+
+from chaoslab.base.dice import Dice
+from chaoslab.core.chain import ActiveFault
+from chaoslab.core.exchange import Failure
+from chaoslab.core.fault import broken_by
+from chaoslab.core.pipe import Pipeline, Signal, Timed
+from chaoslab.core.stream import WatchedPipe
+from chaoslab.wire import fault_lifecycle, toxics
+
+if TYPE_CHECKING:
+    from chaoslab.seams.services.seam import ServiceAttempt
+
+Write = Callable[[bytes], Awaitable[object]]
+
+
+class WireBytes:
+    """The bytes of one attempt's answer on their way. `write` sends a piece to the client."""
+
+    def __init__(self, attempt: ServiceAttempt, faults: Iterable[ActiveFault], write: Write) -> None:
+        self._attempt, self._write, self._now = attempt, write, attempt.seam.clock.monotonic
+        self._line, now = Pipeline(), self._now()
+        self._left, self._ending = 0, False
+        """The bytes taken in and not sent yet; the answer's own end was taken in."""
+        for active in faults:
+            pipe = WatchedPipe(self._pipe(active, now))
+            pipe.on_change = partial(self._changed, active)
+            pipe.blame = partial(broken_by, active.fault_name, "toxics")
+            self._line.add(active.injection, pipe, now)
+
+    def _pipe(self, active: ActiveFault, now: float) -> Pipeline:
+        """A fault's toxics on the answer's direction."""
+        call = self._attempt.call
+        dice = Dice(self._attempt.seam.plan.seed, call.trial, active.injection, call.target, call.request, call.attempt)
+        line = Pipeline()
+        for info in fault_lifecycle.toxics_of([active]):
+            if info.stream == "downstream":
+                try:
+                    kind = toxics.load(info.type)
+                except LookupError as error:  # a user's Toxiproxy may know it, the embedded one does not
+                    raise broken_by(active.fault_name, "toxics", error) from None
+                line.add(info.name, kind(**info.attributes).pipe(dice("bytes", info.name), now), now)
+        return line
+
+    def _changed(self, active: ActiveFault) -> None:
+        if not active.injected:
+            active.injected = True
+            self._attempt.injected(active)
+
+    async def send(self, data: bytes) -> None:
+        """Sends bytes piece by piece, each when it is due; until then nothing more is read from the service. Raises
+        Failure: the connection ends in this way."""
+        self._left += len(data)
+        self._line.feed(Timed(self._now(), data))
+        while self._left:
+            await self._let_out()
+
+    async def end(self) -> None:
+        """Ends a connection whose end is that of the answer, when it is due. Raises Failure: as `send`."""
+        self._ending = True
+        self._line.feed(Timed(self._now(), Signal.END))
+        while not await self._let_out():
+            pass
+
+    async def _let_out(self) -> bool:
+        """Lets out the next piece, or waits for it. True at the answer's own end."""
+        due = self._line.poll(self._now(), 1)
+        if not due:
+            wake_s, guard = self._line.wake(), self._attempt.seam.memory.guard
+            await self._attempt.wait(inf if wake_s is None else max(0.0, wake_s - self._now()))
+            if guard.watches and guard.ended():
+                due = self._line.release(self._now())
+        for _, item in due:
+            if isinstance(item, bytes):
+                self._left -= len(item)
+                await self._write(item)
+            elif item is Signal.END and self._ending and not self._left:
+                return True
+            else:
+                raise Failure("reset" if item is Signal.RESET else "closed")
+        return False

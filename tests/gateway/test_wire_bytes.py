@@ -1,0 +1,94 @@
+"""Faults of bytes at a gateway: over real sockets the bytes arrive as the fault's page says."""
+
+import socket
+from collections.abc import Iterable
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from chaoslab.core.events import CallFinished, FaultWitnessed
+from tests.gateway.parts import history, on_loopback, standing
+
+TEXT = "Das Café, 北京 🌍. ".encode() * 12
+KINDS = {
+    "/whole": ("application/json", [TEXT], True),
+    "/events": ("text/event-stream", [b"data: " + TEXT + b"\n\n"], False),
+    "/lines": ("application/x-ndjson", [b'"' + TEXT + b'"\n'], False),
+}
+
+
+def service(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+    kind, parts, measured = KINDS[environ["PATH_INFO"]]
+    fields = [("Content-Type", kind), ("Date", "Thu, 01 Jan 1970 00:00:00 GMT"), ("Server", "test")]
+    length = [("Content-Length", str(sum(map(len, parts))))] if measured else []
+    start_response("200 OK", fields + length)
+    return parts if measured else iter(parts)
+
+
+def taken(address: str, path: str) -> tuple[list[tuple[float, bytes]], float]:
+    """The pieces that a client takes, with the seconds since its request, and the moment of the end."""
+    host, _, port = address.removeprefix("http://").partition(":")
+    began_s, pieces = monotonic(), []
+    with socket.create_connection((host, int(port)), timeout=20) as line:
+        line.sendall(f"GET /s{path} HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n".encode())
+        while piece := line.recv(65536):
+            pieces.append((monotonic() - began_s, piece))
+    return pieces, monotonic() - began_s
+
+
+def met(tmp_path: Path, path: str, fault: str, **given: Any) -> tuple[bytes, list[tuple[float, bytes]], float]:
+    """The whole answer, and the pieces of one that meets the fault and their end."""
+    hits = {"fault": fault, "target": "s", "calls": [2], **given}
+    with on_loopback(service) as url, standing(tmp_path, [f"s={url}"], hits) as there:
+        # Another request than the first, so that the second is no attempt at the first.
+        whole = b"".join(piece for _, piece in taken(there.address, f"{path}?first=1")[0])
+        pieces, ended_s = taken(there.address, path)
+    assert [event.fault for _, event in history(tmp_path).of(FaultWitnessed)] == [fault]
+    return whole, pieces, ended_s
+
+
+@pytest.mark.parametrize("path", KINDS)
+def test_a_slicer_sends_pieces_of_which_some_end_within_a_character(path: str, tmp_path: Path) -> None:
+    whole, pieces, ended_s = met(tmp_path, path, "slicer", average_bytes=20, variation_bytes=0, pause_s=0.02)
+    assert b"".join(piece for _, piece in pieces) == whole
+    assert len(pieces) > 10
+    assert ended_s >= len(whole) / 20 * 0.02
+    body = whole.partition(b"\r\n\r\n")[2]
+    head = len(whole) - len(body)
+    ends, at = [], 0
+    for _, piece in pieces:
+        at += len(piece)
+        ends.append(at)
+    assert any(end > head and whole[end] & 0xC0 == 0x80 for end in ends[:-1])
+
+
+@pytest.mark.parametrize("path", KINDS)
+def test_a_slow_line_trickles(path: str, tmp_path: Path) -> None:
+    whole, pieces, _ = met(tmp_path, path, "bandwidth", rate_kb_s=1)
+    assert b"".join(piece for _, piece in pieces) == whole
+    came = 0
+    for at_s, piece in pieces:
+        came += len(piece)
+        assert came / 1000 <= at_s + 0.002
+    assert len(pieces) > 2
+
+
+@pytest.mark.parametrize("path", KINDS)
+@pytest.mark.parametrize(("fault", "delay_s"), [("limit_data", 0.0), ("slow_close", 0.3)])
+def test_exactly_so_many_bytes_come_and_then_the_end(fault: str, delay_s: float, path: str, tmp_path: Path) -> None:
+    given = {"delay_s": delay_s} if delay_s else {}
+    whole, pieces, ended_s = met(tmp_path, path, fault, bytes=200, **given)
+    assert b"".join(piece for _, piece in pieces) == whole[:200]
+    assert ended_s >= delay_s
+    (_, _), (_, last) = history(tmp_path).of(CallFinished)
+    assert (last.bytes, last.ok, last.error) == (200, False, "closed")
+
+
+def test_the_log_has_as_much_of_the_body_as_came(tmp_path: Path) -> None:
+    whole, _, _ = met(tmp_path, "/lines", "limit_data", bytes=300)
+    (_, _), (_, last) = history(tmp_path).of(CallFinished)
+    chunk = whole[:300].partition(b"\r\n\r\n")[2].partition(b"\r\n")[2]
+    assert len(chunk) > 100
+    assert (last.status, last.reply) == (200, chunk.decode("utf-8", "replace"))
