@@ -101,7 +101,7 @@ class AnsweredTrial:
             of_state = [finding.text.removeprefix("missing: ") for finding in self.lost if finding.lines]
             return Question(started.prompt, self.answer, (*left, *of_state), None)
         facts = "; ".join(fact[0] for fact in started.facts if fact)
-        reference = facts or None if started.twin is None else started.twin
+        reference = facts or started.twin
         effects = tuple(brief({"effect": done.effect, **done.content}, QUOTED) for _, done in self.done)
         return Question(started.prompt, self.answer, (), reference, effects)
 
@@ -347,14 +347,16 @@ def _sense_of_done(trial: AnsweredTrial) -> AnswerSense | None:
         return sense
     facts, beside = trial.started.facts, trial.beside
     missing = _find_missing_facts(trial)
-    if beside is not None and beside.likeness is Likeness.OTHER and not (beside.may_count and trial.saw_failure):
+    stated_holds = facts and not missing  # what the user states counts, whatever else the twin says
+    other = beside is not None and beside.likeness is Likeness.OTHER and not stated_holds
+    if beside is not None and other and not (beside.may_count and trial.saw_failure):
         text = f"{beside.text} (its twin)"
         return AnswerSense(Said.WRONG, Basis.VALUES, text, (*missing, trial.of_answer(FindingKind.VALUE, text)))
     if missing:
         if beside is not None and beside.likeness is Likeness.SAME:
             return AnswerSense(Said.WRONG, Basis.FACTS, "", missing)
         return None
-    if facts and not trial.admission:
+    if facts and not trial.admission and not (beside is not None and beside.likeness is Likeness.SAME):
         return AnswerSense(Said.RIGHT, Basis.FACTS, "all stated facts are shown")
     if beside is None:
         stated = not facts and trial.started.effects is not None and not trial.admission

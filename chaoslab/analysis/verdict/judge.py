@@ -17,6 +17,7 @@ from chaoslab.analysis.verdict.seen import JUDGED, TrialEvents, line
 from chaoslab.analysis.verdict.table import TABLE, Basis, Outcome, Said, Verdict, WorldState
 from chaoslab.base.alike import Span, moments
 from chaoslab.core import events
+from chaoslab.record.effects import find_distinct_effects
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 
@@ -76,7 +77,7 @@ def _judge(seen: TrialEvents, history: History) -> Verdict:
         return _ended(Outcome.UNFINISHED, WorldState.MAY, (), (), Finding(FindingKind.NO_ANSWER, why))
     _, started = seen.of(events.PromptStarted)[0]
     finished = seen.first(events.PromptFinished)
-    done = ledger.done(seen.of(events.Effect))
+    done = find_distinct_effects(seen.of(events.Effect))
     rules, found = ledger.Rules.of(started), list[Finding]()
     if started.stated and started.effects is not None:
         found = ledger.compare(started.effects, done, rules)

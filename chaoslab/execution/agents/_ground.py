@@ -21,6 +21,7 @@ from chaoslab.core.inject import inject
 from chaoslab.core.plan import Injection
 from chaoslab.execution.agents._case import AgentCase, AgentResult
 from chaoslab.faults.meaning.wrong_value import WrongValue, find_places
+from chaoslab.record.effects import attempt_finder
 from chaoslab.record.history import History
 
 
@@ -41,14 +42,13 @@ class ChangedRead(WrongValue):
 def reads_in(history: History) -> list[TwinRead]:
     """The reads of a trial without faults: its right answers but those of models and of calls with an effect. Equal
     requests are one read, whose value is the last one."""
-    effects = [effect for _, effect in history.of(events.Effect)]
-    by_id = {(effect.target, effect.request_id) for effect in effects}
-    by_number = {(effect.target, effect.request) for effect in effects}  # a function's effect has no id of a request
+    attempt_of = attempt_finder(event for _, event in history.of(events.CallFinished))
+    had = [attempt_of(effect) for _, effect in history.of(events.Effect)]
+    acting = {attempt[:2] for attempt in had if attempt is not None}
     numbers: dict[tuple[str, str, str], list[int]] = {}
     replies: dict[tuple[str, str, str], str] = {}
     for key, call in _ended_calls(history):
-        acts = (call.target, call.request_id) in by_id or (call.target, call.request) in by_number
-        if call.ok and call.finish_reason is None and not acts:
+        if call.ok and call.finish_reason is None and (call.target, call.request) not in acting:
             numbers.setdefault(key, []).append(call.request)
             replies[key] = call.reply
     return [TwinRead(*key, tuple(numbers[key]), reply) for key, reply in replies.items()]
