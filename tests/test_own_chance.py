@@ -35,7 +35,7 @@ def flaky(prompt: str) -> str:  # noqa: ARG001
         get()
     if random.random() < 0.4:
         raise RuntimeError("no idea")
-    return "It is 49."
+    return "I have looked."
 
 
 def again_by_chance(prompt: str) -> str:  # noqa: ARG001

@@ -681,6 +681,10 @@ class GroundLost(Event):
     """The answer was another one then."""
     effects: bool
     """The effects were others then."""
+    calls: bool = False
+    """Other calls were made then, as by a loop that asks until it reads a value."""
+    shown: bool = False
+    """The twin's answer has words of the read that the prompt has not."""
     sole: bool = False
     """Nothing else that the trial read or was told may have given the value, and what followed was the same then."""
 

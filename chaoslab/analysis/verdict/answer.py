@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from chaoslab.analysis.answers._structures import LACKING, differences, is_number, parse_structure
 from chaoslab.analysis.answers.compare import AnswerLikeness, Likeness, compare
-from chaoslab.analysis.answers.hint import find_admission
+from chaoslab.analysis.answers.hint import find_admission, find_plain_parts
 from chaoslab.analysis.answers.values import READ_MAX, folded, shows, tokens
 from chaoslab.analysis.verdict import ledger
 from chaoslab.analysis.verdict.ledger import Finding, FindingKind
@@ -34,6 +34,8 @@ from chaoslab.record.spoken import Spoken
 
 UNDECIDED = "nothing certain tells"
 """The beginning of the reason of a verdict that only the user's facts, says or judge would decide."""
+SENTENCE = 4
+"""The fewest words beside those of the prompt that make a text more than a code or a name."""
 QUOTED = 120
 """The most characters of an answer that a finding quotes."""
 
@@ -245,6 +247,7 @@ def _sense_of_undone(trial: AnsweredTrial) -> AnswerSense | None:
         told
         and not any(told.values())
         and not any(_is_named_for(path, name) for path in trial.claims for name in names)
+        and not _may_claim(trial, names)
     ):
         return _report(trial, Said.ADMITS, Basis.VALUES, f"the answer says so: its {min(told)} is not true")
     return None
@@ -279,6 +282,19 @@ def _may_differ_by_admission(trial: AnsweredTrial, names: Sequence[str]) -> bool
         and not (other is None or other is LACKING or (is_number(one) and is_number(other) and one and other))
         for path, one, other in differences(twin, given)
     )
+
+
+def _may_claim(trial: AnsweredTrial, names: Sequence[str]) -> bool:
+    """True if a text of a structured answer may claim what a flag of it denies: a part of it that admits nothing says
+    that it was done, or it is a sentence of which no part seems to admit anything."""
+    asked = set(tokens(trial.started.prompt))
+    for text in _values(parse_structure(trial.answer)):
+        if isinstance(text, str):
+            parts = find_plain_parts(text)
+            claims = any(_is_named_for(word, name) for part in parts for word in tokens(part) for name in names)
+            if claims or (len(set(tokens(text)) - asked) >= SENTENCE and not find_admission(text)):
+                return True
+    return False
 
 
 def _sense_of_turns(trial: AnsweredTrial) -> AnswerSense | None:
@@ -347,9 +363,7 @@ def _sense_of_done(trial: AnsweredTrial) -> AnswerSense | None:
         return sense
     facts, beside = trial.started.facts, trial.beside
     missing = _find_missing_facts(trial)
-    stated_holds = facts and not missing  # what the user states counts, whatever else the twin says
-    other = beside is not None and beside.likeness is Likeness.OTHER and not stated_holds
-    if beside is not None and other and not (beside.may_count and trial.saw_failure):
+    if beside is not None and beside.likeness is Likeness.OTHER and not (beside.may_count and trial.saw_failure):
         text = f"{beside.text} (its twin)"
         return AnswerSense(Said.WRONG, Basis.VALUES, text, (*missing, trial.of_answer(FindingKind.VALUE, text)))
     if missing:

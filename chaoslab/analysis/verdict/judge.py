@@ -140,9 +140,12 @@ def _check_ground(verdict: Verdict, seen: TrialEvents) -> Verdict:
             return replace(
                 verdict, outcome=Outcome.FALSE_SUCCESS, why=finding.text, evidence=(finding,), said=Said.PASSES_OVER
             )
-        if event.answer or event.effects:
-            what = "its answer rests" if event.answer else "what it did rests"
-            finding = Finding(FindingKind.GROUND, f"{what} on {read}", (line(record),))
+        same = verdict.basis is Basis.SAME  # else the user has said what makes an answer right
+        if event.answer or event.effects or (same and (event.calls or event.shown)):
+            what = "its answer rests on" if event.answer else "what it did rests on"
+            if not (event.answer or event.effects or event.calls):
+                what = "its answer has words of"
+            finding = Finding(FindingKind.GROUND, f"{what} {read}", (line(record),))
             return replace(
                 verdict, outcome=Outcome.UNKNOWN, why=finding.text, evidence=(finding,), said=Said.UNCLEAR,
                 basis=Basis.NONE,

@@ -65,13 +65,14 @@ def line(record: Record) -> tuple[str, int]:
 
 class TwinRead(NamedTuple):
     """A value that the trial without faults read. `arguments`: as text. `requests`: the numbers of its requests.
-    `reply`: the start of the last right reply."""
+    `reply`: the start of the last right reply. `earlier`: those that were replied before, and are others."""
 
     target: str
     tool: str
     arguments: str
     requests: tuple[int, ...]
     reply: str
+    earlier: tuple[str, ...] = ()
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -84,9 +85,9 @@ class Twin:
     """The results of the same trial without faults, for a comparison. `answer`: None if it cannot be compared.
     `seconds`: in the world's time; None if it cannot be compared. `calls`: the number of attempts. `effects`: the
     effects, as those that must happen again, if nothing else was stated about the trial. `asked`: digests of what
-    scripted models were asked. `said`: the answer, whatever it is compared with. `effect_names`, `reads`: its effects
-    as texts, and its reads, to find what the answer rests on. `turns`: the answers of a conversation. `failed`: the
-    targets of which a call failed."""
+    scripted models were asked. `said`: the answer, whatever it is compared with. `effect_names`, `call_names`,
+    `reads`: its effects and calls as texts, and its reads, to find what the answer rests on. `turns`: the answers of a
+    conversation. `failed`: the targets of which a call failed."""
 
     answer: str | None
     seconds: float | None
@@ -95,6 +96,7 @@ class Twin:
     asked: Sequence[str] = ()
     said: str = ""
     effect_names: Sequence[str] = ()
+    call_names: Sequence[str] = ()
     reads: Sequence[TwinRead] = ()
     turns: Sequence[str] = ()
     failed: Sequence[str] = ()
