@@ -690,6 +690,19 @@ class GroundLost(Event):
 
 
 @fixed(frozen=True, kw_only=True)
+class TwinReordered(Event):
+    """The result of the trial without faults was another one when a call began later that it makes beside others. A
+    trial that did not end well is held against it too."""
+
+    call: str
+    """The call, with the number of its request."""
+    answer: str | None
+    effects: list[dict[str, Any]]
+    state: Any = None
+    """The end state; None if none is compared."""
+
+
+@fixed(frozen=True, kw_only=True)
 class StoryLeftOut(Event):
     """The trial ended well, and its calls and faults are counted here and have no lines (`keep="failed"`)."""
 

@@ -14,7 +14,7 @@ from chaoslab.analysis.verdict.answer import AnsweredTrial, AnswerSense, sense_o
 from chaoslab.analysis.verdict.guard import guarded
 from chaoslab.analysis.verdict.ledger import Finding, FindingKind
 from chaoslab.analysis.verdict.seen import JUDGED, TrialEvents, line
-from chaoslab.analysis.verdict.table import TABLE, Basis, Outcome, Said, Verdict, WorldState
+from chaoslab.analysis.verdict.table import ENDED_WELL, TABLE, Basis, Outcome, Said, Verdict, WorldState
 from chaoslab.base.alike import Span, moments
 from chaoslab.core import events
 from chaoslab.record.effects import find_distinct_effects
@@ -66,9 +66,33 @@ def verdicts(history: History) -> dict[str, Verdict]:
 
 def _judged(seen: TrialEvents, history: History) -> Verdict:
     return guarded(
-        lambda: _judge(seen, history),
+        lambda: _judge_by_orders(seen, history),
         lambda why: Verdict(Outcome.UNKNOWN, f"it could not be judged ({why})", broken=True),
     )
+
+
+def _judge_by_orders(seen: TrialEvents, history: History) -> Verdict:
+    """The verdict beside the twin, and, where that depends on the order of parallel calls, beside its result in each
+    order: one that it is right beside counts, and if they disagree, nothing is known."""
+    verdict, others = _judge(seen, history), seen.of(events.TwinReordered)
+    if not others or verdict.outcome in ENDED_WELL:
+        return verdict
+    depends = f"without faults its result depends on when {others[0][1].call} begins, beside other calls"
+    record, started = seen.of(events.PromptStarted)[0]
+    for _, other in others:
+        exact = started.exact or not started.effects
+        effects = other.effects if exact and started.effects is not None else started.effects
+        twin = replace(
+            started, twin=other.answer, effects=effects, state=other.state, exact=bool(other.effects) or None
+        )
+        beside = TrialEvents(seen.trial, seen.whole)
+        beside.by_kind = {**seen.by_kind, events.PromptStarted: [(record, twin)]}
+        found = _judge(beside, history)
+        if found.outcome in ENDED_WELL:
+            return replace(found, why=f"{found.why}, in another order of its calls: {depends}")
+        if found.outcome is not verdict.outcome:
+            verdict = Verdict(Outcome.UNKNOWN, depends, world=WorldState.MAY)
+    return verdict
 
 
 def _judge(seen: TrialEvents, history: History) -> Verdict:

@@ -23,6 +23,7 @@ from chaoslab.core.plan import Plan
 from chaoslab.execution.agents._calling import readable
 from chaoslab.execution.agents._case import AgentCase, AgentResult
 from chaoslab.execution.agents._ground import name_calls, name_effects, reads_in
+from chaoslab.execution.agents._orders import find_parallel_calls
 from chaoslab.execution.agents.functions import Fresh
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.record.history import History
@@ -177,6 +178,7 @@ def _beside(case: C, twin: CalmTrial, again: CalmTrial) -> C:
             effect_names=name_effects(effect for _, effect in twin.history.of(events.Effect)),
             call_names=name_calls(twin.history),
             reads=reads_in(twin.history),
+            parallel=find_parallel_calls(twin.history),
             turns=tuple(event.answer for _, event in twin.history.of(events.TurnFinished)),
         ),
         incomparable="" if held else f"two runs without faults differ: {why}" if legible else why,
