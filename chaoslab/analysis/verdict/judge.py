@@ -14,7 +14,8 @@ from chaoslab.analysis.verdict.answer import AnsweredTrial, AnswerSense, sense_o
 from chaoslab.analysis.verdict.guard import guarded
 from chaoslab.analysis.verdict.ledger import Finding, FindingKind
 from chaoslab.analysis.verdict.seen import JUDGED, TrialEvents, line
-from chaoslab.analysis.verdict.table import ENDED_WELL, TABLE, Basis, Outcome, Said, Verdict, WorldState
+from chaoslab.analysis.verdict.standing import Standing, stand_by_outcome
+from chaoslab.analysis.verdict.table import TABLE, Basis, Outcome, Said, Verdict, WorldState
 from chaoslab.base.alike import Span, moments
 from chaoslab.core import events
 from chaoslab.record.effects import find_distinct_effects
@@ -75,7 +76,7 @@ def _judge_by_orders(seen: TrialEvents, history: History) -> Verdict:
     """The verdict beside the twin, and, where that depends on the order of parallel calls, beside its result in each
     order: one that it is right beside counts, and if they disagree, nothing is known."""
     verdict, others = _judge(seen, history), seen.of(events.TwinReordered)
-    if not others or verdict.outcome in ENDED_WELL:
+    if not others or stand_by_outcome(verdict.outcome) is Standing.WELL:
         return verdict
     depends = f"without faults its result depends on when {others[0][1].call} begins, beside other calls"
     record, started = seen.of(events.PromptStarted)[0]
@@ -88,7 +89,7 @@ def _judge_by_orders(seen: TrialEvents, history: History) -> Verdict:
         beside = TrialEvents(seen.trial, seen.whole)
         beside.by_kind = {**seen.by_kind, events.PromptStarted: [(record, twin)]}
         found = _judge(beside, history)
-        if found.outcome in ENDED_WELL:
+        if stand_by_outcome(found.outcome) is Standing.WELL:
             return replace(found, why=f"{found.why}, in another order of its calls: {depends}")
         if found.outcome is not verdict.outcome:
             verdict = Verdict(Outcome.UNKNOWN, depends, world=WorldState.MAY)

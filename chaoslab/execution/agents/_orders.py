@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from chaoslab.analysis.answers.compare import Likeness, compare
 from chaoslab.analysis.verdict.ledger import effects_of
 from chaoslab.analysis.verdict.seen import ParallelCall
-from chaoslab.analysis.verdict.table import ENDED_WELL
+from chaoslab.analysis.verdict.standing import Standing, stand_by_outcome
 from chaoslab.core import events
 from chaoslab.core.exchange import Call, Flow, TrialContext, Wait
 from chaoslab.core.fault import Fault
@@ -72,7 +72,7 @@ class Orders:
     def note(self, case: AgentCase, number: int, result: AgentResult) -> AgentResult:
         """Adds the results in other orders to the events of a trial that did not end well. `number`: as in
         `Grounds.note`."""
-        if case.twin is None or not case.twin.parallel or result.outcome in ENDED_WELL:
+        if case.twin is None or not case.twin.parallel or stand_by_outcome(result.outcome) is Standing.WELL:
             return result
         own = number if case.own_twins is not None else 0
         if own not in self._known:
