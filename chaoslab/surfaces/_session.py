@@ -57,7 +57,8 @@ def resume(logs: Path, key: str) -> Run | None:
         system.sleep(LOOK_S)
     path = run.folder / f"{MAIN}.log"
     ends = sum(isinstance(record.event, _ENDING) for record in records_of(path, cut=lambda _: None))
-    lines = path.read_bytes().splitlines(keepends=True)
+    with files.opened(path) as log:
+        lines = log.readlines()
     with files.replacing(path) as part:  # the ends are the last lines of a proxy that came to its own
         part.write_bytes(b"".join(lines[: len(lines) - ends]))
     return run
