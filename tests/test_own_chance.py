@@ -35,7 +35,7 @@ def flaky(prompt: str) -> str:  # noqa: ARG001
         get()
     if random.random() < 0.4:
         raise RuntimeError("no idea")
-    return "It is 49."
+    return "I have looked."
 
 
 def again_by_chance(prompt: str) -> str:  # noqa: ARG001
@@ -116,12 +116,12 @@ def test_the_same_seed_writes_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_a_run_says_whether_it_draws_its_own_chance() -> None:
-    said = "draws its own chance"
+    said = "own chance"
     drawing = lab.run_many(again_by_chance, "Pay.", tools=[pay], trials=2).report()
-    assert drawing.contents.facts[said] == "yes"
+    assert drawing.contents.facts[said] == "drawn"
     calm = lab.run_many(steady, "How much?", reads=[get], trials=2).report()
-    assert calm.contents.facts[said] == "no"
-    assert f"{said} no" in " ".join(str(calm).split())
+    assert calm.contents.facts[said] == "none"
+    assert f"{said} none" in " ".join(str(calm).split())
 
 
 def test_ids_by_which_a_framework_names_things_are_no_chance_of_the_agent() -> None:

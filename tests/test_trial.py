@@ -234,7 +234,7 @@ def test_effects_that_grow_from_run_to_run_are_not_compared() -> None:
             refund(17, 30)
         return "done 1"
 
-    with pytest.raises(lab.NoBaseline, match=r"it has 1 effects in one and 2 in the other.*anyway=True"):
+    with pytest.raises(lab.NoBaseline, match=r"it has 1 effect in one and 2 in the other.*anyway=True"):
         lab.run(hoards, "go", tools=[refund])
     kept.clear()
     trial = lab.run(hoards, "go", tools=[refund], anyway=True)
@@ -242,7 +242,7 @@ def test_effects_that_grow_from_run_to_run_are_not_compared() -> None:
     assert trial.why.startswith(
         "its answer is its twin's, but its effects cannot be judged: two runs without faults differ"
     )
-    assert trial.warnings[0].startswith("two runs without faults differ: it has 1 effects in one and 2 in the other")
+    assert trial.warnings[0].startswith("two runs without faults differ: it has 1 effect in one and 2 in the other")
 
 
 def test_a_service_that_keeps_something_is_named_with_how_to_make_it_anew() -> None:

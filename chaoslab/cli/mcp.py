@@ -16,14 +16,20 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--header", action="append", default=[], metavar="FIELD",
         help="a header of each request to --url, as in 'Authorization: Bearer …'; it is never written down",
     )  # fmt: skip
+    parser.add_argument(
+        "--session", metavar="NAME",
+        help="proxies of one name are one run, for a client that starts its server anew for each try "
+        "(default: that of the chaoslab exec it runs in)",
+    )  # fmt: skip
     gateway.of_statement(parser, fact="a text that the arguments of the client's calls must show", like="refund")
     parser.add_argument("words", nargs="*", metavar="COMMAND", help="after --: the server's command and its arguments")
 
 
 def run(options: argparse.Namespace) -> int:
     from chaoslab.base import extras
+    from chaoslab.config.settings import inherited
     from chaoslab.scenarios.command_agent import check_command
-    from chaoslab.surfaces import mcp_proxy
+    from chaoslab.surfaces import _session, mcp_proxy
     from chaoslab.surfaces.gateway import plan_of, stated
 
     try:
@@ -32,7 +38,10 @@ def run(options: argparse.Namespace) -> int:
         if options.header and not options.url:
             raise ValueError("--header goes with --url: a command has no headers")
         plan = plan_of(options.fault, options.plan, options.seed, None)
-        session = mcp_proxy.ProxySession(plan, options.logs, options.fact, stated(options.effects))
+        name = options.session or inherited().get(_session.VARIABLE, "")
+        session = mcp_proxy.ProxySession(
+            plan, options.logs, options.fact, stated(options.effects), name and _session.check_name(name)
+        )
         if options.url:
             extras.check("--url", "mcp")
             from chaoslab.surfaces import mcp_remote

@@ -681,8 +681,25 @@ class GroundLost(Event):
     """The answer was another one then."""
     effects: bool
     """The effects were others then."""
+    calls: bool = False
+    """Other calls were made then, as by a loop that asks until it reads a value."""
+    shown: bool = False
+    """The twin's answer has words of the read that the prompt has not."""
     sole: bool = False
     """Nothing else that the trial read or was told may have given the value, and what followed was the same then."""
+
+
+@fixed(frozen=True, kw_only=True)
+class TwinReordered(Event):
+    """The result of the trial without faults was another one when a call began later that it makes beside others. A
+    trial that did not end well is held against it too."""
+
+    call: str
+    """The call, with the number of its request."""
+    answer: str | None
+    effects: list[dict[str, Any]]
+    state: Any = None
+    """The end state; None if none is compared."""
 
 
 @fixed(frozen=True, kw_only=True)

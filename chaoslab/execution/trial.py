@@ -201,8 +201,9 @@ def run(asked: RunArguments) -> Trial:
     The options are the fields of `chaoslab.execution.options.RunOptions`.
 
     The twin runs first. Its effects are the expected ones, to the letter, unless `effects` are given, and its answer
-    unless `facts` are. An answer with other numbers, dates or names is wrong. An answer that cannot be compared by its
-    words is unknown. If only `effects` are given and `twin` is not True, the answer is not judged.
+    the right one, beside `facts` if it shows them all. An answer with other numbers, dates or names is wrong. An answer
+    that cannot be compared by its words is unknown. If only `effects` are given and `twin` is not True, the answer is
+    not judged.
 
     Agent and functions must keep no state between trials. In virtual time the twin runs twice. If the two runs differ,
     in their answer, effects or end state, it is no baseline; with `anyway` what differs is not compared, and `warnings`

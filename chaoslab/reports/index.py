@@ -38,7 +38,7 @@ def write(logs: Path) -> Path:
 def _points(runs: Sequence[RunLine]) -> list[trend.TrendPoint]:
     """The runs with a share, oldest first."""
     return [
-        trend.TrendPoint(f"{run.began:%Y-%m-%d %H:%M}", run.well, run.harmed or 0)
+        trend.TrendPoint(f"{run.began:%Y-%m-%d %H:%M}", run.well, run.harmed or 0, run.standings.open)
         for run in reversed(runs)
         if run.well is not None
     ]
@@ -46,7 +46,9 @@ def _points(runs: Sequence[RunLine]) -> list[trend.TrendPoint]:
 
 def _row(run: RunLine) -> dict[str, Any]:
     level = None if run.level is None else f"{run.level:g}"
-    result = (rate_text(run.well) if run.well else None, run.harmed)
+    ended = [rate_text(run.well)] if run.well else []
+    ended += [f"{run.standings.open} open"] if run.standings.open else []
+    result = (", ".join(ended) or None, run.harmed)
     rest = (run.witnessed, f"{run.began:%Y-%m-%d %H:%M}", line(run.revision, REVISION) or None, run.seed, level)
     return {
         "run": line(run.folder.name, NAME),

@@ -10,18 +10,21 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from chaoslab.analysis.verdict.judge import HUNG
+from chaoslab.analysis.verdict.judge import HUNG, judge
 from chaoslab.base.child_group import ChildGroup, told_of_signals
 from chaoslab.base.clock import system
+from chaoslab.base.commandline import GATE_FAILED, PROVES_NOTHING
 from chaoslab.base.registry import did_you_mean
 from chaoslab.config.settings import inherited
 from chaoslab.core import events
 from chaoslab.core.plan import Plan
 from chaoslab.execution.upstreams import addresses, without_proxy
 from chaoslab.reports.gate import BY_ITSELF, Gate
+from chaoslab.reports.places import read
 from chaoslab.scenarios.command_agent import ANSWER_MAX, check_command
 from chaoslab.seams.gateway.routes import GatewayRoute
-from chaoslab.surfaces.gateway import RunningGateway, answered, judge_run, over
+from chaoslab.surfaces import _session
+from chaoslab.surfaces.gateway import RunningGateway, answered, judge_run, over, rule_on_trial
 
 KEYS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
 """The ends of names of variables whose values are masked in the logs."""
@@ -69,6 +72,8 @@ def run(
             print(f"levers: {running.levers}/status", file=sys.stderr, flush=True)
         began_s = system.monotonic()
         told = environment | without_proxy(environment) | addresses(routes, running.url) | dict(running.told)
+        session = running.book.run.name
+        told[_session.VARIABLE] = session
         told |= {name: running.url(route) for name, route in own.items()}
         ending = CommandEnding(until_s=began_s + deadline_s, deadline_s=deadline_s)
         running.seam.attempts_max, running.seam.runaway = attempts_max, ending.end
@@ -88,7 +93,22 @@ def run(
 
         running.end(finish, settle_s=settle_s)
         over(running.book, ok=not error)
-    return judge_run(running.book, started, gate, code, logs=logs)
+    ruled = judge_run(running.book, started, gate, code, logs=logs)
+    proxied = [judge_servers(name, gate, logs) for name in _session.take_runs(logs, session)]
+    if not proxied:
+        return ruled
+    if not plan.injections and not started.stated and ruled == PROVES_NOTHING:
+        ruled = 0  # nothing of its own was to be judged
+    return next((code for code in (GATE_FAILED, PROVES_NOTHING) if code in (ruled, *proxied)), ruled)
+
+
+def judge_servers(name: str, gate: Gate, logs: Path) -> int:
+    """Prints the verdict on what a command did at a server of MCP, behind a proxy of its own. Returns the exit code."""
+    history = read(name, logs=logs)
+    verdict = judge(history, key := history.trials[0])
+    said = f"chaoslab: its MCP server: {verdict.outcome} – {verdict.why} ({logs / name})"
+    print(said, file=sys.stderr, flush=True)
+    return rule_on_trial(history, gate, verdict, key)
 
 
 @dataclass

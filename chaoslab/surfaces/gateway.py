@@ -304,11 +304,16 @@ def gateway(
 @contextmanager
 def live(
     plan: Plan, *, logs: Path, settings: Mapping[str, str], started: events.PromptStarted,
-    secrets: Sequence[str] = (),
+    secrets: Sequence[str] = (), run: Run | None = None,
 ) -> Iterator[LiveLog]:  # fmt: skip
     """A context with the log of a run of one trial, which has begun. `started`: its first event. `finished` writes its
-    end. Raises OSError: it cannot be written."""
+    end. `run`: one that goes on. Raises OSError: it cannot be written."""
     name_secrets()
+    if run is not None:
+        with run.log("info", secrets=secrets) as log:
+            run.make_latest()
+            yield LiveLog(run, log)
+        return
     now = iso(system.utc())
     run = Run.create(logs, now=now)
     with run.log("info", secrets=secrets) as log:

@@ -24,6 +24,7 @@ from chaoslab.base.clock import SystemClock, system
 from chaoslab.core.events import Event
 from chaoslab.core.plan import Plan
 from chaoslab.execution.upstreams import GRACE_S
+from chaoslab.record.history import History
 from chaoslab.reports.gate import BY_ITSELF
 from chaoslab.seams.adapters.mcp import CLOSED, HIDDEN
 from chaoslab.seams.functions.mcp_result import ResultForm, ToolResult
@@ -32,6 +33,7 @@ from chaoslab.seams.functions.seam import FunctionSeam
 from chaoslab.seams.functions.wrapped import Form, Returned, WrappedFunction
 from chaoslab.seams.protocols import mcp
 from chaoslab.seams.services.effects import of_task
+from chaoslab.surfaces import _session
 from chaoslab.surfaces.gateway import finished, judge_run, live, trial_of
 
 WAIT_S = 60.0
@@ -370,12 +372,14 @@ class Stop:
 @dataclass(frozen=True)
 class ProxySession:
     """A session of a client with the server. `logs`: the folder of runs; `facts`, `effects`: the stated ones, as in
-    `trial_of`. Without an answer of the client's, a fact is looked for in the arguments of its calls."""
+    `trial_of`. Without an answer of the client's, a fact is looked for in the arguments of its calls. `name`: sessions
+    of one name are one run; empty: it is a run of its own."""
 
     plan: Plan
     logs: Path
     facts: Sequence[str] = ()
     effects: Sequence[Mapping[str, Any]] | None = None
+    name: str = ""
     stop: Stop = field(default_factory=Stop)
 
     def run(
@@ -386,6 +390,8 @@ class ProxySession:
         cannot be run, or the logs cannot be written."""
         started, patience = trial_of(PROMPT, self.facts, self.effects), Patience()
         seam = FunctionSeam(self.plan, timeout_s=WAIT_S, clock=patience)
+        key = self.name and _session.key_of(self.name, server)
+        resumed = _session.resume(self.logs, key) if key else None
         made: list[McpProxy] = []
 
         def proxy(ask: Ask) -> McpProxy:
@@ -394,8 +400,14 @@ class ProxySession:
 
         settings = {"SERVER": server}
         with told_of_signals(self.stop.hear):  # until the verdict is told
-            with live(self.plan, logs=self.logs, settings=settings, started=started, secrets=secrets) as book:
+            with live(
+                self.plan, logs=self.logs, settings=settings, started=started, secrets=secrets, run=resumed
+            ) as book:  # fmt: skip
                 seam.begin(book)
+                if resumed is not None:
+                    _session.recall(seam, book, History.read(resumed.folder))
+                elif key:
+                    _session.keep(self.logs, key, book.run)
                 code = serve(proxy)
                 made[0].closed()
                 made[0].end(book.note)

@@ -16,7 +16,16 @@ from typing import Any
 
 import pytest
 
-from chaoslab.core.events import CallFinished, Effect, FaultInjected, FaultWitnessed
+from chaoslab.analysis.verdict.judge import judge
+from chaoslab.core.events import (
+    CallFinished,
+    Effect,
+    FaultInjected,
+    FaultWitnessed,
+    PromptFinished,
+    RunFinished,
+)
+from chaoslab.record.history import History
 from chaoslab.seams.functions.seam import FunctionSeam
 from chaoslab.seams.protocols import mcp
 from chaoslab.surfaces.gateway import live, plan_of, trial_of
@@ -69,6 +78,28 @@ async def session(
             except MCPError as error:
                 found.append((error.code, error.message))
     return found
+
+
+def test_a_client_that_starts_its_server_anew_for_each_try_is_one_run(tmp_path: Path) -> None:
+    faults = [{"fault": "lost_reply", "target": "refund", "calls": [1]}]
+    server = ["--session", "one", *LOCAL]
+    lost = asyncio.run(session(tmp_path, faults, ["refund"], server, patience_s=0.5))
+    again = asyncio.run(session(tmp_path, faults, ["refund", "price"], server))
+    assert (len(lost), again[0][1]) == (1, "refunded 17")
+    (run,) = {path.resolve() for path in tmp_path.iterdir() if path.is_dir()}
+    told = History.read(run)
+    attempts = [(call.tool, call.request, call.attempt, call.ok) for _, call in told.of(CallFinished)]
+    assert attempts == [("refund", 1, 1, False), ("refund", 1, 2, True), ("price", 1, 1, True)]
+    assert len(list(told.of(PromptFinished))) == len(list(told.of(RunFinished))) == 1
+    verdict = judge(told, told.trials[0])
+    assert (verdict.outcome, verdict.why) == ("harm", "refund took effect twice: its first reply was lost")
+
+
+def test_proxies_of_other_sessions_or_servers_and_without_a_session_are_runs_of_their_own(tmp_path: Path) -> None:
+    for more in ([], ["--session", "one"], ["--session", "two"]):
+        asyncio.run(session(tmp_path, [], ["refund"], [*more, *LOCAL]))
+    asyncio.run(session(tmp_path, [], ["refund"], ["--session", "one", *LOCAL[:-1], SERVER + "#"]))
+    assert len({path.resolve() for path in tmp_path.iterdir() if path.is_dir()}) == 4
 
 
 def test_calls_meet_the_faults_and_everything_else_passes(tmp_path: Path) -> None:

@@ -176,3 +176,28 @@ def test_a_call_that_acts_is_no_read_that_an_answer_may_rest_on(fault: str) -> N
     trial = lab.run(sure, "Pay 10", tools=[pay], faults=[lab.inject(fault, "pay")])
     assert str(trial.outcome) == ("correct" if fault == "lost_reply" else "false_success"), trial.why
     assert not any(True for _ in trial.history.of(GroundLost))
+
+
+@pytest.mark.parametrize(
+    ("note", "outcome"),
+    [
+        ("Refunded, though the confirmation got lost.", "undone"),
+        ("Order 17 is refunded.", "undone"),
+        ("The money is on its way back to the customer.", "undone"),
+        ("The order could not be refunded.", "degraded"),
+        ("Refund failed; please try again later.", "degraded"),
+        ("HTTP 503", "degraded"),
+        ("Refund of order 17", "degraded"),
+        (None, "degraded"),
+    ],
+)
+def test_a_flag_that_denies_what_a_text_beside_it_claims_decides_nothing(note: str | None, outcome: str) -> None:
+    def agent(prompt: str) -> dict[str, Any]:  # noqa: ARG001
+        try:
+            refund(17)
+        except OSError:
+            return {"ok": False, "note": note}
+        return {"ok": True, "note": "Order 17 is refunded."}
+
+    trial = lab.run(agent, "Refund order 17.", tools=[refund], faults=[lab.inject("refused", "refund")])
+    assert trial.outcome == outcome, trial.why

@@ -7,6 +7,7 @@ import sys
 from contextlib import closing
 from itertools import product
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 from xml.etree import ElementTree
 
@@ -16,8 +17,13 @@ import chaoslab as lab
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.standing import OPEN_MAX, Count, Standing, decide_share
 from chaoslab.analysis.verdict.table import ENDED_OPEN
+from chaoslab.campaigns._gauge import Gauge
 from chaoslab.cli import main
+from chaoslab.config.settings import Settings
+from chaoslab.core.events import RunFinished
 from chaoslab.memory.store import Memory
+from chaoslab.record.history import History
+from chaoslab.reports import index, sweeps
 from chaoslab.reports.gate import Gate, rule
 from chaoslab.surfaces.ui._watched import WatchedRun
 from tests.cli_parts import Typed
@@ -128,6 +134,35 @@ def test_json_and_junit_let_none_pass(typed: Typed) -> None:
     assert all(any(child.tag in ("failure", "error", "skipped") for child in case) for case in cases)
 
 
+def test_the_index_and_its_trend_show_no_share_of_it(run: Path) -> None:
+    copytree(run, run.with_name(f"{run.name}-2"))  # two runs with a share have a trend
+    page = index.write(run.parent).read_text()
+    assert page.count('<td class="n">3 open</td>') == 2
+    assert "<svg" not in page
+
+
+def test_a_row_of_a_sweep_counts_it_as_open(run: Path) -> None:
+    cell = sweeps.GridCell((("TOXIC_PROB", "0.1"),), (), Settings())
+    done = sweeps.DoneCell(cell, run, kept=False, number=1, left_s=None)
+    row = sweeps.plain(done)
+    assert row["ended"] == {"well": 0, "bad": 0, "open": 3}
+    assert row["interval"] is None
+    assert "none judged, 3 open" in sweeps.line(done, 1)
+    assert sweeps.table_of([done])[1].split()[1:4] == ["–", "–", "3"]
+
+
+def test_a_campaign_counts_it_as_open(run: Path, tmp_path: Path) -> None:
+    gauge = Gauge(tmp_path / "campaign")  # counts what comes after it
+    copytree(run, tmp_path / "campaign" / run.name)
+    gauge.look()
+    gauge.close()
+    if any(True for _ in History.read(run).of(RunFinished)):
+        assert gauge.standings == Count(0, 0, 3)
+    else:  # its run goes on, as far as the campaign knows
+        assert gauge.standings == Count()
+    assert gauge.value("failed") == 0
+
+
 def test_the_page_of_the_run_counts_it_as_open(run: Path) -> None:
     with closing(WatchedRun(run)) as watched:
         while watched.look():
@@ -230,6 +265,28 @@ def _derives(path: Path) -> bool:
             if texts >= WELL or attributes >= {"CORRECT", "DEGRADED"}:
                 return True
     return False
+
+
+SUBTRACTS = {"search/planning/chances.py", "search/planning/evidence.py"}
+"""Modules that take bad trials from those that were judged: evidence of which open ones are no part."""
+PASSED = {"analysis/measures/intervals.py", "wire/toxics/limit_data.py"}
+"""Modules in which time and bytes have passed."""
+COUNTED = {"well", "bad", "passed", "judged", "standings", "unknown", "invalid", "unfinished", "undone"}
+
+
+def _subtracts(path: Path) -> bool:
+    """True if a module takes one number of trials from another: an open one is in neither, and would turn up as the
+    other."""
+    found = (node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.BinOp))
+    names = ({getattr(each, "attr", getattr(each, "id", "")) for each in (node.left, node.right)}
+             for node in found if isinstance(node.op, ast.Sub))  # fmt: skip
+    return any(each & COUNTED for each in names)
+
+
+def test_no_other_place_counts_trials_by_subtraction() -> None:
+    room = ROOT / "chaoslab"
+    found = {str(path.relative_to(room)) for path in room.rglob("*.py") if _subtracts(path)}
+    assert found == SUBTRACTS | PASSED
 
 
 def test_no_other_place_derives_what_ended_well() -> None:

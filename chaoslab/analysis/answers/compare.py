@@ -158,25 +158,10 @@ def _compare_values(one: Sequence[str], two: Sequence[str], known: str) -> Answe
 
 _MAKING = frozenset(
     [
-        "attempt",
-        "trie",
-        "try",
-        "retry",
-        "retrie",
-        "time",
-        "second",
-        "sec",
-        "s",
-        "ms",
-        "millisecond",
-        "call",
-        "request",
-        "error",
-        "failure",
-        "took",
-        "after",
+        "attempt", "trie", "try", "retry", "retrie", "time", "second", "sec", "s", "ms", "millisecond", "call",
+        "request", "error", "failure", "took", "after",
     ]
-)
+)  # fmt: skip
 """Words beside a number of the agent's own way, without the s of a plural."""
 
 

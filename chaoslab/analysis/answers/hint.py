@@ -43,9 +43,16 @@ def find_admission(answer: str, twin: str = "") -> str:
         return ""
     without_faults = {part.strip() for part in _SENTENCE.split(folded(twin))}
     for sentence in _SENTENCE.split(answer):
-        text = folded(_QUOTED.sub(" it ", sentence.replace("’", "'"))).replace("❌", " failed ")
-        if folded(sentence).strip() in without_faults or text.rstrip().endswith("?"):
-            continue
-        if _ADMISSION.search(_NO_TROUBLE.sub(" ", text)):
+        if folded(sentence).strip() not in without_faults and _admits(sentence):
             return sentence.strip()
     return ""
+
+
+def find_plain_parts(text: str) -> list[str]:
+    """The sentences of a text, and parts of them, that seem to admit nothing."""
+    return [part for part in _SENTENCE.split(text) if not _admits(part)]
+
+
+def _admits(sentence: str) -> bool:
+    text = folded(_QUOTED.sub(" it ", sentence.replace("’", "'"))).replace("❌", " failed ")
+    return not text.rstrip().endswith("?") and bool(_ADMISSION.search(_NO_TROUBLE.sub(" ", text)))

@@ -8,6 +8,7 @@ from typing import Any
 from chaoslab.analysis.verdict import traits
 from chaoslab.analysis.verdict.judge import judge
 from chaoslab.core import events
+from chaoslab.record.effects import attempt_finder
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 
@@ -37,7 +38,7 @@ def tell(records: Iterable[Record], trial: str) -> Story:
     """The story of that trial."""
     history = History(record for record in records if record.trial == trial)
     story: Story = {}
-    asked = {(e.target, e.request_id): f"{e.target} {e.request}" for _, e in history.of(events.CallStarted)}
+    attempt_of = attempt_finder(event for _, event in history.of(events.CallStarted))
     for record in history.records:
         event = record.event
         match event:
@@ -56,7 +57,7 @@ def tell(records: Iterable[Record], trial: str) -> Story:
             case events.Budget():
                 story.setdefault("budget", {}).setdefault(event.limit, []).append([event.mode, event.target])
             case events.Effect():
-                place = asked.get((event.target, event.request_id), event.target)
+                place = " ".join(map(str, (attempt_of(event) or (event.target,))[:2]))
                 happened = story.setdefault(f"effects of {place}", {}).setdefault("happened", [])
                 happened.append([event.effect, event.content])
             case events.PromptStarted():

@@ -16,6 +16,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from chaoslab.analysis.measures._calls import retries
 from chaoslab.analysis.measures.noticed import NOTHING, Noticed, noticed
 from chaoslab.core.events import CallStarted, Effect, FaultWitnessed, PromptFinished, PromptStarted, StoryLeftOut, Usage
+from chaoslab.record.effects import find_distinct_effects
 from chaoslab.record.history import History
 
 NO_TIME = ("hung", "invalid", "unfinished")
@@ -170,16 +171,8 @@ class TrialTable:
             of = row(record.trial)
             of.tokens += answer.prompt_tokens + answer.completion_tokens
             of.usd, of.unpriced = _plus(of.usd, answer.cost_usd or 0), of.unpriced or answer.cost_usd is None
-        seen: set[tuple[str | None, str, str]] = set()
-        had: list[str | None] = []
-        for record, effect in history.of(Effect):
-            if effect.request_id:
-                name = (record.trial, effect.target, effect.request_id)
-                if name in seen:
-                    continue
-                seen.add(name)
-            had.append(record.trial)
-        for at, count in Counter(had).items():
+        had = Counter(record.trial for record, _ in find_distinct_effects(history.of(Effect)))
+        for at, count in had.items():
             row(at).effects += count
         for record, end in history.of(PromptFinished):
             of, known = row(record.trial), not math.isnan(end.duration_s)

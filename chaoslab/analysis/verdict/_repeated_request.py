@@ -21,13 +21,13 @@ from chaoslab.analysis.verdict.seen import TrialEvents, line
 from chaoslab.base.alike import Span, moments, spelt
 from chaoslab.base.identity import REPEATABLE, TOGETHER_S, is_idempotency_key
 from chaoslab.core import events
+from chaoslab.record.effects import AttemptPlace, attempt_finder, find_distinct_effects
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 
 SLACK_S = 0.001
 """The clock of a world may move by less between a stamp and the line that tells of it."""
 AN_ID = "an id that the caller made"
-Place = tuple[str, int, int]
 
 _RANDOM = re.compile(
     r"(?:[A-Za-z]+[-_:])?(?:[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[0-9a-f]{16,}|[0-9A-HJKMNP-TV-Z]{26})", re.I
@@ -55,7 +55,7 @@ class _Taken:
     effect: events.Effect
     nth: int
     made: tuple[str, ...]
-    at: Place
+    at: AttemptPlace
 
 
 def find_repeated_requests(seen: TrialEvents, history: History, rules: Rules) -> list[Finding]:
@@ -64,7 +64,7 @@ def find_repeated_requests(seen: TrialEvents, history: History, rules: Rules) ->
     too, such as a heartbeat."""
     if not seen.of(events.FaultWitnessed) or len(seen.of(events.Effect)) < 2:
         return []
-    done = ledger.net((), ledger.done(seen.of(events.Effect)), rules)
+    done = ledger.net((), find_distinct_effects(seen.of(events.Effect)), rules)
     names = [pair[1].effect for pair in done]
     taken_back = [nth for nth, name in enumerate(names) if _TAKES_BACK.search(name)]
     calls = _Calls(seen, history)
@@ -83,21 +83,13 @@ class _Calls:
         self.began_s = {_place(event): record.t for record, event in history.of(events.CallStarted, trial=trial)}
         self.ends = {_place(event): event for _, event in seen.calls()}
         self.met = {_place(event): (record, event) for record, event in seen.of(events.FaultWitnessed)}
-        self.ids: dict[tuple[str, str], Place] = {}
-        for place, end in self.ends.items():
-            self.ids.setdefault((end.target, end.request_id), place)
+        self.attempt_of = attempt_finder(self.ends.values())
 
-    def place_of(self, effect: events.Effect) -> Place | None:
-        """The attempt that had the effect; None if the log does not tell."""
-        if effect.request is not None and effect.attempt is not None:
-            return effect.target, effect.request, effect.attempt
-        return self.ids.get((effect.target, effect.request_id))
-
-    def answered(self, at: Place) -> bool:
+    def answered(self, at: AttemptPlace) -> bool:
         """True if the caller got the right reply."""
         return at in self.ends and self.ends[at].ok
 
-    def follows(self, later: Place, earlier: Place) -> bool:
+    def follows(self, later: AttemptPlace, earlier: AttemptPlace) -> bool:
         """True if an attempt was made because the earlier one gave no reply: it began when that one had ended, or it
         asks again for what is still under way. Equal requests that are made together are no repeats."""
         if later == earlier:  # the fault itself delivered it twice
@@ -119,7 +111,7 @@ class _Calls:
         return end.status or HTTPStatus.OK, end.reply
 
 
-def _place(event: events.AttemptEvent) -> Place:
+def _place(event: events.AttemptEvent) -> AttemptPlace:
     return event.target, event.request, event.attempt
 
 
@@ -129,7 +121,7 @@ def _taken(seen: TrialEvents, done: Sequence[Done], calls: _Calls) -> Iterator[t
     span = _span(seen)
     for nth, (record, effect) in enumerate(done):
         method, _, path = effect.tool.partition(" ")
-        at = calls.place_of(effect)
+        at = calls.attempt_of(effect)
         if method in REPEATABLE or _TOKEN in effect.content or at is None:
             continue
         made: list[str] = []
@@ -207,7 +199,7 @@ def _any_between(numbers: Sequence[int], first: int, last: int) -> bool:
     return bisect(numbers, max(first, last) - 1) > bisect(numbers, min(first, last))
 
 
-def _fate(fault: str, calls: _Calls, at: Place) -> str:
+def _fate(fault: str, calls: _Calls, at: AttemptPlace) -> str:
     if traits.delays(fault):
         return "late"
     return "unusable" if traits.leaves(fault) or (at in calls.ends and calls.ends[at].status) else "lost"

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from chaoslab.analysis.answers._structures import LACKING, differences, is_number, parse_structure
 from chaoslab.analysis.answers.compare import AnswerLikeness, Likeness, compare
-from chaoslab.analysis.answers.hint import find_admission
+from chaoslab.analysis.answers.hint import find_admission, find_plain_parts
 from chaoslab.analysis.answers.values import READ_MAX, folded, shows, tokens
 from chaoslab.analysis.verdict import ledger
 from chaoslab.analysis.verdict.ledger import Finding, FindingKind
@@ -34,6 +34,8 @@ from chaoslab.record.spoken import Spoken
 
 UNDECIDED = "nothing certain tells"
 """The beginning of the reason of a verdict that only the user's facts, says or judge would decide."""
+SENTENCE = 4
+"""The fewest words beside those of the prompt that make a text more than a code or a name."""
 QUOTED = 120
 """The most characters of an answer that a finding quotes."""
 
@@ -101,7 +103,7 @@ class AnsweredTrial:
             of_state = [finding.text.removeprefix("missing: ") for finding in self.lost if finding.lines]
             return Question(started.prompt, self.answer, (*left, *of_state), None)
         facts = "; ".join(fact[0] for fact in started.facts if fact)
-        reference = facts or None if started.twin is None else started.twin
+        reference = facts or started.twin
         effects = tuple(brief({"effect": done.effect, **done.content}, QUOTED) for _, done in self.done)
         return Question(started.prompt, self.answer, (), reference, effects)
 
@@ -245,6 +247,7 @@ def _sense_of_undone(trial: AnsweredTrial) -> AnswerSense | None:
         told
         and not any(told.values())
         and not any(_is_named_for(path, name) for path in trial.claims for name in names)
+        and not _may_claim(trial, names)
     ):
         return _report(trial, Said.ADMITS, Basis.VALUES, f"the answer says so: its {min(told)} is not true")
     return None
@@ -279,6 +282,19 @@ def _may_differ_by_admission(trial: AnsweredTrial, names: Sequence[str]) -> bool
         and not (other is None or other is LACKING or (is_number(one) and is_number(other) and one and other))
         for path, one, other in differences(twin, given)
     )
+
+
+def _may_claim(trial: AnsweredTrial, names: Sequence[str]) -> bool:
+    """True if a text of a structured answer may claim what a flag of it denies: a part of it that admits nothing says
+    that it was done, or it is a sentence of which no part seems to admit anything."""
+    asked = set(tokens(trial.started.prompt))
+    for text in _values(parse_structure(trial.answer)):
+        if isinstance(text, str):
+            parts = find_plain_parts(text)
+            claims = any(_is_named_for(word, name) for part in parts for word in tokens(part) for name in names)
+            if claims or (len(set(tokens(text)) - asked) >= SENTENCE and not find_admission(text)):
+                return True
+    return False
 
 
 def _sense_of_turns(trial: AnsweredTrial) -> AnswerSense | None:
@@ -354,7 +370,7 @@ def _sense_of_done(trial: AnsweredTrial) -> AnswerSense | None:
         if beside is not None and beside.likeness is Likeness.SAME:
             return AnswerSense(Said.WRONG, Basis.FACTS, "", missing)
         return None
-    if facts and not trial.admission:
+    if facts and not trial.admission and not (beside is not None and beside.likeness is Likeness.SAME):
         return AnswerSense(Said.RIGHT, Basis.FACTS, "all stated facts are shown")
     if beside is None:
         stated = not facts and trial.started.effects is not None and not trial.admission

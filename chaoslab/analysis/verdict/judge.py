@@ -14,9 +14,11 @@ from chaoslab.analysis.verdict.answer import AnsweredTrial, AnswerSense, sense_o
 from chaoslab.analysis.verdict.guard import guarded
 from chaoslab.analysis.verdict.ledger import Finding, FindingKind
 from chaoslab.analysis.verdict.seen import JUDGED, TrialEvents, line
+from chaoslab.analysis.verdict.standing import Standing, stand_by_outcome
 from chaoslab.analysis.verdict.table import TABLE, Basis, Outcome, Said, Verdict, WorldState
 from chaoslab.base.alike import Span, moments
 from chaoslab.core import events
+from chaoslab.record.effects import find_distinct_effects
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 
@@ -65,9 +67,33 @@ def verdicts(history: History) -> dict[str, Verdict]:
 
 def _judged(seen: TrialEvents, history: History) -> Verdict:
     return guarded(
-        lambda: _judge(seen, history),
+        lambda: _judge_by_orders(seen, history),
         lambda why: Verdict(Outcome.UNKNOWN, f"it could not be judged ({why})", broken=True),
     )
+
+
+def _judge_by_orders(seen: TrialEvents, history: History) -> Verdict:
+    """The verdict beside the twin, and, where that depends on the order of parallel calls, beside its result in each
+    order: one that it is right beside counts, and if they disagree, nothing is known."""
+    verdict, others = _judge(seen, history), seen.of(events.TwinReordered)
+    if not others or stand_by_outcome(verdict.outcome) is Standing.WELL:
+        return verdict
+    depends = f"without faults its result depends on when {others[0][1].call} begins, beside other calls"
+    record, started = seen.of(events.PromptStarted)[0]
+    for _, other in others:
+        exact = started.exact or not started.effects
+        effects = other.effects if exact and started.effects is not None else started.effects
+        twin = replace(
+            started, twin=other.answer, effects=effects, state=other.state, exact=bool(other.effects) or None
+        )
+        beside = TrialEvents(seen.trial, seen.whole)
+        beside.by_kind = {**seen.by_kind, events.PromptStarted: [(record, twin)]}
+        found = _judge(beside, history)
+        if stand_by_outcome(found.outcome) is Standing.WELL:
+            return replace(found, why=f"{found.why}, in another order of its calls: {depends}")
+        if found.outcome is not verdict.outcome:
+            verdict = Verdict(Outcome.UNKNOWN, depends, world=WorldState.MAY)
+    return verdict
 
 
 def _judge(seen: TrialEvents, history: History) -> Verdict:
@@ -76,7 +102,7 @@ def _judge(seen: TrialEvents, history: History) -> Verdict:
         return _ended(Outcome.UNFINISHED, WorldState.MAY, (), (), Finding(FindingKind.NO_ANSWER, why))
     _, started = seen.of(events.PromptStarted)[0]
     finished = seen.first(events.PromptFinished)
-    done = ledger.done(seen.of(events.Effect))
+    done = find_distinct_effects(seen.of(events.Effect))
     rules, found = ledger.Rules.of(started), list[Finding]()
     if started.stated and started.effects is not None:
         found = ledger.compare(started.effects, done, rules)
@@ -139,9 +165,12 @@ def _check_ground(verdict: Verdict, seen: TrialEvents) -> Verdict:
             return replace(
                 verdict, outcome=Outcome.FALSE_SUCCESS, why=finding.text, evidence=(finding,), said=Said.PASSES_OVER
             )
-        if event.answer or event.effects:
-            what = "its answer rests" if event.answer else "what it did rests"
-            finding = Finding(FindingKind.GROUND, f"{what} on {read}", (line(record),))
+        same = verdict.basis is Basis.SAME  # else the user has said what makes an answer right
+        if event.answer or event.effects or (same and (event.calls or event.shown)):
+            what = "its answer rests on" if event.answer else "what it did rests on"
+            if not (event.answer or event.effects or event.calls):
+                what = "its answer has words of"
+            finding = Finding(FindingKind.GROUND, f"{what} {read}", (line(record),))
             return replace(
                 verdict, outcome=Outcome.UNKNOWN, why=finding.text, evidence=(finding,), said=Said.UNCLEAR,
                 basis=Basis.NONE,

@@ -25,6 +25,7 @@ from chaoslab.analysis.verdict._matching import Rules as Rules
 from chaoslab.base.alike import alike, spelt
 from chaoslab.base.identity import REPEATABLE, is_idempotency_key
 from chaoslab.core.events import Effect
+from chaoslab.record.effects import find_distinct_effects
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 
@@ -116,15 +117,7 @@ Done = tuple[Record, Effect]
 
 def done_in(history: History, trial: str) -> list[Done]:
     """The services' effects in a trial with their records; lines with the same request id are one effect."""
-    return done(history.of(Effect, trial=trial))
-
-
-def done(found: Iterable[Done]) -> list[Done]:
-    """The effects of one trial; lines with the same request id are one effect."""
-    effects: dict[tuple[str, str | int], Done] = {}
-    for nth, pair in enumerate(found):
-        effects.setdefault((pair[1].target, pair[1].request_id or nth), pair)
-    return list(effects.values())
+    return find_distinct_effects(history.of(Effect, trial=trial))
 
 
 def effects_of(history: History, trial: str) -> list[Effect]:

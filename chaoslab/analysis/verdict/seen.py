@@ -24,6 +24,7 @@ from chaoslab.core.events import (
     PromptStarted,
     TurnFinished,
     TurnStarted,
+    TwinReordered,
 )
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
@@ -33,6 +34,7 @@ E = TypeVar("E", bound=Event)
 JUDGED = (
     AnswerRead, CallDisturbed, CallFinished, Effect, EndState, FaultArmed, FaultHealed, FaultHeldBack, FaultInjected,
     FaultUnreached, FaultWitnessed, GroundLost, PromptAttempt, PromptFinished, PromptStarted, TurnFinished, TurnStarted,
+    TwinReordered,
 )  # fmt: skip
 """The kinds of events that a verdict depends on."""
 
@@ -43,7 +45,7 @@ class TrialEvents:
 
     def __init__(self, trial: str, whole: History | None = None) -> None:
         self.by_kind: dict[type[Event], list[tuple[Record, Event]]] = {}
-        self.trial, self._whole = trial, whole
+        self.trial, self.whole = trial, whole
 
     def of(self, kind: type[E]) -> Sequence[tuple[Record, E]]:
         """The events of one kind, each with its line's envelope."""
@@ -51,7 +53,7 @@ class TrialEvents:
 
     def calls(self) -> Iterable[tuple[Record, CallFinished]]:
         """The ends of all calls."""
-        return self._whole.of(CallFinished, trial=self.trial) if self._whole else self.of(CallFinished)
+        return self.whole.of(CallFinished, trial=self.trial) if self.whole else self.of(CallFinished)
 
     def first(self, kind: type[E]) -> tuple[Record, E] | None:
         found = self.of(kind)
@@ -63,15 +65,20 @@ def line(record: Record) -> tuple[str, int]:
     return intern(record.writer), record.seq
 
 
+ParallelCall = tuple[str, str, int]
+"""A call that was under way together with another: its target, its tool and the number of its request."""
+
+
 class TwinRead(NamedTuple):
     """A value that the trial without faults read. `arguments`: as text. `requests`: the numbers of its requests.
-    `reply`: the start of the last right reply."""
+    `reply`: the start of the last right reply. `earlier`: those that were replied before, and are others."""
 
     target: str
     tool: str
     arguments: str
     requests: tuple[int, ...]
     reply: str
+    earlier: tuple[str, ...] = ()
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -84,9 +91,9 @@ class Twin:
     """The results of the same trial without faults, for a comparison. `answer`: None if it cannot be compared.
     `seconds`: in the world's time; None if it cannot be compared. `calls`: the number of attempts. `effects`: the
     effects, as those that must happen again, if nothing else was stated about the trial. `asked`: digests of what
-    scripted models were asked. `said`: the answer, whatever it is compared with. `effect_names`, `reads`: its effects
-    as texts, and its reads, to find what the answer rests on. `turns`: the answers of a conversation. `failed`: the
-    targets of which a call failed."""
+    scripted models were asked. `said`: the answer, whatever it is compared with. `effect_names`, `call_names`,
+    `reads`: its effects and calls as texts, and its reads, to find what the answer rests on. `turns`: the answers of a
+    conversation. `failed`: the targets of which a call failed. `parallel`: its calls that were made side by side."""
 
     answer: str | None
     seconds: float | None
@@ -95,6 +102,8 @@ class Twin:
     asked: Sequence[str] = ()
     said: str = ""
     effect_names: Sequence[str] = ()
+    call_names: Sequence[str] = ()
     reads: Sequence[TwinRead] = ()
     turns: Sequence[str] = ()
     failed: Sequence[str] = ()
+    parallel: Sequence[ParallelCall] = ()

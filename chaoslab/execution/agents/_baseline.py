@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from chaoslab.analysis.answers.compare import Likeness, compare
 from chaoslab.analysis.answers.hint import find_admission
+from chaoslab.analysis.answers.values import shows
 from chaoslab.analysis.verdict.ledger import done_in, effects_of, told_of
 from chaoslab.analysis.verdict.seen import Twin
 from chaoslab.base.identity import REPEATABLE, canonical
@@ -21,7 +22,8 @@ from chaoslab.core import events
 from chaoslab.core.plan import Plan
 from chaoslab.execution.agents._calling import readable
 from chaoslab.execution.agents._case import AgentCase, AgentResult
-from chaoslab.execution.agents._ground import name_effects, reads_in
+from chaoslab.execution.agents._ground import name_calls, name_effects, reads_in
+from chaoslab.execution.agents._orders import find_parallel_calls
 from chaoslab.execution.agents.functions import Fresh
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.record.history import History
@@ -167,14 +169,16 @@ def _beside(case: C, twin: CalmTrial, again: CalmTrial) -> C:
         exact=bool(effects) and not effects_stated,
         pending=twin.result.pending,
         twin=Twin(
-            None if facts_stated else answer,
+            answer if all(shows(fact, twin.said) for fact in case.facts) else None,
             twin.result.seconds,
             sum(1 for _ in twin.history.of(events.CallStarted)),
             failed=tuple(sorted({over.target for _, over in twin.history.of(events.CallFinished) if not over.ok})),
             asked=asked_in(twin.history),
             said=twin.said,
             effect_names=name_effects(effect for _, effect in twin.history.of(events.Effect)),
+            call_names=name_calls(twin.history),
             reads=reads_in(twin.history),
+            parallel=find_parallel_calls(twin.history),
             turns=tuple(event.answer for _, event in twin.history.of(events.TurnFinished)),
         ),
         incomparable="" if held else f"two runs without faults differ: {why}" if legible else why,
@@ -197,7 +201,7 @@ def _differences(twin: CalmTrial, again: CalmTrial) -> dict[str, str]:
         unlike["state"] = "their end states differ"
     if twin.effects != again.effects:
         one, other_ = len(twin.effects), len(again.effects)
-        counts = f"it has {one} effects in one and {other_} in the other"
+        counts = f"it has {one} {'effect' if one == 1 else 'effects'} in one and {other_} in the other"
         unlike["effects"] = "its effects differ" if one == other_ else counts
     if call := _find_other_call(twin.history, again.history):
         unlike["calls"] = f"one of them calls {call} and the other does not"

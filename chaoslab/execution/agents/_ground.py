@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from typing import Any
 
+from chaoslab.analysis.answers._structures import parse_structure
 from chaoslab.analysis.answers.compare import Likeness, compare
 from chaoslab.analysis.answers.values import is_value, tokens
 from chaoslab.analysis.verdict.seen import TwinRead
@@ -21,6 +23,7 @@ from chaoslab.core.inject import inject
 from chaoslab.core.plan import Injection
 from chaoslab.execution.agents._case import AgentCase, AgentResult
 from chaoslab.faults.meaning.wrong_value import WrongValue, find_places
+from chaoslab.record.effects import attempt_finder
 from chaoslab.record.history import History
 
 
@@ -41,17 +44,19 @@ class ChangedRead(WrongValue):
 def reads_in(history: History) -> list[TwinRead]:
     """The reads of a trial without faults: its right answers but those of models and of calls with an effect. Equal
     requests are one read, whose value is the last one."""
-    effects = [effect for _, effect in history.of(events.Effect)]
-    by_id = {(effect.target, effect.request_id) for effect in effects}
-    by_number = {(effect.target, effect.request) for effect in effects}  # a function's effect has no id of a request
+    attempt_of = attempt_finder(event for _, event in history.of(events.CallFinished))
+    had = [attempt_of(effect) for _, effect in history.of(events.Effect)]
+    acting = {attempt[:2] for attempt in had if attempt is not None}
     numbers: dict[tuple[str, str, str], list[int]] = {}
-    replies: dict[tuple[str, str, str], str] = {}
+    replies: dict[tuple[str, str, str], list[str]] = {}
     for key, call in _ended_calls(history):
-        acts = (call.target, call.request_id) in by_id or (call.target, call.request) in by_number
-        if call.ok and call.finish_reason is None and not acts:
+        if call.ok and call.finish_reason is None and (call.target, call.request) not in acting:
             numbers.setdefault(key, []).append(call.request)
-            replies[key] = call.reply
-    return [TwinRead(*key, tuple(numbers[key]), reply) for key, reply in replies.items()]
+            replies.setdefault(key, []).append(call.reply)
+    return [
+        TwinRead(*key, tuple(numbers[key]), last, tuple(reply for reply in dict.fromkeys(earlier) if reply != last))
+        for key, (*earlier, last) in replies.items()
+    ]
 
 
 def _ended_calls(history: History) -> Iterator[tuple[tuple[str, str, str], events.CallFinished]]:
@@ -62,19 +67,21 @@ def _ended_calls(history: History) -> Iterator[tuple[tuple[str, str, str], event
 
 
 def find_lost_reads(reads: Sequence[TwinRead], history: History) -> list[TwinRead]:
-    """The reads of the twin that a trial tried and never got, with nothing in their place: no right answer of a call
-    that the twin did not make has each of their values. Flags and words alone are too common to be such values."""
+    """The reads of the twin that a trial tried and never got, or got no further than to what the twin read before, with
+    nothing in their place: no right answer of a call that the twin did not make has each of their values. Flags and
+    words alone are too common to be such values."""
     if not any(True for _ in history.of(events.FaultWitnessed)):
         return []
     known = {read.key for read in reads}
-    tried, right, others = set(), set(), list[set[str]]()
+    tried, right, others = set(), dict[tuple[str, str, str], str](), list[set[str]]()
     for key, call in _ended_calls(history):
         tried.add(key)
         if call.ok and call.finish_reason is None:
-            right.add(key)
+            right[key] = call.reply
             if key not in known:
                 others.append(set(tokens(call.reply)))
-    return [read for read in reads if read.key in tried - right and not _is_replaced(read, others)]
+    lost = [read for read in reads if read.key in tried and right.get(read.key) in (None, *read.earlier)]
+    return [read for read in lost if not _is_replaced(read, others)]
 
 
 def _is_replaced(read: TwinRead, others: Sequence[set[str]]) -> bool:
@@ -119,21 +126,52 @@ class Grounds:
 
     def _find(self, case: AgentCase, number: int, read: TwinRead) -> events.GroundLost | None:
         assert case.twin is not None
+        shown = _is_shown(read, case.twin.said, str(case.prompt))
+        name = read.tool or read.target
         changed = inject(ChangedRead(factor=3.0), read.target, name="changed read", calls=read.requests)
         history = self._intervene(number, [changed]).history
         if not any(True for _ in history.of(events.FaultWitnessed)):
-            return None  # the value could not be changed, so nothing is known
+            # The value could not be changed, so nothing else is known.
+            found = events.GroundLost(target=read.target, tool=name, answer=False, effects=False, shown=shown)
+            return found if shown else None
         said = next((e.answer for _, e in history.of(events.PromptFinished) if e.status == "ok"), None)
         answer = said is None or compare(case.twin.said, said).likeness is not Likeness.SAME
         effects = _name_effects(history) != case.twin.effect_names
-        name = read.tool or read.target
+        calls = name_calls(history) != case.twin.call_names
         failed = any(not call.ok for _, call in history.of(events.CallFinished))
         sole = said is not None and not (effects or failed)  # else it may be what a changed value broke
-        return events.GroundLost(target=read.target, tool=name, answer=answer, effects=effects, sole=sole)
+        return events.GroundLost(
+            target=read.target, tool=name, answer=answer, effects=effects, calls=calls, shown=shown, sole=sole
+        )
 
 
 def _name_effects(history: History) -> list[str]:
     return name_effects(effect for _, effect in history.of(events.Effect))
+
+
+def _is_shown(read: TwinRead, said: str, prompt: str) -> bool:
+    """True if an answer has all words of a text or number of a reply, or of the name of a flag that is true, and the
+    prompt has not: who reads nothing else can have it from there alone."""
+    answer, asked = set(tokens(said)), set(tokens(prompt))
+    value = parse_structure(read.reply)
+    words = (set(tokens(text)) for text in _find_texts(read.reply if value is None else value))
+    return any(found and found <= answer and not found <= asked for found in words)
+
+
+def _find_texts(value: Any, name: str = "") -> Iterator[str]:
+    """The texts and numbers of a reply, and the names of its flags that are true."""
+    if isinstance(value, dict | list):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _find_texts(item, str(key))
+    elif value is True:
+        yield name
+    elif isinstance(value, str | int | float) and value is not False:
+        yield str(value)
+
+
+def name_calls(history: History) -> list[str]:
+    """Each call with its arguments as one text, in one order."""
+    return sorted(canonical([event.target, event.tool, event.arguments]) for _, event in history.of(events.CallStarted))
 
 
 def name_effects(effects: Iterable[events.Effect]) -> list[str]:

@@ -18,6 +18,7 @@ from chaoslab.execution.agents._calling import Ask, Start, after
 from chaoslab.execution.agents._case import AgentCase, AgentResult
 from chaoslab.execution.agents._ground import Grounds
 from chaoslab.execution.agents._one_trial import Ready, run_trial
+from chaoslab.execution.agents._orders import Orders
 from chaoslab.execution.agents.functions import Fresh, bare, innermost, name_of, stand_in
 from chaoslab.execution.drawn import Drawn
 from chaoslab.execution.forked import in_child
@@ -75,7 +76,7 @@ class AgentSpec(AgentCase):
             ready = stack.enter_context(self._ready(ordered=self.options.order != "asked"))
             stack.enter_context(self._gateway(ready.services))
             twins = _Twins(self, ready)
-            grounds = Grounds(twins.changed)
+            grounds, orders = Grounds(twins.changed), Orders(twins.changed)
 
             def do(spec: TrialSpec) -> AgentResult:
                 # checks that there are services to break: an agent that meets none is at most degraded, which proves
@@ -92,7 +93,7 @@ class AgentSpec(AgentCase):
                     ready.services.change(case.plan)
                 result = run_trial(case, spec, ready)
                 if self.options.world == "virtual" and not spec.stopped:
-                    grounds.note(case, spec.number, result)
+                    orders.note(case, spec.number, grounds.note(case, spec.number, result))
                 return with_twin(result, twin)
 
             if not self.options.isolate:
@@ -121,7 +122,7 @@ class AgentSpec(AgentCase):
             return
         with self._ready(ordered=True) as ready:
             twins = _Twins(self, ready)
-            grounds = Grounds(twins.changed)
+            grounds, orders = Grounds(twins.changed), Orders(twins.changed)
 
             def do(drawn: Drawn, spec: TrialSpec) -> AgentResult:
                 beside, twin = twins.of(spec)
@@ -131,6 +132,7 @@ class AgentSpec(AgentCase):
                 if not self.services:  # nothing reaches it, and a new one costs a twentieth of a trial
                     services.change(case.plan)
                 result = grounds.note(case, spec.number, run_trial(case, spec, replace(ready, services=services)))
+                result = orders.note(case, spec.number, result)
                 return with_twin(result, twin)
 
             yield do

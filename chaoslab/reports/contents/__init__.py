@@ -179,7 +179,7 @@ class Contents:
                 "agent" if self.report.of_functions else "model": line(run.model, NAME) or "not known",
             }
         if (drew := self.report.figures.value.drew) is not None:
-            found["draws its own chance"] = "yes" if drew else "no"
+            found["own chance"] = "drawn" if drew else "none"
         ended = end.reason if end else "still running" if self.report.running else "not finished"
         if end is not None and end.duration_s == end.duration_s:
             ended += f" after {duration(end.duration_s, 1)}"

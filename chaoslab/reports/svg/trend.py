@@ -14,11 +14,13 @@ NAMED = 4
 
 
 class TrendPoint(NamedTuple):
-    """One run: its date, the share of its judged trials that ended well, and the number of trials with harm."""
+    """One run: its date, the share of its judged trials that ended well, and the numbers of trials with harm and
+    of open ones."""
 
     when: str
     well: Rate
     harmed: int
+    open: int = 0
 
 
 def draw(points: Sequence[TrendPoint], number: int = 1) -> Picture | None:
@@ -36,7 +38,8 @@ def draw(points: Sequence[TrendPoint], number: int = 1) -> Picture | None:
     for n, (at, one) in enumerate(zip(places, points, strict=True)):
         x, style = share(at), " bad" if one.harmed else ""
         harm = f", harm in {one.harmed}" if one.harmed else ""
-        said = f"{one.when}: {one.well.count} of {one.well.total}, {percents(one.well.interval)}{harm}"
+        left = f", {one.open} open" if one.open else ""
+        said = f"{one.when}: {one.well.count} of {one.well.total}, {percents(one.well.interval)}{left}{harm}"
         ends = {"y1": y(one.well.interval.low), "y2": y(one.well.interval.high)}
         bar = el("line", x1=x, x2=x, class_=f"bar{style}", **ends)
         dot = el("circle", cx=x, cy=y(one.well.value), r=5, class_=f"end{style}")

@@ -1,0 +1,116 @@
+"""Results of the trial without faults in which one of its parallel calls begins later than in the twin.
+
+Where a twin makes calls side by side, its result may depend on which of them comes first, as with a balance that two
+deposits read and write. A fault that delays or repeats one changes the order, and does no harm by that.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from chaoslab.analysis.answers.compare import Likeness, compare
+from chaoslab.analysis.verdict.ledger import effects_of
+from chaoslab.analysis.verdict.seen import ParallelCall
+from chaoslab.analysis.verdict.standing import Standing, stand_by_outcome
+from chaoslab.core import events
+from chaoslab.core.exchange import Call, Flow, TrialContext, Wait
+from chaoslab.core.fault import Fault
+from chaoslab.core.inject import inject
+from chaoslab.core.plan import Injection
+from chaoslab.execution.agents._case import AgentCase, AgentResult
+from chaoslab.execution.agents._ground import name_effects
+from chaoslab.record.history import History
+
+ORDERS_MAX = 8
+"""The most calls of a twin that are held back, each in a run of its own."""
+DEPENDS = "the trial without faults has another result if {} begins after the calls beside it: a race of the agent's"
+SLACK_S = 0.001
+"""The time by which a call is held back longer than the twin took."""
+
+
+@dataclass(frozen=True)
+class HeldBack(Fault):
+    """The request leaves later."""
+
+    wait_s: float = 0.0
+    layer = "tool"
+
+    def flow(self, call: Call, context: TrialContext) -> Flow:  # noqa: ARG002
+        yield Wait(self.wait_s)
+        return (yield call)
+
+
+def find_parallel_calls(history: History) -> list[ParallelCall]:
+    """The calls that began before another one ended that had begun earlier, and ended after it; and those others. One
+    that ends within another is made by it."""
+    under_way: dict[tuple[str, int, int], ParallelCall] = {}
+    since: dict[tuple[str, int, int], int] = {}
+    found: dict[ParallelCall, None] = {}
+    for number, record in enumerate(history):
+        event = record.event
+        if isinstance(event, events.CallStarted):
+            place = event.target, event.request, event.attempt
+            under_way[place], since[place] = (event.target, event.tool, event.request), number
+        elif isinstance(event, events.CallFinished):
+            place = event.target, event.request, event.attempt
+            ended, began = under_way.pop(place, None), since.get(place, number)
+            later = [call for at, call in under_way.items() if since[at] > began]
+            found |= dict.fromkeys([ended, *later]) if ended is not None and later else {}
+    return [*found]
+
+
+class Orders:
+    """The results that the trials' twins have in other orders, each found once. `run`: runs the trial of this number
+    without faults but for these injections."""
+
+    def __init__(self, run: Callable[[int, Sequence[Injection]], AgentResult]) -> None:
+        self._run = run
+        self._known: dict[int, list[events.TwinReordered]] = {}
+
+    def note(self, case: AgentCase, number: int, result: AgentResult) -> AgentResult:
+        """Adds the results in other orders to the events of a trial that did not end well. `number`: as in
+        `Grounds.note`."""
+        if case.twin is None or not case.twin.parallel or stand_by_outcome(result.outcome) is Standing.WELL:
+            return result
+        own = number if case.own_twins is not None else 0
+        if own not in self._known:
+            self._known[own] = [*self._find(case, own)]
+        for other in self._known[own]:
+            result.book.add(other)
+        if self._known[own]:
+            result.warnings += (DEPENDS.format(self._known[own][0].call),)
+        return result
+
+    def _find(self, case: AgentCase, number: int) -> Iterator[events.TwinReordered]:
+        assert case.twin is not None
+        wait_s = (case.twin.seconds or 0.0) + SLACK_S
+        for target, tool, request in case.twin.parallel[:ORDERS_MAX]:
+            held = inject(HeldBack(wait_s), target, name="held back", calls=[request])
+            result = self._run(number, [held])
+            ends = [call for _, call in result.history.of(events.CallFinished)]
+            if all(call.ok for call in ends) and len(ends) == case.twin.calls:  # else more than the order is another
+                other = _read_result(case, result, f"{tool or target} {request}")
+                if other is not None:
+                    yield other
+
+
+def _read_result(case: AgentCase, result: AgentResult, call: str) -> events.TwinReordered | None:
+    """The result of a trial without faults; None if it gave no answer, or if it is the twin's."""
+    assert case.twin is not None
+    history = result.history
+    said = next((event.answer for _, event in history.of(events.PromptFinished) if event.status == "ok"), None)
+    if said is None:
+        return None
+    state = next((event.after for _, event in history.of(events.EndState)), None)
+    effects = effects_of(history, result.book.key)
+    same = Counter(name_effects(effects)) == Counter(case.twin.effect_names) and state == case.right_state
+    if same and compare(case.twin.said, said).likeness is Likeness.SAME:
+        return None
+    return events.TwinReordered(
+        call=call,
+        answer=said if case.twin.answer is not None else None,
+        effects=[{"effect": effect.effect, **effect.content} for effect in effects],
+        state=state if case.right_state is not None else None,
+    )

@@ -1,0 +1,104 @@
+"""Proxies that are one run: a client that starts its MCP server anew for each try goes on with the log of the last."""
+
+import re
+from pathlib import Path
+
+from chaoslab.base import files
+from chaoslab.base.clock import system
+from chaoslab.base.identity import Request, canonical, digest
+from chaoslab.core import events
+from chaoslab.core.occasion import HitsSoFar
+from chaoslab.record.held import MAIN, is_written
+from chaoslab.record.history import History
+from chaoslab.record.lines import records_of
+from chaoslab.record.runs import Run
+from chaoslab.record.trial_log import TrialLog
+from chaoslab.seams.functions.seam import FunctionSeam
+
+VARIABLE = "CHAOSLAB_SESSION"
+"""The variable in which `chaoslab exec` tells the proxies of its command that they are one run."""
+ENDING_S = 3.0
+"""The longest wait for the end of the proxy before, which its client may have left in haste."""
+LOOK_S = 0.05
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
+_ENDING = (events.PromptAttempt, events.PromptFinished, events.RunFinished)
+
+
+def check_name(name: str) -> str:
+    """The name of a session. Raises ValueError: it is none."""
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"--session {name[:60]!r} should be a name of letters, digits, - and _, at most 64")
+    return name
+
+
+def key_of(name: str, server: str) -> str:
+    """The key of a session: proxies of two servers are two runs."""
+    return f"{name}-{digest(server)[:8]}"
+
+
+def resume(logs: Path, key: str) -> Run | None:
+    """The run of the session, open again: its log is without its end. None if there is none yet, or if a proxy of it is
+    under way. Raises OSError: its log cannot be written."""
+    link = _link(logs, key)
+    if not link.is_symlink():
+        return None
+    try:
+        run = Run.open(logs, link.readlink().name)
+    except LookupError:
+        link.unlink()  # its folder was removed
+        return None
+    if system.monotonic() < run.origin:  # the machine has started anew since
+        link.unlink()
+        return None
+    until_s = system.monotonic() + ENDING_S
+    while is_written(run.folder):
+        if system.monotonic() > until_s:
+            return None
+        system.sleep(LOOK_S)
+    path = run.folder / f"{MAIN}.log"
+    ends = sum(isinstance(record.event, _ENDING) for record in records_of(path, cut=lambda _: None))
+    with files.opened(path) as log:
+        lines = log.readlines()
+    with files.replacing(path) as part:  # the ends are the last lines of a proxy that came to its own
+        part.write_bytes(b"".join(lines[: len(lines) - ends]))
+    return run
+
+
+def keep(logs: Path, key: str, run: Run) -> None:
+    """Notes that this is a run of the session: the one that goes on, unless another is under way."""
+    link = _link(logs, key)
+    (_link(logs, f"{key}-{run.name}") if link.is_symlink() else link).symlink_to(run.folder.name)
+
+
+def take_runs(logs: Path, name: str) -> list[str]:
+    """The names of the runs of a session, which is over."""
+    links = sorted(logs.glob(f".session-{name}-*"))
+    found = [link.readlink().name for link in links]
+    for link in links:
+        link.unlink()
+    return found
+
+
+def _link(logs: Path, key: str) -> Path:
+    return logs / f".session-{key}"
+
+
+def recall(seam: FunctionSeam, book: TrialLog, history: History) -> None:
+    """Numbers the calls of the session so far, and counts the hits, so that the next ones follow. What was under way
+    when a proxy ended has failed."""
+    requests: dict[tuple[str, int, int], Request] = {}
+    for record in history:
+        event = record.event
+        if isinstance(event, events.CallStarted):
+            spelt = canonical(event.arguments) if event.arguments else ()
+            request = book.requests.numbered(event.target, (event.tool, spelt))
+            request.begin(record.t)
+            request.end()
+            requests[event.target, event.request, event.attempt] = request
+        elif isinstance(event, events.CallFinished) and event.ok:
+            if (answered := requests.get((event.target, event.request, event.attempt))) is not None:
+                book.requests.answered(answered)
+        elif isinstance(event, events.FaultScheduled):
+            met = seam.memory.met.setdefault(event.injection, HitsSoFar(event.injection))
+            met.times, met.in_a_row, met.since_s = met.times + 1, met.in_a_row + 1, record.t
+            met.first = event.target, event.request, event.attempt

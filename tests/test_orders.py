@@ -1,0 +1,110 @@
+"""A twin whose result depends on the order of its parallel calls is called that, and its trials are held against the
+result in each order."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+import chaoslab as lab
+from chaoslab.core.events import TwinReordered
+from chaoslab.record.history import History
+
+account = {"balance": 0, "made": 0}
+READ, WRITE = "read_balance", "write_balance"
+
+
+async def read_balance(who: str) -> int:  # noqa: ARG001
+    found = account["balance"]
+    await asyncio.sleep(0.05)
+    return found
+
+
+async def write_balance(who: str, value: int) -> None:  # noqa: ARG001
+    await asyncio.sleep(0.05)
+    account["balance"] = value
+
+
+def deposits(*, at_once: bool, tries: int = 1) -> Any:
+    """Two deposits, of 5 and 10 to a balance of 100, each of which reads it and writes it."""
+
+    def make() -> Callable[[str], Any]:
+        account.update(balance=100, made=account["made"] + 1)
+
+        async def deposit(who: str, amount: int) -> None:
+            for _ in range(tries):
+                with suppress(OSError):
+                    return await write_balance(who, await read_balance(who) + amount)
+            return None
+
+        async def agent(prompt: str) -> str:  # noqa: ARG001
+            if at_once:
+                await asyncio.gather(deposit("a", 5), deposit("b", 10))
+            else:
+                await deposit("a", 5)
+                await deposit("b", 10)
+            return "Both are made."
+
+        return agent
+
+    account["made"] = 0
+    return lab.fresh(make)
+
+
+def trial(fault: Any, *, at_once: bool = True, tries: int = 1, **options: Any) -> lab.Trial:
+    return lab.run(
+        deposits(at_once=at_once, tries=tries),
+        "Deposit 5 and 10.",
+        reads=[read_balance, write_balance],
+        faults=[fault],
+        state=lambda: {"balance": account["balance"]},
+        **options,
+    )
+
+
+def late(call: int) -> Any:
+    return lab.inject("latency", READ, calls=[call], delay_s=1.0, stream="upstream")
+
+
+@pytest.mark.parametrize("call", [1, 2])
+def test_the_balance_that_the_twin_lost_an_update_of_is_right(call: int) -> None:
+    found = trial(late(call))
+    assert found.outcome == "correct"
+    assert "depends on when read_balance 1 begins" in found.why
+    assert found.warnings == (
+        "the trial without faults has another result if read_balance 1 begins after the calls beside it: a race of the "
+        "agent's",
+    )
+    states = {event.state["balance"] for _, event in found.history.of(TwinReordered)}
+    assert 115 in states
+
+
+def test_the_last_update_of_either_is_right_too() -> None:
+    assert trial(lab.inject("refused", READ, calls=[1]), tries=3).outcome == "correct"
+
+
+@pytest.mark.parametrize(
+    ("fault", "tries", "outcome"),
+    [
+        (lab.inject("lost_reply", WRITE, calls=[2]), 3, "harm"),  # 120: in no order is it paid in three times
+        (lab.inject("refused", WRITE), 1, "false_success"),
+    ],
+)
+def test_what_is_wrong_in_each_order_is_wrong(fault: Any, tries: int, outcome: str) -> None:
+    assert trial(fault, tries=tries).outcome == outcome
+
+
+def test_no_further_trial_runs_where_calls_follow_each_other_or_the_trial_is_right() -> None:
+    assert trial(lab.inject("wrong_value", READ, calls=[1]), at_once=False).outcome == "harm"
+    assert account["made"] == 3  # twice without faults, once with them
+    assert trial(lab.inject("latency", WRITE, calls=[2], delay_s=0.01)).outcome == "correct"
+    assert account["made"] == 3
+
+
+def test_the_log_alone_tells_the_same(tmp_path: Any) -> None:
+    found = trial(late(1), logs=tmp_path)
+    assert found.folder is not None
+    assert len(list(History.read(found.folder).of(TwinReordered))) == len(list(found.history.of(TwinReordered))) > 0
+    assert str(lab.load(found.folder).trials.iloc[0]["outcome"]) == "correct"
