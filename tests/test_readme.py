@@ -37,7 +37,7 @@ def in_containers(line: str) -> bool:
 INSTALL = ("export CHAOSLAB=", "pip install ")
 """The beginnings of lines that test_extras.py holds to their form: each would take minutes."""
 PICTURES = len(names())
-RUN = ".venv/bin/chaoslab run "
+RUN = ".venv/bin/chaoslab lab "
 ONCE = list(dict.fromkeys(commands()))
 QUICK = (ROOT / "docs" / "how-to" / "choose-what-breaks.md").read_text(encoding="utf-8")
 """Its commands differ in what breaks alone, so they run in virtual time; what they mean is held by test_makefile."""
@@ -58,7 +58,7 @@ def one_by_one(folder: Path, lines: Iterable[str]) -> dict[str, Ran]:
     folder.mkdir()
     made = {}
     for line in lines:
-        words = ["run" if line.startswith(RUN) else "lab", *shlex.split(line.replace("--trials 60", "--trials 6"))[2:]]
+        words = ["lab", *shlex.split(line.replace("--trials 60", "--trials 6"))[2:]]
         shutil.rmtree(folder / "charts", ignore_errors=True)
         mine = prompts(folder, [{"prompt": "What is 6 times 7?", "facts": ["42"]}])
         quick = ["WORLD=virtual"] if f"\n{line}" in QUICK and f"\n{line}" not in README else []
