@@ -36,8 +36,8 @@ def seen_of(cell: Cell, *, changes: bool) -> Seen:
 
 @cache
 def _played(fault: str, params: tuple[tuple[str, Any], ...], dose: float | None) -> tuple[str, bool]:
-    """The kind of end that the caller sees, and if the target did what it was asked. A fault that is not installed here is
-    an error."""
+    """The kind of end that the caller sees, and if the target did what it was asked. A fault that is not installed here
+    is an error."""
     kind = traits_of(fault)
     if kind is None:
         return ERROR, False
