@@ -2,9 +2,9 @@
 
 from typing import Any, TypeVar
 
+from chaoslab.analysis.measures._amplification import Amplification, RequestCounts
 from chaoslab.analysis.measures._calls import Bill, CallCount, Ends, Spent, Throughput
 from chaoslab.analysis.measures._findings import Takes
-from chaoslab.analysis.measures.amplification import Amplification, RequestCounts
 from chaoslab.analysis.measures.errors import ErrorCounts, Failed
 from chaoslab.analysis.measures.faults import (
     FaultStages,

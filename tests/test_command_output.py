@@ -84,7 +84,7 @@ def test_runs(run: Run, here: Path, typed: Typed) -> None:
 @pytest.mark.usefixtures("run")
 def test_summary_is_the_report(typed: Typed) -> None:
     found = shown(["summary", "--json"], typed)
-    assert found["schema"] == 2
+    assert found["schema"] == 3
     assert (found["verdict"]["trials"], found["verdict"]["ended"]) == (2, {"well": 1, "bad": 1, "open": 0})
 
 

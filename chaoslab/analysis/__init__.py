@@ -1,6 +1,6 @@
 """Pure functions of histories: verdicts, measures, differences between two runs.
 
-Other rooms use `answers.compare`, `answers.hint`, `answers.values`, `measures.amplification`,
+Other rooms use `answers.compare`, `answers.hint`, `answers.structures`, `answers.values`,
 `measures.anytime`, `measures.cost`, `measures.delivery`, `measures.errors`,
 `measures.faults`, `measures.idle`, `measures.impact`, `measures.incidents`, `measures.intervals`, `measures.latency`,
 `measures.mttr`, `measures.noticed`, `measures.quantiles`, `measures.recovery_quality`, `measures.reliability`,

@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     from chaoslab.base import extras
     from chaoslab.config.settings import inherited
     from chaoslab.scenarios.command_agent import check_command
-    from chaoslab.surfaces import _session, mcp_proxy
+    from chaoslab.surfaces import mcp_proxy, sessions
     from chaoslab.surfaces.gateway import plan_of, stated
 
     try:
@@ -38,9 +38,9 @@ def run(options: argparse.Namespace) -> int:
         if options.header and not options.url:
             raise ValueError("--header goes with --url: a command has no headers")
         plan = plan_of(options.fault, options.plan, options.seed, None)
-        name = options.session or inherited().get(_session.VARIABLE, "")
+        name = options.session or inherited().get(sessions.VARIABLE, "")
         session = mcp_proxy.ProxySession(
-            plan, options.logs, options.fact, stated(options.effects), name and _session.check_name(name)
+            plan, options.logs, options.fact, stated(options.effects), name and sessions.check_name(name)
         )
         if options.url:
             extras.check("--url", "mcp")

@@ -16,7 +16,7 @@ from chaoslab.core.events import CallFinished, Event, FaultEvent, FaultInjected,
 from chaoslab.core.fault import GROUP, load
 from chaoslab.core.inject import check, inject
 from chaoslab.core.plan import Injection
-from chaoslab.execution import arrival
+from chaoslab.execution import _arrival as arrival
 from chaoslab.execution._delivery_calls import SEAMS
 
 CALLS = 20_000

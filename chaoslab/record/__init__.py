@@ -1,5 +1,5 @@
 """Writes a run's logs and reads them.
 
-Other rooms use `audit`, `follow`, `gaps`, `held`, `history`, `lines`, `log`, `provenance`, `rulings`, `runs`,
-`spoken`, `steering`, `trial_log`, `trial_stream`.
+Other rooms use `audit`, `effects`, `follow`, `gaps`, `held`, `history`, `lines`, `log`, `provenance`, `rulings`,
+`runs`, `spoken`, `steering`, `trial_log`, `trial_stream`.
 """

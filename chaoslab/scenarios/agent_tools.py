@@ -14,8 +14,7 @@ TEXT_MAX = 200
 DEPTH_MAX = 6
 """The longest way from the agent to a function that is one of its tools."""
 READS = re.compile(
-    r"(get|list|search|find|read|fetch|look_?up|load|show|check|is|has|query|current|count|describe|view|retrieve|"
-    r"price|status|balance|weather|stock|info|details)(_|$)"
+    r"(get|list|search|find|read|fetch|look_?up|load|show|check|is|has|query|current|count|describe|view|retrieve)(_|$)"
 )
 """Names of functions that most probably change nothing."""
 

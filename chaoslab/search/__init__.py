@@ -3,5 +3,5 @@
 `chaoslab.execution.exploring` runs them. None knows a world.
 
 Other rooms use `attribution`, `causes`, `compared`, `comparing`, `contrast`, `map`, `pairs`, `probes`, `proof`,
-`shrinking`, `variation`.
+`roots`, `shrinking`, `variation`.
 """

@@ -18,8 +18,8 @@ from chaoslab.core.events import Effect
 from chaoslab.core.fault import load, trait
 from chaoslab.core.plan import Injection
 from chaoslab.record.history import History
+from chaoslab.search._danger import likelihood, unnoticeable
 from chaoslab.search._seen_kinds import UNUSABLE
-from chaoslab.search.danger import likelihood, unnoticeable
 from chaoslab.search.variation import Made, Root, Tried, Variation, lasting, site_of
 
 PAGE = "docs/how-to/mend.md"

@@ -2,5 +2,5 @@
 
 Other rooms use `exec_agent`, `gateway`, `levers`, `mcp_proxy`, `mcp_remote`, `otel.calls`, `otel.collector`,
 `otel.export`, `otel.reading`, `otel.writing`, `projects`, `schemas.mcp_tools`, `schemas.openapi`, `schemas.writing`,
-`ui.reader`, `ui.server`.
+`sessions`, `ui.reader`, `ui.server`.
 """

@@ -23,7 +23,7 @@ from chaoslab.reports.gate import BY_ITSELF, Gate
 from chaoslab.reports.places import read
 from chaoslab.scenarios.command_agent import ANSWER_MAX, check_command
 from chaoslab.seams.gateway.routes import GatewayRoute
-from chaoslab.surfaces import _session
+from chaoslab.surfaces import sessions
 from chaoslab.surfaces.gateway import RunningGateway, answered, judge_run, over, rule_on_trial
 
 KEYS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
@@ -73,7 +73,7 @@ def run(
         began_s = system.monotonic()
         told = environment | without_proxy(environment) | addresses(routes, running.url) | dict(running.told)
         session = running.book.run.name
-        told[_session.VARIABLE] = session
+        told[sessions.VARIABLE] = session
         told |= {name: running.url(route) for name, route in own.items()}
         ending = CommandEnding(until_s=began_s + deadline_s, deadline_s=deadline_s)
         running.seam.attempts_max, running.seam.runaway = attempts_max, ending.end
@@ -94,7 +94,7 @@ def run(
         running.end(finish, settle_s=settle_s)
         over(running.book, ok=not error)
     ruled = judge_run(running.book, started, gate, code, logs=logs)
-    proxied = [judge_servers(name, gate, logs) for name in _session.take_runs(logs, session)]
+    proxied = [judge_servers(name, gate, logs) for name in sessions.take_runs(logs, session)]
     if not proxied:
         return ruled
     if not plan.injections and not started.stated and ruled == PROVES_NOTHING:

@@ -33,7 +33,7 @@ from chaoslab.seams.functions.seam import FunctionSeam
 from chaoslab.seams.functions.wrapped import Form, Returned, WrappedFunction
 from chaoslab.seams.protocols import mcp
 from chaoslab.seams.services.effects import of_task
-from chaoslab.surfaces import _session
+from chaoslab.surfaces import sessions
 from chaoslab.surfaces.gateway import finished, judge_run, live, trial_of
 
 WAIT_S = 60.0
@@ -390,8 +390,8 @@ class ProxySession:
         cannot be run, or the logs cannot be written."""
         started, patience = trial_of(PROMPT, self.facts, self.effects), Patience()
         seam = FunctionSeam(self.plan, timeout_s=WAIT_S, clock=patience)
-        key = self.name and _session.key_of(self.name, server)
-        resumed = _session.resume(self.logs, key) if key else None
+        key = self.name and sessions.key_of(self.name, server)
+        resumed = sessions.resume(self.logs, key) if key else None
         made: list[McpProxy] = []
 
         def proxy(ask: Ask) -> McpProxy:
@@ -405,9 +405,9 @@ class ProxySession:
             ) as book:  # fmt: skip
                 seam.begin(book)
                 if resumed is not None:
-                    _session.recall(seam, book, History.read(resumed.folder))
+                    sessions.recall(seam, book, History.read(resumed.folder))
                 elif key:
-                    _session.keep(self.logs, key, book.run)
+                    sessions.keep(self.logs, key, book.run)
                 code = serve(proxy)
                 made[0].closed()
                 made[0].end(book.note)

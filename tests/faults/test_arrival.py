@@ -12,7 +12,7 @@ import chaoslab as lab
 from chaoslab.core.events import FaultWitnessed
 from chaoslab.core.exchange import Arrival
 from chaoslab.core.fault import Fault, load
-from chaoslab.execution import arrival
+from chaoslab.execution import _arrival as arrival
 from chaoslab.faults.network.bandwidth import Bandwidth
 from chaoslab.faults.network.latency import Latency
 from chaoslab.faults.network.limit_data import LimitData

@@ -12,7 +12,7 @@ import openai
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.measures.amplification import AGENT, CLIENT, PROMPT, SDK, TOOL
+from chaoslab.analysis.measures._amplification import AGENT, CLIENT, PROMPT, SDK, TOOL
 from chaoslab.core.events import AttemptRef, CallStarted, Event, Fallback, FaultWitnessed, PromptAttempt, Retry
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record

@@ -37,7 +37,7 @@ def of(*rows: Experiment, targets: Mapping[str, TargetKnowledge] = TARGETS, **mo
         (Cell("pay", "timeout", params=(("stream", "downstream"),)), "an error", True),
         (Cell("pay", "malformed_json"), "nothing usable", True), (Cell("pay", "redelivery"), "a duplicate", True),
         (Cell("pay", "latency", dose=0.5), "a late answer", False),
-        (Cell("pay", "latency", dose=90.0), "an error", False),
+        (Cell("pay", "latency", dose=90.0), "an error", True),
         (Cell("pay", "wrong_value"), "a wrong value", False), (Cell("pay", "no_such_fault"), "an error", False),
     ],
 )  # fmt: skip

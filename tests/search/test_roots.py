@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 import chaoslab as lab
-from chaoslab.search.danger import Danger, danger, unnoticeable
+from chaoslab.search._danger import Danger, danger, unnoticeable
 from chaoslab.search.roots import SYMPTOMS
 
 

@@ -13,7 +13,7 @@ from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from functools import cache, lru_cache
 
-from chaoslab.analysis.answers import _structures
+from chaoslab.analysis.answers import structures
 from chaoslab.analysis.answers._normal import as_written, normal_tokens
 from chaoslab.analysis.answers.values import READ_MAX, is_value, tokens
 from chaoslab.base.jsonable import listed
@@ -60,10 +60,10 @@ def compare(expected: str, given: str, *, asked: str = "", known: str = "") -> A
 
 @lru_cache(maxsize=256)
 def _compare(expected: str, given: str, asked: str, known: str) -> AnswerLikeness:
-    structures = [_structures.parse_structure(text) for text in (expected, given)]
-    if structures[0] is not None and structures[1] is not None:
-        return _compare_structures(structures[0], structures[1], known)
-    if structures[0] is not None or structures[1] is not None:
+    parsed = [structures.parse_structure(text) for text in (expected, given)]
+    if parsed[0] is not None and parsed[1] is not None:
+        return _compare_structures(parsed[0], parsed[1], known)
+    if parsed[0] is not None or parsed[1] is not None:
         return AnswerLikeness(Likeness.UNCLEAR, "only one of the two answers is structured")
     one, two = normal_tokens(expected), normal_tokens(given)
     if one == two and one:
@@ -117,27 +117,27 @@ _KEY = re.compile(r"\b(?=\w*[^\W\d]\d)\w{4,}")  # digits before letters alone ar
 
 
 def _compare_structures(expected: object, given: object, known: str) -> AnswerLikeness:
-    differing = [place for place in _structures.differences(expected, given) if not _is_same_text(place)]
+    differing = [place for place in structures.differences(expected, given) if not _is_same_text(place)]
     if not differing:
         return AnswerLikeness(Likeness.SAME, "the same values", same_values=True)
-    telling = [place for place in differing if not _structures.is_of_making(place)]
+    telling = [place for place in differing if not structures.is_of_making(place)]
     other = bool(telling) and all(_contradicts(place, known) for place in telling)
-    counts = len(telling) > 1 or any(_structures.is_number(one) and not one for _, one, _ in telling)
+    counts = len(telling) > 1 or any(structures.is_number(one) and not one for _, one, _ in telling)
     likeness = Likeness.OTHER if other else Likeness.UNCLEAR
-    return AnswerLikeness(likeness, _structures.differences_text(telling or differing), may_count=counts)
+    return AnswerLikeness(likeness, structures.differences_text(telling or differing), may_count=counts)
 
 
-def _is_same_text(place: _structures.Difference) -> bool:
+def _is_same_text(place: structures.Difference) -> bool:
     _, one, other = place
     return isinstance(one, str) and isinstance(other, str) and compare(one, other).likeness is Likeness.SAME
 
 
-def _contradicts(place: _structures.Difference, known: str) -> bool:
+def _contradicts(place: structures.Difference, known: str) -> bool:
     """True if a place of a structured answer has another number. A flag or text may differ by an admission."""
     _, one, other = place
     if isinstance(one, str) and isinstance(other, str):
         return compare(one, other, known=known).likeness is Likeness.OTHER
-    numbers = _structures.is_number(one) and _structures.is_number(other)
+    numbers = structures.is_number(one) and structures.is_number(other)
     return numbers and not set(tokens(str(other))) & set(tokens(known))
 
 

@@ -5,7 +5,7 @@ English only. It decides nothing: a verdict with a hint stays unknown. `says=` d
 
 import re
 
-from chaoslab.analysis.answers._structures import parse_structure
+from chaoslab.analysis.answers.structures import parse_structure
 from chaoslab.analysis.answers.values import READ_MAX, folded
 
 _SENTENCE = re.compile(

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from sys import intern
 from typing import Any, Generic, Protocol, TypeVar
 
+from chaoslab.analysis.measures._amplification import RequestCounts
 from chaoslab.analysis.measures._calls import Bill, CallCount, Ends, LimitsPassed
-from chaoslab.analysis.measures.amplification import RequestCounts
 from chaoslab.analysis.measures.errors import Failed
 from chaoslab.analysis.measures.faults import Disturbances, FaultStages, NotWitnessed, Uninjected
 from chaoslab.analysis.measures.latency import Attempts

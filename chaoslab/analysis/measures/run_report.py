@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from chaoslab.analysis.measures._amplification import Amplification
 from chaoslab.analysis.measures._calls import CallCount, Passed, Spent, Throughput
 from chaoslab.analysis.measures._findings import Findings
 from chaoslab.analysis.measures._grounds import Grounds, Success, grounds, success
-from chaoslab.analysis.measures.amplification import Amplification
 from chaoslab.analysis.measures.cost import Costs, costs_of
 from chaoslab.analysis.measures.errors import ErrorCounts
 from chaoslab.analysis.measures.faults import Damage, Disturbance, FaultCount, InjectionCount, UnexplainedFailure, Unmet

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from chaoslab.analysis.answers._structures import LACKING, differences, is_number, parse_structure
 from chaoslab.analysis.answers.compare import AnswerLikeness, Likeness, compare
 from chaoslab.analysis.answers.hint import find_admission, find_plain_parts
+from chaoslab.analysis.answers.structures import LACKING, differences, is_number, parse_structure
 from chaoslab.analysis.answers.values import READ_MAX, folded, shows, tokens
 from chaoslab.analysis.verdict import ledger
 from chaoslab.analysis.verdict.ledger import Finding, FindingKind

@@ -12,8 +12,8 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
-from chaoslab.analysis.answers._structures import parse_structure
 from chaoslab.analysis.answers.compare import Likeness, compare
+from chaoslab.analysis.answers.structures import parse_structure
 from chaoslab.analysis.answers.values import is_value, tokens
 from chaoslab.analysis.verdict.seen import TwinRead
 from chaoslab.base.identity import canonical

@@ -7,7 +7,7 @@ from operator import itemgetter
 
 from chaoslab.core.fault import load, trait
 from chaoslab.core.plan import Injection
-from chaoslab.search.danger import Danger, comes_first, danger
+from chaoslab.search._danger import Danger, comes_first, danger
 from chaoslab.search.variation import Known, Probe, Site, Variation
 
 AROUND = (0.5, 1.5)
