@@ -13,9 +13,8 @@ from chaoslab.analysis.measures.anytime import (
     change_interval,
     detectable,
     pairs_needed,
-    student_t,
 )
-from chaoslab.analysis.measures.intervals import Interval
+from chaoslab.analysis.measures.intervals import Interval, student_t
 from chaoslab.analysis.verdict.exposure import Exposure
 from chaoslab.analysis.verdict.standing import OPEN_MAX
 from chaoslab.search.pairs import BETTER, FEW, FIGURES, LEAST, OPEN, POWER, SAME, WORSE, Pair

@@ -98,32 +98,6 @@ def _upper(counts: Sequence[PairCounts], alpha: float, low: float, high: float) 
     return high
 
 
-@lru_cache(1024)
-def student_t(chance: float, freedom: int) -> float:
-    """The value that Student's t exceeds with this chance, below 1/2. `freedom`: its degrees."""
-    low, high = 0.0, 1.0
-    while _exceeds(high, freedom) > chance:
-        low, high = high, high * 2
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _exceeds(middle, freedom) > chance else (low, middle)
-    return high
-
-
-def _exceeds(value: float, freedom: int) -> float:
-    """The chance that Student's t exceeds a value from 0 on: the finite sums of Abramowitz and Stegun, 26.7.3 and
-    26.7.4."""
-    angle = math.atan(value / math.sqrt(freedom))
-    square, odd = math.cos(angle) ** 2, freedom % 2
-    term = math.cos(angle) if odd else 1.0
-    total = 0.0 if freedom == 1 else term
-    for k in range(3 if odd else 2, freedom - 1, 2):
-        term *= square * (k - 1) / k
-        total += term
-    inner = (angle + math.sin(angle) * total) * 2 / math.pi if odd else math.sin(angle) * total
-    return (1 - inner) / 2
-
-
 DISCORDANT_MAX = 600
 """The most discordant pairs for which the power is reckoned."""
 PAIRS_MAX = 1_000_000
