@@ -117,8 +117,8 @@ def test_a_hundred_trials_of_a_prompt_say_as_little_of_other_prompts_as_one() ->
     many = TrialTable()
     for n in range(1000):
         many.add(f"p{n}", TrialFigures(prompt=(n % 2, f"prompt {n % 2}"), outcome="correct"))
-    said = sure(reliability_of(many, Standings(), NOTHING, None))
+    said = sure(reliability_of(many, Standings(), NOTHING))
     assert (said.available.prompts, said.nines) == (2, 0)
     assert said.proven == pytest.approx(0.05 ** (1 / 2))
     alone = TrialTable(many.keys, [replace(row, prompt=(0, "prompt 0")) for row in many.rows])
-    assert sure(reliability_of(alone, Standings(), NOTHING, None)).proven == pytest.approx(0.05 ** (1 / 1000))
+    assert sure(reliability_of(alone, Standings(), NOTHING)).proven == pytest.approx(0.05 ** (1 / 1000))

@@ -170,7 +170,7 @@ def test_a_gate_that_would_fail_asks_again_on_fresh_seeds(
     assert "`drawn`, asked again: seed " in Path("gate.md").read_text()
     assert lucky.out == typed(*words).out  # the seed is that of the commit
 
-    Path("drawing.py").write_text(DRAWING.format(bad=0.8))
+    Path("drawing.py").write_text(DRAWING.format(bad=0.6))
     worse = chaoslab(tmp_path, *words)  # in another process, since this one keeps the modules of a folder
     assert (worse.returncode, worse.stdout.splitlines()[-1]) == (
         1,
