@@ -50,6 +50,8 @@ class Comparison(Figures):
     def __str__(self) -> str:
         return "\n".join(self.in_words())
 
+    __repr__ = __str__
+
 
 def _figure(figure: ComparedFigure) -> dict[str, Any]:
     interval = figure.interval

@@ -27,7 +27,7 @@ PROMPTS_LEAST = 4
 hardly known."""
 LOOKS = 3
 """The chance of an error by the spread of prompts is divided by this, since it is looked at in every round. It was
-chosen by the false alarms of benchmarks/compare_claims.py: most looks are alike, so they are few in effect."""
+chosen by the false alarms of benchmarks/claims.py: most looks are alike, so they are few in effect."""
 States = tuple[bool | None, bool | None]
 IN_FAVOUR, AGAINST, LEFT_OUT = "in favour of the new side", "against it", "left out"
 """The ways to count an open trial."""

@@ -22,7 +22,7 @@ from chaoslab.analysis.measures.intervals import Interval
 
 SHARES = [each / 100 for each in range(60, 91)]
 """The shares of worse ones among discordant pairs that the evidence looks for. They were chosen by the power at the
-changes of benchmarks/compare_claims.py: with 0.5 to 1, a drop from .95 to .90 is shown less often by 0.05."""
+changes of benchmarks/claims.py: with 0.5 to 1, a drop from .95 to .90 is shown less often by 0.05."""
 _RATIOS = [(log(2 * share), log(2 * (1 - share))) for share in SHARES]
 MOST = 1e300
 """The largest evidence that is told."""
