@@ -138,6 +138,6 @@ def _pairs(found: Comparison, most: int) -> Iterator[str]:
             if each.differs:
                 yield f"    first difference: {each.differs}"
             if each.cause:
-                yield f"    smallest cause: {each.cause}"
+                yield f"    cause: {each.cause}"
         if others:
             yield f"  … and {others} more {change}"
