@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from statistics import fmean
 
-from chaoslab.analysis.measures.intervals import Interval, bootstrap_mean, kaplan_meier, rate
+from chaoslab.analysis.measures.intervals import Interval, kaplan_meier, mean_interval, rate
 from chaoslab.analysis.measures.mttr import Ending, Incident, spells
 from chaoslab.base.dice import Dice
 
@@ -146,7 +146,7 @@ def measure(shape: float, scheme: str, *, repetitions: int, incidents: int, seed
         scores[MEDIAN].add(median.value, repairs.quantile_s(0.5), median.interval)
         scores[PLAIN].add(plain_s, MEAN_S)
         if bootstrap:  # the least of two exponential times does not depend on which of them it is
-            scores[BOOTSTRAP].add(plain_s, MEAN_S * (1 - CENSORED), bootstrap_mean(recovered_s))
+            scores[BOOTSTRAP].add(plain_s, MEAN_S * (1 - CENSORED), mean_interval(recovered_s))
     return Result(scores, censored / (repetitions * incidents))
 
 

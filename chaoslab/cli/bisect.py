@@ -64,5 +64,6 @@ def run(options: argparse.Namespace) -> int:
         named = ", ".join(each[:10] for each in first)
         print(f"the first worse commit is between {found.good[:10]} and {first[0][:10]}: one of {named}")
     else:
-        print(f"the first worse commit is {found.first[0].commit[:10]}: {found.first[0].subject}")
+        sure = f"with a chance of {options.alpha:.0%} at most that it is another"
+        print(f"the first worse commit is {found.first[0].commit[:10]}, {sure}: {found.first[0].subject}")
     return 0 if len(first) == 1 else PROVES_NOTHING

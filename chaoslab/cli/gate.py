@@ -56,7 +56,7 @@ def _budget(text: str) -> int | float:
 @with_code
 def run(options: argparse.Namespace) -> int:
     from chaoslab.scenarios.baseline import Baseline
-    from chaoslab.scenarios.gating import ScenarioGate, gate, under
+    from chaoslab.scenarios.gating import ScenarioGate, ask_again, gate, under
 
     for name in ("baseline", "markdown", "junit"):
         check_place(f"--{name}", getattr(options, name))
@@ -81,6 +81,7 @@ def run(options: argparse.Namespace) -> int:
     trials = TRIALS_MAX * len(wanted) if of_time else int(budget)
     with telling(lambda: made.line):
         gate(made, trials=trials, seconds=budget if of_time else None, tell=tell)
+        ask_again(made, baseline.revision, options.set, jobs=options.jobs)
     return _said(made, options)
 
 
@@ -160,7 +161,9 @@ def _said(made: ScenarioGate, options: argparse.Namespace) -> int:
     if options.json:
         print_json(
             passed=not made.code, said=made.line, notes=made.notes,
-            scenarios=[{"name": each.scenario.name, "new_harm": each.harmed, **each.found.data()}
+            scenarios=[{"name": each.scenario.name, "new_harm": each.harmed, **each.found.data(),
+                        "asked_again": None if each.repeated is None else each.repeated.data(),
+                        "not_asked_again": each.alone}
                        for each in made.scenarios],
         )  # fmt: skip
         return made.code

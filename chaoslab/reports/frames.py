@@ -426,6 +426,7 @@ def summarize_run(report: RunReport) -> dict[str, Any]:
     if not judged.unknown:
         ended, done = judged.value.ended, judged.value.done
         row |= {"judged": ended.judged, "well": ended.well, "open": ended.open}
+        row["prompts"] = json.dumps({digest(prompt)[:8]: of for prompt, of in judged.value.prompts.items()})
         row |= {"done": done.well, "not_done": done.bad} if done is not None else {}
     if not met.unknown:
         row["faults"] = sum(one.witnessed for one in met.value.by_fault)

@@ -1,5 +1,6 @@
 """The level of chaos of a run, and the share of trials that pass at each level."""
 
+import json
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,7 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from chaoslab.analysis.measures.intervals import Rate, rate
+from chaoslab.analysis.measures.intervals import Rate, rate_of
 from chaoslab.core.events import RunStarted
 from chaoslab.core.levels import LEVELS, NAMED, chance_of
 
@@ -49,8 +50,12 @@ def level_in(run: RunStarted | None) -> float | None:
 
 def rate_well(runs: Iterable[Run]) -> Rate | None:
     """The share of correct trials of these runs together; None if nothing was judged."""
-    counts = [(run["well"], run["judged"]) for run in runs if "judged" in run]
-    return rate(sum(correct for correct, _ in counts), sum(judged for _, judged in counts))
+    counts: dict[str, tuple[int, int]] = {}
+    for run in runs:
+        for prompt, (well, judged) in json.loads(run.get("prompts", "{}")).items():
+            so_far = counts.get(prompt, (0, 0))
+            counts[prompt] = so_far[0] + well, so_far[1] + judged
+    return rate_of([*counts.values()])
 
 
 def pooled(label: str, runs: Iterable[Run]) -> PassRate:

@@ -96,7 +96,8 @@ def percent(value: float) -> str:
 
 def share(rate: Rate) -> str:
     """A rate as text: 66% with its interval."""
-    return f"{percent(rate.value)}, 95 % interval {percents(rate.interval)}"
+    over = f" over prompts like these {rate.prompts}" if rate.prompts > 1 else ""
+    return f"{percent(rate.value)}, 95 % interval {percents(rate.interval)}{over}"
 
 
 def rate_text(rate: Rate | None) -> str:

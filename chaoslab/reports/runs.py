@@ -9,13 +9,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from chaoslab.analysis.measures.intervals import Rate, rate
+from chaoslab.analysis.measures.intervals import Rate
+from chaoslab.analysis.measures.reliability import rate_judged
 from chaoslab.analysis.verdict.guard import guarded
 from chaoslab.analysis.verdict.judge import verdicts
 from chaoslab.analysis.verdict.standing import Count, Standings
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.jsonable import line
-from chaoslab.core.events import FaultWitnessed, RunFinished, RunStarted
+from chaoslab.core.events import FaultWitnessed, PromptStarted, RunFinished, RunStarted
 from chaoslab.record import runs
 from chaoslab.record.held import is_written
 from chaoslab.record.history import History
@@ -38,8 +39,8 @@ NAME_WIDTH, REVISION = 30, 12
 class RunLine:
     """One run of the list. `name`: the scenario's, or else the agent's or the model's. `ruling`: the scenario's on the
     whole. `level`: of chaos. `revision`: the commit that was checked out. `standings`: the trials that ended well,
-    badly, and are open. `harmed`: those with harm. `outcomes`, `harmed`: None if they were not counted. `trouble`: the
-    reason why it cannot be read, or empty."""
+    badly, and are open. `well`: the share of the first among the judged; None if none was. `harmed`: those with harm.
+    `outcomes`, `harmed`: None if they were not counted. `trouble`: the reason why it cannot be read, or empty."""
 
     folder: Path
     began: datetime
@@ -54,13 +55,9 @@ class RunLine:
     ruling: str = ""
     level: float | None = None
     standings: Count = Count()
+    well: Rate | None = None
     harmed: int | None = None
     revision: str = ""
-
-    @property
-    def well(self) -> Rate | None:
-        """The share that ended well, of the judged trials; None if none was judged."""
-        return rate(self.standings.well, self.standings.judged)
 
     def in_words(self) -> str:
         """The run in lines of at most 80 columns."""
@@ -137,6 +134,8 @@ def _read(folder: Path, began: datetime) -> RunLine:
     judged = {} if large else verdicts(history)
     standings = Standings(rulings.of_whole(history.torn).by_trial if rulings is not None else {})
     state = rulings.state if rulings is not None else None
+    stood = standings.each({trial: str(verdict.outcome) for trial, verdict in judged.items()})
+    prompts = {record.trial: event.prompt for record, event in history.of(PromptStarted)}
     return RunLine(
         folder,
         began,
@@ -149,7 +148,8 @@ def _read(folder: Path, began: datetime) -> RunLine:
         name=rulings.scenario if rulings is not None else run.model if run else "",
         ruling=str(state or "") if rulings is not None else "",
         level=level_in(run),
-        standings=Count.of(standings.each({trial: str(verdict.outcome) for trial, verdict in judged.items()}).values()),
+        standings=Count.of(stood.values()),
+        well=rate_judged(stood.values(), map(prompts.get, stood)),
         harmed=None if large else sum(bool(verdict.harm) for verdict in judged.values()),
         revision=runs.revision_of(folder),
     )

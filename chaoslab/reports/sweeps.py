@@ -8,7 +8,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from chaoslab.analysis.measures.intervals import rate
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.base.durations import duration, span
 from chaoslab.config.settings import Settings
@@ -74,7 +73,7 @@ def table_of(done: Sequence[DoneCell]) -> list[str]:
 def plain(done: DoneCell) -> dict[str, Any]:
     """The place as JSON values; null is not known. Times in seconds."""
     figures, recovery = done.report.success.value, done.report.recovery.value.overall
-    times, well = _times_s(done.report), rate(figures.ended.well, figures.ended.judged)
+    times, well = _times_s(done.report), figures.ended_rate
     return {
         "levels": dict(done.cell.levels), "run": str(done.folder), "trials": len(done.report.trials),
         "ended": vars(figures.ended), "done": None if figures.done is None else vars(figures.done),
@@ -86,7 +85,7 @@ def plain(done: DoneCell) -> dict[str, Any]:
 
 def _figures(report: RunReport) -> list[str]:
     figures, recovery, times = report.success.value, report.recovery.value.overall, _times_s(report)
-    well = rate(figures.ended.well, figures.ended.judged)
+    well = figures.ended_rate
     done = None if figures.done is None else figures.done.share
     met = sum(row.witnessed for row in report.delivered.value.by_fault)
     return [

@@ -4,15 +4,20 @@ It holds a change to a baseline of the same trials. The requirements on one run 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from chaoslab.analysis.verdict.standing import OPEN_MAX
 from chaoslab.base.clock import system
 from chaoslab.base.commandline import GATE_FAILED, PROVES_NOTHING
+from chaoslab.base.dice import Dice
+from chaoslab.record.provenance import revision as revision_of
 from chaoslab.record.rulings import RulingState
 from chaoslab.reports.formats.markdown import code
 from chaoslab.scenarios.baseline import Suite
-from chaoslab.scenarios.comparing import advance
+from chaoslab.scenarios.comparing import advance, paired
 from chaoslab.scenarios.junit import Case
+from chaoslab.scenarios.located import ScenarioError
+from chaoslab.scenarios.revisions import SideWork, revision
 from chaoslab.scenarios.scenario import Scenario
 from chaoslab.scenarios.sides import KeptTrials, OfScenario, Sides
 from chaoslab.scenarios.tell import of_trial
@@ -35,6 +40,15 @@ class Gated:
     found: Comparison
     given: Sequence[str] = ()
     took_s: float = 0.0
+    repeated: Comparison | None = None
+    """The comparison on fresh seeds on both sides, of a scenario that seemed to be worse."""
+    alone: str = ""
+    """The reason why there is none."""
+
+    @property
+    def ruling(self) -> Comparison:
+        """The comparison that decides."""
+        return self.found if self.repeated is None else self.repeated
 
     @property
     def left(self) -> int:
@@ -61,9 +75,9 @@ class Gated:
     @property
     def why_few(self) -> str:
         """The reason why too little is known; empty if it is enough."""
-        if self.found.verdict == FEW:
-            return f"{len(self.found.pairs)} pairs are too few"
-        return self.found.why_open
+        if self.ruling.verdict == FEW:
+            return f"{len(self.ruling.pairs)} pairs are too few"
+        return self.ruling.why_open
 
     @property
     def again(self) -> list[str]:
@@ -87,11 +101,11 @@ class ScenarioGate:
 
     @property
     def worse(self) -> list[Gated]:
-        return [each for each in self.scenarios if each.found.verdict == WORSE]
+        return [each for each in self.scenarios if each.ruling.verdict == WORSE]
 
     @property
     def few(self) -> list[Gated]:
-        return [each for each in self.scenarios if each.found.verdict in (FEW, OPEN)]
+        return [each for each in self.scenarios if each.ruling.verdict in (FEW, OPEN)]
 
     @property
     def failed(self) -> bool:
@@ -109,8 +123,11 @@ class ScenarioGate:
         if not self.code:
             open_ = sum(len(each.open) for each in self.scenarios)
             beside = f", of which {open_} are open" if open_ else ""
+            seemed = [each.scenario.name for each in self.scenarios if each.repeated is not None]
+            beside += f"; worse at first, and not on fresh seeds: {', '.join(seemed)}" if seemed else ""
             return f"gate passed: no scenario became worse, in {pairs} trials{beside}"
-        said = [f"{each.scenario.name} became worse" for each in self.worse]
+        said = [f"{each.scenario.name} became worse{' on fresh seeds too' if each.repeated is not None else ''}"
+                for each in self.worse]  # fmt: skip
         if self.harmed > self.harm_budget:
             named = [f"{each.scenario.name} {', '.join(map(str, each.harmed[:SHOWN]))}"
                      for each in self.scenarios if each.harmed]  # fmt: skip
@@ -124,6 +141,10 @@ class ScenarioGate:
         lines = []
         for each in self.scenarios:
             lines += [each.scenario.name, *each.found.in_words(), *(f"  see {command}" for command in each.again)]
+            if each.repeated is not None:
+                lines += [f"  {text}" for text in (f"asked again: {each.repeated.name}", *each.repeated.in_words(1))]
+            elif each.alone:
+                lines.append(f"  not asked again on fresh seeds, so one verdict decides: {each.alone}")
         return [*lines, *self.notes, self.line]
 
 
@@ -161,6 +182,30 @@ def gate(
         tell(each)
 
 
+def ask_again(made: ScenarioGate, base: str, changed: Sequence[str] = (), *, jobs: int = 1) -> None:
+    """Compares each scenario that seems to be worse once more, both sides on fresh seeds: a baseline is drawn once, and
+    one that was lucky would let each later gate fail. `base`: the baseline's revision, in whose work tree its side
+    runs. The seed is that of the commit of now, so that the same one is asked the same."""
+    for each in made.worse:
+        dice = Dice(
+            each.suite.seed, "asked again", base, revision_of(Path(each.scenario.file).parent), each.scenario.name
+        )
+        seed = dice.stream().getrandbits(32)
+        work = SideWork(Path(each.scenario.file), changed, each.scenario.name, seed, jobs)
+        name = f"seed {seed} on both sides, the base as revision {base} has it"
+        try:
+            if not base:
+                raise ScenarioError("the baseline names no revision")
+            with revision(work, base) as side:
+                new = OfScenario(each.scenario, seed, jobs)
+                each.repeated = paired(
+                    side, new, trials=len(each.suite.rows), alpha=each.found.alpha, open_max=each.found.open_max,
+                    name=name,
+                )  # fmt: skip
+        except ScenarioError as error:
+            each.alone = str(error)
+
+
 def cases(made: ScenarioGate) -> list[Case]:
     """The gate as the cases of JUnit, a scenario each."""
     found = []
@@ -178,7 +223,7 @@ def cases(made: ScenarioGate) -> list[Case]:
             "pairs": len(each.found.pairs), "worse": each.found.count(WORSE), "open": len(each.open),
             "new_harm": len(each.harmed),
         }  # fmt: skip
-        text = "\n".join(each.found.in_words())
+        text = "\n".join(each.ruling.in_words())
         told = f"new harm in trials {each.harmed[:SHOWN]}\n{text}" if harmed else text
         place = (each.scenario.file, each.scenario.name)
         found.append(Case(place, "chaoslab gate", *place, each.took_s, state, told, properties))
@@ -191,7 +236,7 @@ def markdown(made: ScenarioGate) -> str:
     head = ["scenario", "verdict", "pairs", *FIGURES.values(), "open", "new harm"]
     lines = [f"## {mark} {made.line}", "", f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     for each in made.scenarios:
-        found = each.found
+        found = each.ruling
         told = [figure_text(found.figures[name]).partition(" pairs")[0].removeprefix(words).strip()
                 if found.figures[name].stated else "not stated" for name, words in FIGURES.items()]  # fmt: skip
         cells = [code(each.scenario.name), found.verdict, str(len(found.pairs)), *told, str(len(each.open)),
@@ -199,6 +244,9 @@ def markdown(made: ScenarioGate) -> str:
         lines.append(f"| {' | '.join(cells)} |")
     lines += ["", *(f"- {code(each.scenario.name)}: {figure_text(figure)}"
                     for each in made.scenarios for figure in each.found.stated)]  # fmt: skip
+    lines += [f"- {code(each.scenario.name)}, {'asked again' if each.repeated else 'not asked again'}: "
+              f"{'; '.join([each.ruling.name, *each.ruling.in_words()[:1]]) if each.repeated else each.alone}"
+              for each in made.scenarios if each.repeated or each.alone]  # fmt: skip
     lines += [f"- {note}" for note in made.notes]
     for each in made.scenarios:
         worse = [one for one in each.found.pairs if WORSE in (one.change, one.harm)]

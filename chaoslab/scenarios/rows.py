@@ -44,7 +44,8 @@ def _rows(asking: IO[str], telling: IO[str]) -> int:
     try:
         asked = json.loads(asking.readline())
         only = asked["only"]
-        found = [each for each in load(Path(asked["file"]), changed=asked["changed"]) if only in each.name]
+        every = load(Path(asked["file"]), changed=asked["changed"])
+        found = [each for each in every if each.name == only] or [each for each in every if only in each.name]
         if not found:
             raise ScenarioError(f"no scenario of {asked['file']} has '{only}' in its name")
         for each in found:

@@ -9,6 +9,7 @@ from chaoslab.analysis.measures.trace_diff import tell
 from chaoslab.base.jsonable import line
 from chaoslab.core.conversation import Conversation
 from chaoslab.core.events import CallStarted, Usage
+from chaoslab.execution.explore import FoundFailure
 from chaoslab.execution.explore import shrink as shrink_trial
 from chaoslab.execution.options import RunArguments
 from chaoslab.execution.trial import Trial, numbered
@@ -50,7 +51,7 @@ class OfScenario:
 
     def cause(self, number: int) -> str:
         try:
-            return shrink(self.scenario, number, seed=self.seed).cause
+            return told_cause(shrink(self.scenario, number, seed=self.seed))
         except ValueError as error:  # a ScenarioError is one
             return f"not found: {line(str(error), PROMPT)}"
 
@@ -71,7 +72,7 @@ class OfAgent:
     def cause(self, number: int) -> str:
         try:
             (trial,) = self._trials([number])
-            return shrink_trial(trial, accept=self.rules.accept).cause
+            return told_cause(shrink_trial(trial, accept=self.rules.accept))
         except ValueError as error:
             return f"not found: {line(str(error), PROMPT)}"
 
@@ -133,6 +134,13 @@ def side_of(ruling: Ruling, prompt: str = "") -> Side:
         met=ruling.met, held=ruling.held, prompt=prompt,
         models=tuple(dict.fromkeys(event.model for event in used)), story=partial(tell, history.records, key),
     )  # fmt: skip
+
+
+def told_cause(failure: FoundFailure) -> str:
+    """The cause with its condition."""
+    return failure.cause + (
+        "; no fault can be left out" if failure.minimal else "; not shown that none can be left out"
+    )
 
 
 def text_of(prompt: object) -> str:

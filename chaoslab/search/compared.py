@@ -50,6 +50,8 @@ class Comparison(Figures):
     def __str__(self) -> str:
         return "\n".join(self.in_words())
 
+    __repr__ = __str__
+
 
 def _figure(figure: ComparedFigure) -> dict[str, Any]:
     interval = figure.interval
@@ -136,6 +138,6 @@ def _pairs(found: Comparison, most: int) -> Iterator[str]:
             if each.differs:
                 yield f"    first difference: {each.differs}"
             if each.cause:
-                yield f"    smallest cause: {each.cause}"
+                yield f"    cause: {each.cause}"
         if others:
             yield f"  … and {others} more {change}"

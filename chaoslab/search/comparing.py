@@ -13,9 +13,8 @@ from chaoslab.analysis.measures.anytime import (
     change_interval,
     detectable,
     pairs_needed,
-    student_t,
 )
-from chaoslab.analysis.measures.intervals import Interval
+from chaoslab.analysis.measures.intervals import Interval, student_t
 from chaoslab.analysis.verdict.exposure import Exposure
 from chaoslab.analysis.verdict.standing import OPEN_MAX
 from chaoslab.search.pairs import BETTER, FEW, FIGURES, LEAST, OPEN, POWER, SAME, WORSE, Pair
@@ -28,7 +27,7 @@ PROMPTS_LEAST = 4
 hardly known."""
 LOOKS = 3
 """The chance of an error by the spread of prompts is divided by this, since it is looked at in every round. It was
-chosen by the false alarms of benchmarks/compare_claims.py: most looks are alike, so they are few in effect."""
+chosen by the false alarms of benchmarks/claims.py: most looks are alike, so they are few in effect."""
 States = tuple[bool | None, bool | None]
 IN_FAVOUR, AGAINST, LEFT_OUT = "in favour of the new side", "against it", "left out"
 """The ways to count an open trial."""

@@ -11,8 +11,8 @@ from chaoslab.analysis.measures.anytime import (
     e_value,
     pairs_needed,
     power,
-    student_t,
 )
+from chaoslab.analysis.measures.intervals import student_t
 from chaoslab.base.dice import Dice
 from tests.sure import sure
 

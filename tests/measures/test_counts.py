@@ -58,7 +58,7 @@ PLACE = ("latency", "wire", "search", 1, 1, "id")
 
 def succeeded(*outcomes: str, world: WorldState = WorldState.NOT_STATED, lost: int = 0) -> Success:
     verdicts = [Verdict(Outcome(outcome), "", world=world) for outcome in outcomes]
-    return success(verdicts, map(stand_by_outcome, outcomes), lost=lost)
+    return success(verdicts, [*map(stand_by_outcome, outcomes)], [None] * len(outcomes), lost=lost)
 
 
 def test_rates_are_of_all_and_what_ended_well_is_of_the_judged() -> None:

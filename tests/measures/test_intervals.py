@@ -2,6 +2,8 @@
 
 import math
 import random
+from collections.abc import Sequence
+from itertools import pairwise
 from statistics import fmean, stdev
 
 import pytest
@@ -10,17 +12,21 @@ from hypothesis import strategies as st
 
 from chaoslab.analysis.measures.intervals import (
     FAINT,
+    Estimate,
     Interval,
     Spell,
     _at_least,
     _AtLeast,
     _log_ways,
-    bootstrap_mean,
     clopper_pearson,
     design_effect,
     kaplan_meier,
+    mean_interval,
+    median_interval,
     plausible,
     rate,
+    rate_of,
+    rate_over,
     wilson,
 )
 from tests.sure import sure
@@ -115,26 +121,7 @@ def test_nothing_counted_has_no_interval() -> None:
     assert wilson(0, 0) is None
     assert clopper_pearson(0, 0) is None
     assert rate(0, 0) is None
-    assert bootstrap_mean([1.0]) is None
     assert kaplan_meier([]) is None
-
-
-def test_the_bootstrap_repeats_itself_and_covers_the_mean() -> None:
-    values = [1.0, 2.0, 3.0, 4.0, 20.0]
-    first, again, other = (bootstrap_mean(values, seed=seed) for seed in (1, 1, 2))
-    assert first == again != other
-    assert first is not None
-    assert 1.0 <= first.low < 6.0 < first.high <= 20.0
-
-
-def test_of_many_values_the_normal_interval_is_what_the_bootstrap_would_give() -> None:
-    """Skewed ones, as times to recovery are: most recover at once, some after a deadline."""
-    values = [0.1] * 450 + [2.1] * 40 + [30.0] * 10
-    drawn, normal = sure(bootstrap_mean(values)), sure(bootstrap_mean([*values, values[0]]))
-    assert normal.low == pytest.approx(drawn.low, abs=0.1)
-    assert normal.high == pytest.approx(drawn.high, abs=0.1)
-    assert bootstrap_mean([5.0] * 501) == Interval(5.0, 5.0)
-    assert normal.high - normal.low == pytest.approx(2 * 1.959964 * stdev([*values, values[0]]) / 501**0.5, rel=1e-6)
 
 
 def test_a_curve_of_a_hundred_thousand_spells_is_made_at_once() -> None:
@@ -143,15 +130,65 @@ def test_a_curve_of_a_hundred_thousand_spells_is_made_at_once() -> None:
     assert (len(curve.steps), curve.steps[0].at_risk) == (66_666, 99_999)
 
 
-def test_the_bootstraps_interval_is_the_same_for_ever() -> None:
-    """Summaries of old runs are compared with new ones: the same values give the same interval for ever."""
-    assert bootstrap_mean([1.0, 2.0, 3.0, 4.0, 20.0]) == Interval(1.8, 13.2)
-    assert bootstrap_mean([1.0, 3.0]) == Interval(1.0, 3.0)
-    assert bootstrap_mean([float(n % 7) for n in range(50)]) == BOOTSTRAPPED[0]
-    assert bootstrap_mean([float(n % 7) for n in range(50)], seed=3, resamples=200) == BOOTSTRAPPED[1]
+def test_a_mean_has_an_interval_from_twelve_values_or_groups_on() -> None:
+    values = [float(n % 6) for n in range(12)]
+    found = sure(mean_interval(values))
+    half = 2.200985 * stdev(values) / 12**0.5  # Student's t with 11 degrees of freedom
+    assert (found.low, found.high) == pytest.approx((2.5 - half, 2.5 + half), rel=1e-6)
+    assert mean_interval(values[:11]) is mean_interval([]) is None
+    assert mean_interval(values * 9, [n % 11 for n in range(108)]) is None
+    assert mean_interval([5.0] * 12) == Interval(5.0, 5.0)
 
 
-BOOTSTRAPPED = (Interval(2.4, 3.5), Interval(2.42, 3.48))
+@pytest.mark.parametrize(("size", "place"), [(6, 1), (8, 1), (9, 2), (20, 6), (61, 23)])
+def test_a_median_has_the_bounds_of_the_tables(size: int, place: int) -> None:
+    """The table of Hollander and Wolfe, or any other of the sign test."""
+    found = median_interval([float(n) for n in range(size, 0, -1)])
+    assert found == Estimate((size + 1) / 2, Interval(float(place), float(size + 1 - place)))
+
+
+def test_a_median_of_five_has_no_bounds() -> None:
+    assert median_interval([1.0, 2.0, 3.0, 4.0, 5.0]) == Estimate(3.0, Interval(-math.inf, math.inf))
+
+
+def test_the_median_of_costs_is_covered_where_a_few_cost_more_than_all_others() -> None:
+    dice = random.Random(7)
+    held = sum(1.0 in median_interval([dice.lognormvariate(0, 1.5) for _ in range(20)]).interval for _ in range(400))
+    assert held >= 0.95 * 400
+
+
+def test_a_rate_over_prompts_with_one_trial_each_is_the_exact_one() -> None:
+    for count in range(27):
+        exact = sure(clopper_pearson(count, 26))
+        found = sure(rate_over((n < count for n in range(26)), range(26)))
+        assert (found.count, found.total, found.prompts) == (count, 26, 26)
+        assert (found.interval.low, found.interval.high) == pytest.approx((exact.low, exact.high))
+
+
+def test_trials_of_one_prompt_have_wilsons_interval() -> None:
+    assert rate_over([True, False, True], [None] * 3) == rate(2, 3)
+    assert rate_over([], []) is None
+
+
+def test_one_more_bad_trial_never_raises_a_bound() -> None:
+    rates = [sure(rate_of([(40, 40)] * 25 + [(well, 40)])) for well in range(41)]
+    lows, highs = [each.interval.low for each in rates], [each.interval.high for each in rates]
+    assert all(later >= one - 0.001 for one, later in pairwise(lows))  # for the beta is not exact
+    assert all(later >= one - 0.001 for one, later in pairwise(highs))
+    assert all(each.value in each.interval for each in rates)
+
+
+@pytest.mark.parametrize("prompts", [4, 26])
+@pytest.mark.parametrize("shares", [(0.95,), (0.2, 0.98, 0.98, 0.98), (0.1, 0.3, 0.5, 0.7, 0.9, 1.0)])
+def test_a_rate_over_prompts_covers_its_mean_however_they_spread(prompts: int, shares: Sequence[float]) -> None:
+    dice, held, independent = random.Random(3), 0, 0
+    for _ in range(200):
+        each = [dice.choice(shares) for _ in range(prompts)]
+        found = sure(rate_of([(sum(dice.random() < one for _ in range(40)), 40) for one in each]))
+        held += fmean(shares) in found.interval
+        independent += fmean(shares) in sure(wilson(found.count, found.total))
+    assert held >= 190
+    assert independent < 150 or len(shares) == 1  # Wilson's, which takes trials of a prompt for independent
 
 
 def test_kaplan_meier_agrees_with_the_textbook() -> None:
@@ -238,7 +275,7 @@ def test_values_that_are_their_own_groups_have_the_same_intervals() -> None:
     spells = [Spell(n / 7, ended=n % 3 > 0) for n in range(60)]
     assert kaplan_meier(spells, [str(n) for n in range(60)]) == kaplan_meier(spells)
     values = [float(n % 7) for n in range(50)]
-    assert bootstrap_mean(values, groups=[str(n) for n in range(50)]) == bootstrap_mean(values)
+    assert mean_interval(values, [str(n) for n in range(50)]) == mean_interval(values)
 
 
 def test_a_value_told_four_times_says_no_more_than_told_once() -> None:
@@ -253,7 +290,7 @@ def test_a_value_told_four_times_says_no_more_than_told_once() -> None:
     assert widths[2] == pytest.approx(widths[0], rel=0.06)
     assert told.restricted_mean.value == pytest.approx(once.restricted_mean.value)
     values = [spell.duration_s for spell in spells]
-    single, four = bootstrap_mean(values), bootstrap_mean(values * 4, groups=names * 4)
+    single, four = mean_interval(values), mean_interval(values * 4, names * 4)
     assert single
     assert four
     assert four.high - four.low == pytest.approx(single.high - single.low, rel=0.06)

@@ -1,19 +1,21 @@
 """Reliability, against values worked out by hand, over the six trials of `test_impact`."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
+from chaoslab.analysis.measures.intervals import least_over, rate, rate_of
 from chaoslab.analysis.measures.mttr import recovery
 from chaoslab.analysis.measures.reliability import (
+    ONE_SIDED,
     Reliability,
     error_budget,
-    least_share,
     nines_of,
     reliability_of,
     trials_for,
 )
-from chaoslab.analysis.measures.trials import TrialTable
+from chaoslab.analysis.measures.trials import TrialFigures, TrialTable
 from chaoslab.analysis.verdict.standing import Standings
 from chaoslab.record.rulings import RulingState, TrialRuling
 from tests.measures.test_impact import OUTCOMES, history
@@ -63,7 +65,7 @@ def test_without_a_bad_trial_only_a_bound_is_known() -> None:
     said = found(dict.fromkeys(OUTCOMES, "correct"))
     assert said.mtbf_s is None
     assert said.mtbf_least_s == pytest.approx(said.busy_s / math.log(20))
-    assert said.proven == pytest.approx(0.05 ** (1 / 6))
+    assert said.proven == pytest.approx(0.05 ** (1 / 2), rel=1e-5)  # of two prompts
     assert (said.nines, said.next_needs) == (0, 29)
 
 
@@ -87,17 +89,36 @@ def test_nothing_judged_is_no_data(outcomes: dict[str, str]) -> None:
 
 
 def test_no_nine_is_claimed_beyond_what_the_trials_prove() -> None:
-    assert nines_of(least_share(2994, 2994)) == 2
-    assert nines_of(least_share(2995, 2995)) == 3
-    assert nines_of(least_share(2994, 2995)) == 2
+    for unit in ([(2994, 2994)], [(1, 1)] * 2994, [(100, 100)] * 2994, [(2994, 2995)], [(1, 1)] * 2994 + [(0, 1)]):
+        assert nines_of(least_over(unit, ONE_SIDED)) == 2
+    for unit in ([(2995, 2995)], [(1, 1)] * 2995):
+        assert nines_of(least_over(unit, ONE_SIDED)) == 3
     assert [trials_for(n) for n in (1, 2, 3)] == [29, 299, 2995]
     assert (nines_of(0.0), nines_of(0.9), nines_of(0.995), nines_of(1.0)) == (0, 1, 2, 9)
-    assert least_share(0, 10) == 0.0
+    assert least_over([(0, 10)], ONE_SIDED) == least_over([(0, 10), (0, 1)], ONE_SIDED) == 0.0
 
 
 def test_a_budget_by_hand() -> None:
-    spent = error_budget(0.99, 1000, 4)
+    spent = error_budget(0.99, sure(rate(996, 1000)))
     assert (spent.allowed, spent.left, spent.burn) == pytest.approx((10.0, 0.6, 0.4))
-    missed = error_budget(0.99, 1000, 25)
+    missed = error_budget(0.99, sure(rate(975, 1000)))
     assert missed.left == 0.0
     assert missed.burn == pytest.approx(2.5)
+
+
+def test_a_budget_is_kept_or_missed_only_where_the_interval_says_so() -> None:
+    assert [error_budget(0.99, sure(rate(well, 1000))).kept for well in (1000, 993, 970)] == [True, None, False]
+    several = sure(rate_of([(125, 125)] * 8))
+    assert error_budget(0.99, several).kept is None  # a thousand trials, but of eight prompts
+    assert error_budget(0.6, several).kept is True
+
+
+def test_a_hundred_trials_of_a_prompt_say_as_little_of_other_prompts_as_one() -> None:
+    many = TrialTable()
+    for n in range(1000):
+        many.add(f"p{n}", TrialFigures(prompt=(n % 2, f"prompt {n % 2}"), outcome="correct"))
+    said = sure(reliability_of(many, Standings(), NOTHING))
+    assert (said.available.prompts, said.nines) == (2, 0)
+    assert said.proven == pytest.approx(0.05 ** (1 / 2))
+    alone = TrialTable(many.keys, [replace(row, prompt=(0, "prompt 0")) for row in many.rows])
+    assert sure(reliability_of(alone, Standings(), NOTHING)).proven == pytest.approx(0.05 ** (1 / 1000))

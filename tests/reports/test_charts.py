@@ -329,7 +329,8 @@ def ended(*outcomes: str) -> Frames:
     """A run whose prompts ended so."""
     judged = [Verdict(Outcome(outcome), "") for outcome in outcomes]
     run = History([])
-    return Frames(run, replace(RunReport.of(run), success=Section(success(judged, map(stand_by_outcome, outcomes)))))
+    found = success(judged, [*map(stand_by_outcome, outcomes)], [None] * len(judged))
+    return Frames(run, replace(RunReport.of(run), success=Section(found)))
 
 
 def test_each_outcome_that_occurred_has_a_bar_and_no_other_has_one() -> None:

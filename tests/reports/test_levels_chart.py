@@ -35,7 +35,8 @@ def at(value: float, *outcomes: str, own: tuple[Any, ...] = (), **settings: Any)
     started = run_started(settings=settings, plan={"seed": 1, "injections": [*injections, *own]}, now="", model="m")
     report = RunReport.of(History([Record("", 0.0, "r", None, "info", 1, started)]))
     judged = [Verdict(Outcome(outcome), "") for outcome in outcomes]
-    return replace(report, success=Section(success(judged, map(stand_by_outcome, outcomes))))
+    found = success(judged, [*map(stand_by_outcome, outcomes)], [None] * len(judged))
+    return replace(report, success=Section(found))
 
 
 def overlay(reports: Iterable[RunReport]) -> dict[str, Figure]:

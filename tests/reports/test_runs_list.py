@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.analysis.measures.intervals import rate
+from chaoslab.analysis.measures.intervals import rate_over
 from chaoslab.analysis.verdict.judge import verdicts
 from chaoslab.analysis.verdict.table import ENDED_WELL
 from chaoslab.cli import main
-from chaoslab.core.events import FaultWitnessed, RunStarted
+from chaoslab.core.events import FaultWitnessed, PromptStarted, RunStarted
 from chaoslab.record.history import History
 from chaoslab.record.log import Log
 from chaoslab.record.rulings import RulingsFile, RulingState, TrialRuling
@@ -61,7 +61,8 @@ def test_each_run_has_its_moment_world_seed_outcomes_and_faults_newest_first(log
     assert head == "20261122-090000 · 2026-11-22 09:00 UTC · world not known · seed 99"
     assert faults > 1
     judged = verdicts(history).values()
-    well = rate_text(rate(sum(str(v.outcome) in ENDED_WELL for v in judged), len(judged)))
+    prompts = {record.trial: event.prompt for record, event in history.of(PromptStarted)}
+    well = rate_text(rate_over((str(v.outcome) in ENDED_WELL for v in judged), prompts.values()))
     assert said[0] == f"  chaoslab-offline · {well} ended well · harm in {sum(bool(v.harm) for v in judged)}"
     assert " ".join(" ".join(said[1:]).split()) == f"7 trials: {outcomes}; {faults} faults witnessed"
     assert entry(text, "20261121-090000") == [
@@ -146,7 +147,7 @@ def test_a_run_of_a_scenario_is_listed_with_its_ruling(tmp_path: Path) -> None:
     file.end(RulingState.FAILED, ["no"])
     (one,) = runs.listed(tmp_path)
     assert (one.name, one.ruling, one.well and one.well.count) == ("refund", "failed", 0)
-    assert "  refund: failed · 0/2 (0%, 0%–66%) ended well" in one.in_words()
+    assert "  refund: failed · 0/2 (0%, 0%–84%) ended well" in one.in_words()
     assert {key: one.plain()[key] for key in ("name", "ruling", "standings")} == {
         "name": "refund", "ruling": "failed", "standings": {"well": 0, "bad": 2, "open": 0}
     }  # fmt: skip

@@ -1,6 +1,7 @@
 """`chaoslab gate`: baselines, what refuses them, the budget, and what is written."""
 
 import json
+import subprocess
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
@@ -15,7 +16,7 @@ from chaoslab.scenarios.gating import Gated, ScenarioGate, cases, gate, markdown
 from chaoslab.scenarios.load import load
 from chaoslab.scenarios.sides import KeptTrials
 from chaoslab.search.pairs import Side
-from tests.cli_parts import Typed
+from tests.cli_parts import Typed, chaoslab
 
 FOLDER = Path(__file__).parent.parent.parent / "examples" / "scenarios"
 SCENARIO = FOLDER / "paid_twice.chaos.yaml"
@@ -119,6 +120,67 @@ def test_a_gate_from_its_baseline_to_its_verdict(tmp_path: Path, typed: Typed) -
     found = json.loads(ended.out)
     assert found["scenarios"][0]["new_harm"] == [2, 3, 4, 5, 6, 8]
     assert found["said"].startswith("gate FAILED: 6 trials did harm that did none (0 allowed)")
+
+
+DRAWING = """
+import random
+
+
+def read() -> str:
+    return "49"
+
+
+def agent(prompt: str) -> str:
+    read()
+    if random.random() < {bad}:
+        raise RuntimeError("no idea")
+    return "It is 49."
+"""
+DRAWN = """
+name: drawn
+agent: drawing:agent
+reads: [drawing:read]
+prompt: How much?
+faults: [{fault: latency, target: read, delay_s: 1, chance: 0.5}]
+"""
+
+
+def test_a_gate_that_would_fail_asks_again_on_fresh_seeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
+) -> None:
+    """A baseline is drawn once: one that was lucky would let each later gate fail."""
+    monkeypatch.chdir(tmp_path)
+    Path("drawn.chaos.yml").write_text(DRAWN)
+    Path("drawing.py").write_text(DRAWING.format(bad=0.3))
+    for name in ("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"):  # the fresh seed is the commit's
+        monkeypatch.setenv(name, "2026-11-01T00:00:00Z")
+    git = ["git", "-c", "user.name=n", "-c", "user.email=n@x.test"]
+    for words in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "--message", "first"]):
+        subprocess.run([*git, *words], check=True)
+    words = ["gate", "drawn.chaos.yml", "--baseline", "base.json", "--open-max", "1", "-q"]
+    typed.out(*words, "--write", "--budget", "60")
+    kept = json.loads(Path("base.json").read_text())
+    for trial in kept["suites"][0]["trials"]:
+        trial["well"] = True
+    Path("base.json").write_text(json.dumps(kept))
+    lucky = typed(*words, "--markdown", "gate.md")
+    assert "gate passed: no scenario became worse" in lucky.out
+    assert lucky.out.endswith("worse at first, and not on fresh seeds: drawn\n")
+    assert f"the base as revision {kept['revision']} has it" in lucky.out
+    assert "`drawn`, asked again: seed " in Path("gate.md").read_text()
+    assert lucky.out == typed(*words).out  # the seed is that of the commit
+
+    Path("drawing.py").write_text(DRAWING.format(bad=0.6))
+    worse = chaoslab(tmp_path, *words)  # in another process, since this one keeps the modules of a folder
+    assert (worse.returncode, worse.stdout.splitlines()[-1]) == (
+        1,
+        "gate FAILED: drawn became worse on fresh seeds too",
+    )
+
+    Path("base.json").write_text(json.dumps(kept | {"revision": "0123456789ab"}))
+    alone = chaoslab(tmp_path, *words)
+    assert (alone.returncode, alone.stdout.splitlines()[-1]) == (1, "gate FAILED: drawn became worse")
+    assert "not asked again on fresh seeds, so one verdict decides: Git knows no revision" in alone.stdout
 
 
 def changed(path: Path, **values: Any) -> Path:

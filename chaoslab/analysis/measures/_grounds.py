@@ -1,10 +1,11 @@
 """The number and share of trials per outcome, the two counts of a run, and the evidence that its verdicts rest on."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from chaoslab.analysis.measures.intervals import Rate, rate
+from chaoslab.analysis.measures.intervals import Rate, rate_of, rate_over
+from chaoslab.analysis.measures.reliability import judged_by_prompt, rate_judged
 from chaoslab.analysis.verdict.standing import Count, Standing, stand_by_fact
 from chaoslab.analysis.verdict.table import ENDED_OPEN, Basis, Verdict, WorldState
 
@@ -54,23 +55,34 @@ def grounds(verdicts: Iterable[Verdict]) -> Grounds:
 class Success:
     """The two figures of a run. `by_outcome`: the outcomes that occurred. `ended`: the trials that ended well.
     `done`: those in which all was done as asked, by ledger and end state, whatever was said; None if nothing was stated
-    about effects. Trials of which the log has nothing left are open in both."""
+    about effects. `prompts`: by prompt, the trials that ended well and the judged ones. `done_rate`: None if none was
+    judged. Trials of which the log has nothing left are open in both."""
 
     total: int
     by_outcome: dict[str, Rate]
     ended: Count
+    prompts: Mapping[Hashable, tuple[int, int]]
     done: Count | None
+    done_rate: Rate | None
+
+    @property
+    def ended_rate(self) -> Rate | None:
+        """The share that ended well of the judged trials; None if none was judged."""
+        return rate_of([*self.prompts.values()])
 
 
-def success(verdicts: Collection[Verdict], standings: Iterable[Standing], *, lost: int = 0) -> Success:
-    """The counts, and the rates with Wilson intervals. `standings`: one for each verdict. `lost`: the trials that ended
-    and of which the log has not even the beginning."""
-    outcomes = Counter(str(verdict.outcome) for verdict in verdicts)
-    rates = {name: rate(count, outcomes.total()) for name, count in outcomes.items()}
-    stated = [verdict for verdict in verdicts if verdict.world is not WorldState.NOT_STATED]
+def success(
+    verdicts: Sequence[Verdict], standings: Sequence[Standing], prompts: Sequence[Hashable], *, lost: int = 0
+) -> Success:
+    """The counts and the rates. `standings`, `prompts`: one for each verdict. `lost`: the trials that ended and of
+    which the log has not even the beginning."""
+    outcomes = [str(verdict.outcome) for verdict in verdicts]
+    rates = {name: rate_over((each == name for each in outcomes), prompts) for name in dict.fromkeys(outcomes)}
+    stated = [n for n, verdict in enumerate(verdicts) if verdict.world is not WorldState.NOT_STATED]
+    done = [stand_by_fact(verdicts[n].done) for n in stated]
     return Success(
-        outcomes.total(),
+        len(outcomes),
         {name: share for name, share in rates.items() if share is not None},
-        Count.of(standings) + Count(open=lost),
-        Count.of(stand_by_fact(verdict.done) for verdict in stated) + Count(open=lost) if stated else None,
-    )
+        Count.of(standings) + Count(open=lost), judged_by_prompt(standings, prompts),
+        Count.of(done) + Count(open=lost) if stated else None, rate_judged(done, [prompts[n] for n in stated]),
+    )  # fmt: skip

@@ -22,7 +22,7 @@ from chaoslab.analysis.measures.intervals import Interval
 
 SHARES = [each / 100 for each in range(60, 91)]
 """The shares of worse ones among discordant pairs that the evidence looks for. They were chosen by the power at the
-changes of benchmarks/compare_claims.py: with 0.5 to 1, a drop from .95 to .90 is shown less often by 0.05."""
+changes of benchmarks/claims.py: with 0.5 to 1, a drop from .95 to .90 is shown less often by 0.05."""
 _RATIOS = [(log(2 * share), log(2 * (1 - share))) for share in SHARES]
 MOST = 1e300
 """The largest evidence that is told."""
@@ -96,32 +96,6 @@ def _upper(counts: Sequence[PairCounts], alpha: float, low: float, high: float) 
         middle = (low + high) / 2
         low, high = (low, middle) if change_evidence(counts, middle) >= 1 / alpha else (middle, high)
     return high
-
-
-@lru_cache(1024)
-def student_t(chance: float, freedom: int) -> float:
-    """The value that Student's t exceeds with this chance, below 1/2. `freedom`: its degrees."""
-    low, high = 0.0, 1.0
-    while _exceeds(high, freedom) > chance:
-        low, high = high, high * 2
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _exceeds(middle, freedom) > chance else (low, middle)
-    return high
-
-
-def _exceeds(value: float, freedom: int) -> float:
-    """The chance that Student's t exceeds a value from 0 on: the finite sums of Abramowitz and Stegun, 26.7.3 and
-    26.7.4."""
-    angle = math.atan(value / math.sqrt(freedom))
-    square, odd = math.cos(angle) ** 2, freedom % 2
-    term = math.cos(angle) if odd else 1.0
-    total = 0.0 if freedom == 1 else term
-    for k in range(3 if odd else 2, freedom - 1, 2):
-        term *= square * (k - 1) / k
-        total += term
-    inner = (angle + math.sin(angle) * total) * 2 / math.pi if odd else math.sin(angle) * total
-    return (1 - inner) / 2
 
 
 DISCORDANT_MAX = 600

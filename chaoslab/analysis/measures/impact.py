@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from itertools import chain
 from statistics import fmean
 
-from chaoslab.analysis.measures.intervals import Rate, rate
+from chaoslab.analysis.measures.intervals import Rate, rate_of
 from chaoslab.analysis.measures.trials import TrialTable
 from chaoslab.analysis.verdict.standing import Standing, Standings
 
@@ -68,6 +68,7 @@ def impacts_of(trials: TrialTable, standings: Standings, *, damaged: Collection[
     return Impacts(by_fault, by_target)
 
 
+_Stood = tuple[str | None, Standing]
 Lost = tuple[float | None, float | None, bool]
 """The additional seconds and calls, and True if compared with the twin."""
 
@@ -91,20 +92,20 @@ class _Told:
             if trial.met and (found := next(beside)) is not None
         }
         alike = Counter(
-            (trial.called, trial.met, standing)
+            (trial.called, trial.met, (trial.asked, standing))
             for trial, standing in zip(trials.rows, self.standing, strict=True)
         )  # fmt: skip
         places = {met: frozenset(place for place, _ in met) for _, met, _ in alike}
-        self.alike = [(called, places[met], standing, count) for (called, met, standing), count in alike.items()]
+        self.alike = [(called, places[met], stood, count) for (called, met, stood), count in alike.items()]
 
     def impact(self, places: Collection[tuple[str, str]]) -> Impact:
         """The impact of a fault at these places, each a fault and a target."""
         there, here, rows = {target for _, target in places}, set(places), self.rows
         met = [*dict.fromkeys(chain.from_iterable(self.met[place] for place in places))]
-        others = Counter[Standing]()
-        for called, faults, standing, count in self.alike:
+        others = Counter[_Stood]()
+        for called, faults, stood, count in self.alike:
             if not called.isdisjoint(there) and faults.isdisjoint(here):
-                others[standing] += count
+                others[stood] += count
         lost = [self.lost[n] for n in met if n in self.lost]
         seconds = [s for s, _, _ in lost if s is not None]
         calls = [c for _, c, _ in lost if c is not None]
@@ -124,12 +125,16 @@ class _Told:
         return Counter([outcome for n in trials if (outcome := self.rows[n].outcome) is not None])
 
     def _bad(self, trials: Iterable[int]) -> Rate | None:
-        return _bad(Counter([self.standing[n] for n in trials]))
+        return _bad(Counter([(self.rows[n].asked, self.standing[n]) for n in trials]))
 
 
-def _bad(found: Mapping[Standing, int]) -> Rate | None:
-    bad = found.get(Standing.BAD, 0)
-    return rate(bad, bad + found.get(Standing.WELL, 0))
+def _bad(found: Mapping[_Stood, int]) -> Rate | None:
+    shares: dict[str | None, tuple[int, int]] = {}
+    for (prompt, standing), count in found.items():
+        if standing is not Standing.OPEN:
+            bad, judged = shares.get(prompt, (0, 0))
+            shares[prompt] = bad + (count if standing is Standing.BAD else 0), judged + count
+    return rate_of([*shares.values()])
 
 
 def _more(took: float | None, other: float | None) -> float | None:

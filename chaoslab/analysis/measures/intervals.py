@@ -1,12 +1,19 @@
 """Intervals for rates, means and censored times.
 
 Sources: Wilson 1927; Clopper and Pearson 1934; Kaplan and Meier 1958 with Greenwood's variance on the log(−log) scale
-(Kalbfleisch and Prentice); Brookmeyer and Crowley 1982 for the median; Efron's percentile bootstrap.
+(Kalbfleisch and Prentice); Brookmeyer and Crowley 1982 for the median of censored times, W. R. Thompson 1936 for that
+of others; Student's t by groups, with the sandwich estimator of Liang and Zeger 1986.
 
-Values of one group, such as the incidents of one trial, may go together. Where groups are given, the variances are
-multiplied by the *design effect* (Kish 1965): the variance by the sums of the groups over the variance by the single
-values, as in the sandwich estimator of Liang and Zeger 1986. The parts of the restricted mean are its influence
-function's. It is never below 1, and 1 where each value is a group of its own or all are one.
+*A rate over prompts* has the prompt as its unit: a hundred trials of one prompt say as little of other prompts as one.
+Its interval is N. Gaffke's (Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative
+variable, 2005): the prompts' shares and one more prompt, at the worst that there is, are weighted by Dirichlet(1, …,
+1). That mean is taken as beta with its first two moments; its quantile is interpolated between whole parameters. With
+one trial a prompt it is Clopper and Pearson's. It holds for any spread of the shares, and says little of few prompts.
+
+Values of one group, such as the incidents of one trial, may go together. Where groups are given, the variances of
+survival curves are multiplied by the *design effect* (Kish 1965): the variance by the sums of the groups over the
+variance by the single values. The parts of the restricted mean are its influence function's. It is never below 1, and 1
+where each value is a group of its own or all are one.
 """
 
 from __future__ import annotations
@@ -14,20 +21,19 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
 from itertools import accumulate
-from operator import itemgetter
-from statistics import NormalDist, fmean
-from typing import NamedTuple
+from statistics import NormalDist, fmean, median
+from typing import NamedTuple, TypeVar
 
-from chaoslab.base.dice import Dice
-
+H = TypeVar("H", bound=Hashable)
 CONFIDENCE = 0.95
 Z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 """The deviations from the mean between which CONFIDENCE of all normal values lie."""
-MANY = 500
+ENOUGH = 12
+"""The fewest values, or groups of them, whose mean has an interval: the spread of fewer is hardly known."""
 FAINT = 50.0
 """A term whose logarithm is less than that of the largest by so much does not change a sum of terms."""
 
@@ -45,11 +51,14 @@ class Interval:
 
 @dataclass(frozen=True)
 class Rate:
-    """`count` of `total` (which is above 0), with its Wilson interval."""
+    """`count` of `total` trials (which is above 0). `prompts`: the number of different prompts that they asked, as far
+    as it is known. `interval`: of one prompt, Wilson's for further trials of it; of several, that for trials of other
+    prompts like them."""
 
     count: int
     total: int
     interval: Interval
+    prompts: int = 1
 
     @property
     def value(self) -> float:
@@ -57,9 +66,64 @@ class Rate:
 
 
 def rate(count: int, total: int) -> Rate | None:
-    """The rate with its interval; None for a total of 0."""
+    """The rate of trials of one prompt; None for a total of 0."""
     interval = wilson(count, total)
     return None if interval is None else Rate(count, total, interval)
+
+
+def rate_over(flags: Iterable[bool], prompts: Iterable[Hashable]) -> Rate | None:
+    """The rate of trials, each with its prompt; None without any."""
+    return rate_of([*by_prompt(flags, prompts).values()])
+
+
+def by_prompt(flags: Iterable[bool], prompts: Iterable[H]) -> dict[H, tuple[int, int]]:
+    """By prompt, the trials with the flag and all of them."""
+    counts: dict[H, list[int]] = {}
+    for flag, prompt in zip(flags, prompts, strict=True):
+        counts.setdefault(prompt, [0, 0])[flag] += 1
+    return {prompt: (with_it, with_it + without) for prompt, (without, with_it) in counts.items()}
+
+
+def rate_of(shares: Sequence[tuple[int, int]]) -> Rate | None:
+    """The rate of trials, with its count and its total for each prompt; None without any."""
+    well, total = sum(one for one, _ in shares), sum(each for _, each in shares)
+    if len(shares) < 2:
+        return rate(well, total)
+    cut = (1 - CONFIDENCE) / 2
+    low = least_over(shares, cut)
+    high = 1 - least_over([(each - one, each) for one, each in shares], cut)
+    return Rate(well, total, Interval(low, high), len(shares))
+
+
+def least_over(shares: Sequence[tuple[int, int]], chance: float) -> float:
+    """The one-sided lower bound of a rate, which is missed with this chance at most. `shares`: by prompt, its count and
+    its total."""
+    if len(shares) == 1:
+        return clopper_pearson_low(*shares[0], confidence=1 - 2 * chance)
+    # Multiplied so that their mean is the rate of all trials, also where prompts have different numbers of them.
+    whole = len(shares) / sum(total for _, total in shares)
+    top = max(1.0, *(total * whole for _, total in shares))
+    values = [count * whole / top for count, _ in shares]
+    atoms = len(values) + 1
+    mean = math.fsum(values) / atoms
+    spread = (math.fsum(value * value for value in values) / atoms - mean * mean) / (atoms + 1)
+    if spread <= 0:  # none of them
+        return 0.0
+    size = mean * (1 - mean) / spread - 1
+    bound = 0.0
+    for well, part in _around(mean * size):
+        for bad, share in _around((1 - mean) * size):
+            if well:
+                bound += part * share * clopper_pearson_low(well, well + max(bad, 1) - 1, confidence=1 - 2 * chance)
+    return min(1.0, top * bound)
+
+
+def _around(value: float) -> Iterator[tuple[int, float]]:
+    """The whole numbers around a value with their weights, whose mean it is."""
+    below = math.floor(value + 1e-9)
+    yield below, 1 - max(0.0, value - below)
+    if value - below > 1e-9:
+        yield below + 1, value - below
 
 
 def wilson(count: int, total: int, *, confidence: float = CONFIDENCE) -> Interval | None:
@@ -160,41 +224,58 @@ def design_effect(parts: Sequence[float], groups: Sequence[str]) -> float:
     return max(1.0, together / alone)
 
 
-def bootstrap_mean(
-    values: Sequence[float], *, groups: Sequence[str] | None = None, seed: int = 0, resamples: int = 1000
-) -> Interval | None:
-    """The bootstrap percentile interval of the mean; equal values and seed give the same interval. None below two
-    values. Above MANY values it is the normal interval, kept within the values: it is as good, and resampling would
-    take longer. `groups`: the group of each value; it widens the interval by the root of the design effect."""
-    if len(values) < 2:
+def mean_interval(values: Sequence[float], groups: Sequence[Hashable] | None = None) -> Interval | None:
+    """The interval of the mean, by Student's t; None below ENOUGH values, or groups of them. `groups`: the group of
+    each value, which is the unit then."""
+    mean = fmean(values) if values else 0.0
+    sums: dict[Hashable, float] = {}
+    for value, group in zip(values, range(len(values)) if groups is None else groups, strict=True):
+        sums[group] = sums.get(group, 0.0) + value - mean
+    units = len(sums)
+    if units < ENOUGH:
         return None
-    if groups is not None:
-        mean = fmean(values)
-        wider = math.sqrt(design_effect([value - mean for value in values], groups))
-        found = bootstrap_mean(values, seed=seed, resamples=resamples)
-        if wider == 1 or found is None:
-            return found
-        low, high = (mean + (bound - mean) * wider for bound in (found.low, found.high))
-        return Interval(max(min(values), low), min(max(values), high))
-    if len(values) > MANY:
-        mean, size = fmean(values), len(values)
-        deviation = math.dist(values, [mean] * size) / math.sqrt(size - 1)  # in a twentieth of the time of stdev
-        half = Z * deviation / math.sqrt(size)
-        return Interval(max(min(values), mean - half), min(max(values), mean + half))
-    size = len(values)
-    if min(values) == max(values):
-        mean = math.fsum(values) / size
-        return Interval(mean, mean)
-    means = sorted(math.fsum(resample(values)) / size for resample in _resamples(seed, size, resamples))
-    cut = round(resamples * (1 - CONFIDENCE) / 2)
-    return Interval(means[cut], means[-cut - 1])
+    square = math.fsum(each * each for each in sums.values()) * units / (units - 1)
+    half = student_t((1 - CONFIDENCE) / 2, units - 1) * math.sqrt(square) / len(values)
+    return Interval(max(min(values), mean - half), min(max(values), mean + half))
 
 
-@lru_cache(8)
-def _resamples(seed: int, size: int, count: int) -> list[itemgetter[tuple[float, ...]]]:
-    """So many resamples of so many values, as functions of these: reports ask for those of one size again and again."""
-    uniform, places = Dice(seed, "bootstrap", size).stream().random, list(range(size))
-    return [itemgetter(*[places[int(uniform() * size)] for _ in places]) for _ in range(count)]
+def median_interval(values: Sequence[float]) -> Estimate:
+    """The median of values (one at least) with its interval by their order, which holds for any distribution. It has no
+    bounds below six values."""
+    ranked, size = sorted(values), len(values)
+    cut, ways, all_ways = 0, 1, 1
+    while all_ways * 40 <= 2**size:  # two tails of 2.5 % each
+        cut += 1
+        ways = ways * (size - cut + 1) // cut
+        all_ways += ways
+    between = Interval(ranked[cut - 1], ranked[size - cut]) if cut else Interval(-math.inf, math.inf)
+    return Estimate(median(ranked), between)
+
+
+@lru_cache(1024)
+def student_t(chance: float, freedom: int) -> float:
+    """The value that Student's t exceeds with this chance, below 1/2. `freedom`: its degrees."""
+    low, high = 0.0, 1.0
+    while _exceeds(high, freedom) > chance:
+        low, high = high, high * 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _exceeds(middle, freedom) > chance else (low, middle)
+    return high
+
+
+def _exceeds(value: float, freedom: int) -> float:
+    """The chance that Student's t exceeds a value from 0 on: the finite sums of Abramowitz and Stegun, 26.7.3 and
+    26.7.4."""
+    angle = math.atan(value / math.sqrt(freedom))
+    square, odd = math.cos(angle) ** 2, freedom % 2
+    term = math.cos(angle) if odd else 1.0
+    total = 0.0 if freedom == 1 else term
+    for k in range(3 if odd else 2, freedom - 1, 2):
+        term *= square * (k - 1) / k
+        total += term
+    inner = (angle + math.sin(angle) * total) * 2 / math.pi if odd else math.sin(angle) * total
+    return (1 - inner) / 2
 
 
 class Spell(NamedTuple):

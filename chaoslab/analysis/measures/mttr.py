@@ -23,7 +23,7 @@ from chaoslab.analysis.measures.incidents import Ending as Ending
 from chaoslab.analysis.measures.incidents import Incident as Incident
 from chaoslab.analysis.measures.incidents import Traits, in_batch, in_order, without_blame
 from chaoslab.analysis.measures.incidents import incidents as incidents
-from chaoslab.analysis.measures.intervals import Estimate, Interval, Spell, bootstrap_mean, kaplan_meier
+from chaoslab.analysis.measures.intervals import Estimate, Interval, Spell, kaplan_meier, mean_interval
 from chaoslab.record.history import History
 
 ENOUGH = 8
@@ -153,7 +153,7 @@ def recovery(found: Sequence[Incident]) -> Recovery:
         mean_s=fmean(durations) if durations else None,
         detected_s=fmean([noticed_s for noticed_s, _ in noticed]) if noticed else None,
         since_notice_s=fmean([after_s for _, after_s in noticed]) if noticed else None,
-        mean_interval=bootstrap_mean(durations, groups=trials) if curve else None,
+        mean_interval=mean_interval(durations, groups=trials) if curve else None,
         median=curve.median if curve else None,
         restricted_mean=curve.restricted_mean if curve else None,
         horizon_s=curve.horizon_s if curve else None,

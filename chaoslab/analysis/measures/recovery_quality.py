@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from statistics import fmean
 
-from chaoslab.analysis.measures.intervals import Interval, bootstrap_mean
+from chaoslab.analysis.measures.intervals import Interval, mean_interval
 from chaoslab.analysis.measures.trials import Beside, TrialTable
 from chaoslab.analysis.verdict.ledger import FindingKind
 from chaoslab.analysis.verdict.table import ENDED_OPEN, Verdict
@@ -31,8 +31,9 @@ HONEST = ("correct", "degraded")
 
 @dataclass(frozen=True)
 class RecoveryQuality:
-    """`n`: the judged trials that met a fault. `quality`: their mean, from 0 to 1, with its bootstrap interval, which
-    is None for one trial. `parts`: the mean of each part over the trials in which it is known; others are absent."""
+    """`n`: the judged trials that met a fault. `quality`: their mean, from 0 to 1, with its interval by Student's t,
+    over prompts if there are several; None for few. `parts`: the mean of each part over the trials in which it is
+    known; others are absent."""
 
     n: int
     quality: float
@@ -73,10 +74,11 @@ class Recovered:
         each = [weighted(parts) for parts in found]
         known = {name: [parts[name] for parts in found if name in parts] for name in WEIGHTS}
         mean = fmean(each)
+        prompts = trials.prompts(self.own)
         return RecoveryQuality(
             n=len(found),
             quality=mean,
-            interval=bootstrap_mean(each),
+            interval=mean_interval(each, prompts if len({*prompts}) > 1 else None),
             grade=next(grade for least, grade in GRADES if mean >= least),
             parts={name: fmean(values) for name, values in known.items() if values},
             each=dict(zip(self.own, each, strict=True)),

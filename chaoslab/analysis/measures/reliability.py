@@ -2,11 +2,12 @@
 
 `standing.py` says which trials ended well. Those that allow no conclusion are left out.
 
-- *Nines*: the nines of the one-sided lower bound at 95 % of that share (Clopper and Pearson 1934). So 99.9 % is claimed
-  from 2,995 trials on, all of which ended well; with k bad ones it takes more.
+- *Nines*: the nines of the one-sided lower bound at 95 % of that share, over further trials of one prompt (Clopper and
+  Pearson 1934), or over other prompts like these (Gaffke 2005, in `intervals.py`). So 99.9 % is claimed from 2,995
+  trials of one prompt on, all of which ended well, or from 2,995 prompts on; with bad ones it takes more.
 - *Error budget* of an objective o: N(1 − o) trials may end badly. What is left of the budget is at least 0; the burn
-  rate is the share of bad trials over 1 − o (Beyer et al., Site Reliability Workbook, 2018): above 1 the objective is
-  missed.
+  rate is the share of bad trials over 1 − o (Beyer et al., Site Reliability Workbook, 2018). The objective is kept or
+  missed if the interval of the share, whose unit is the prompt, lies on one side of it; else that is not known.
 - *MTBF*: the time of the judged trials over the number that ended badly. Without one, the time is only known to be
   longer than a lower bound at 95 %, time / −ln 0.05, if failures come at a constant rate. Neither is known of trials
   that took no time, as those of functions do in the virtual world.
@@ -15,13 +16,13 @@
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from chaoslab.analysis.measures.intervals import Rate, clopper_pearson_low, rate
+from chaoslab.analysis.measures.intervals import H, Rate, by_prompt, least_over, rate_of, rate_over
 from chaoslab.analysis.measures.mttr import Recovery
-from chaoslab.analysis.measures.trials import Beside, TrialTable
+from chaoslab.analysis.measures.trials import Beside, TrialFigures, TrialTable
 from chaoslab.analysis.verdict.standing import Count, Standing, Standings
 
 OBJECTIVES = (0.9, 0.95, 0.99, 0.999)
@@ -34,13 +35,14 @@ NINES_MAX = 9
 @dataclass(frozen=True)
 class ErrorBudget:
     """The budget of an objective. `allowed`: the trials that may end badly, a share of a trial included. `left`: the
-    share of the budget that is left, from 0 to 1. `burn`: the burn rate."""
+    share of the budget that is left, from 0 to 1. `burn`: the burn rate. `kept`: None if it is not known."""
 
     objective: float
     allowed: float
     failed: int
     left: float
     burn: float
+    kept: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,8 @@ class Reliability:
 
     `available`: the trials that ended well, of those that were judged. `handled`: the same of those that met a fault;
     None without any. `nines`: those that are proven; 0 is below one nine. `proven`: the one-sided lower bound.
-    `next_needs`: the number of trials, all of which end well, that would prove one nine more. `busy_s`: the time of the
+    `next_needs`: the trials of one prompt, or the prompts if there are several, all of which end well, that would prove
+    one nine more. `busy_s`: the time of the
     judged trials in their world. `mtbf_s`: None without a bad trial, and then `mtbf_least_s` is known; both are None
     without any time. `score`: from 0 to 1; `parts`: those in it.
     """
@@ -76,15 +79,17 @@ def reliability_of(trials: TrialTable, standings: Standings, recovered: Recovery
         for trial, standing in zip(trials.rows, found, strict=True)
         if standing is not Standing.OPEN
     ]
-    handled = [well for trial, well in judged if trial.met]
-    available = rate(sum(well for _, well in judged), len(judged))
+    available = _rate(judged)
     if available is None:
         return None
-    failed = available.total - available.count
     busy_s = math.fsum(trial.took_s for trial, _ in judged if trial.took_s is not None)
-    proven = least_share(count.well, count.total)  # an open trial proves nothing, so it may have ended badly
+    failed = count.bad
+    # An open trial proves nothing, so it may have ended badly.
+    prompts = (trial.asked for trial in trials.rows)
+    counts = by_prompt((standing is Standing.WELL for standing in found), prompts)
+    proven = least_over([*counts.values()], ONE_SIDED)
     nines = nines_of(proven)
-    of_handled = rate(sum(handled), len(handled))
+    of_handled = _rate([each for each in judged if each[0].met])
     swift = _swiftness(beside for _, beside in trials.beside_calm if beside is not None)
     parts = {
         "availability": available.value,
@@ -99,7 +104,7 @@ def reliability_of(trials: TrialTable, standings: Standings, recovered: Recovery
         nines=nines,
         proven=proven,
         next_needs=trials_for(nines + 1),
-        budgets=[error_budget(objective, available.total, failed) for objective in OBJECTIVES],
+        budgets=[error_budget(objective, available) for objective in OBJECTIVES],
         busy_s=busy_s,
         mtbf_s=busy_s / failed if failed and busy_s else None,
         mtbf_least_s=busy_s / -math.log(ONE_SIDED) if busy_s and not failed else None,
@@ -108,9 +113,19 @@ def reliability_of(trials: TrialTable, standings: Standings, recovered: Recovery
     )
 
 
-def least_share(count: int, total: int) -> float:
-    """The share that is exceeded with a confidence of 95 %, by the exact binomial test. `total` is above 0."""
-    return clopper_pearson_low(count, total, confidence=1 - 2 * ONE_SIDED)
+def rate_judged(standings: Iterable[Standing], prompts: Iterable[Hashable]) -> Rate | None:
+    """The rate of well trials among the judged; None if none was judged. `prompts`: that of each standing."""
+    return rate_of([*judged_by_prompt(standings, prompts).values()])
+
+
+def judged_by_prompt(standings: Iterable[Standing], prompts: Iterable[H]) -> dict[H, tuple[int, int]]:
+    """By prompt, the trials that ended well and those that were judged. `prompts`: that of each standing."""
+    judged = [each for each in zip(standings, prompts, strict=True) if each[0] is not Standing.OPEN]
+    return by_prompt((standing is Standing.WELL for standing, _ in judged), (prompt for _, prompt in judged))
+
+
+def _rate(judged: Sequence[tuple[TrialFigures, bool]]) -> Rate | None:
+    return rate_over((well for _, well in judged), (trial.asked for trial, _ in judged))
 
 
 def nines_of(share: float) -> int:
@@ -119,14 +134,15 @@ def nines_of(share: float) -> int:
 
 
 def trials_for(nines: int) -> int:
-    """The fewest trials, all of which end well, that prove so many nines at 95 %."""
+    """The fewest trials of one prompt, or prompts, all of which end well, that prove so many nines at 95 %."""
     return math.ceil(math.log(ONE_SIDED) / math.log1p(-(10.0**-nines)))
 
 
-def error_budget(objective: float, total: int, failed: int) -> ErrorBudget:
-    """The budget of `objective` (below 1) over `total` trials (above 0), of which `failed` ended badly."""
-    allowed = total * (1 - objective)
-    return ErrorBudget(objective, allowed, failed, max(0.0, allowed - failed) / allowed, failed / allowed)
+def error_budget(objective: float, well: Rate) -> ErrorBudget:
+    """The budget of `objective` (below 1) over trials, of which such a rate ended well."""
+    allowed, failed = well.total * (1 - objective), well.total - well.count
+    kept = True if well.interval.low >= objective else False if well.interval.high < objective else None
+    return ErrorBudget(objective, allowed, failed, max(0.0, allowed - failed) / allowed, failed / allowed, kept)
 
 
 def _swiftness(found: Iterable[Beside]) -> float | None:

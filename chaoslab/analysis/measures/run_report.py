@@ -170,7 +170,11 @@ class RunReport:
             met={trial: len(there) for trial, there in found.met.items() if trial in found.verdicts},
             figures=rows.section(lambda trials: trials),
             grounds=Section.of(lambda: grounds(found.verdicts.values())),
-            success=Section.of(lambda: success(found.verdicts.values(), of_each.values(), lost=lost)),
+            success=Section.of(
+                lambda: success(
+                    [*found.verdicts.values()], [*of_each.values()], rows.measure.prompts(found.verdicts), lost=lost
+                )
+            ),
             delivered=found.delivery.section(lambda taken: Delivered(taken.by_injection(), taken.by_fault)),
             not_met=found.not_met.section(lambda taken: NotMet(taken.result(), found.delivery.measure.scheduled)),
             disturbance=found.disturbances.section(lambda taken: taken.result()),

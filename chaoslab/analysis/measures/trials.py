@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import cached_property
@@ -58,6 +58,11 @@ class TrialFigures:
     twin_effects: int | None = None
     drew: bool | None = None
     noticed: Noticed = NOTHING
+
+    @property
+    def asked(self) -> str | None:
+        """The text of its prompt; None if its beginning is lost."""
+        return None if self.prompt is None else self.prompt[1]
 
     @property
     def comparable(self) -> bool:
@@ -189,6 +194,10 @@ class TrialTable:
     def by_key(self) -> Mapping[str, TrialFigures]:
         """The figures by key. To be read after the last batch."""
         return dict(zip(self.keys, self.rows, strict=True))
+
+    def prompts(self, keys: Iterable[str]) -> list[str | None]:
+        """The text of the prompt of each of these trials; None if its beginning is lost."""
+        return [self.by_key.get(key, TrialFigures()).asked for key in keys]
 
     @property
     def drew(self) -> bool | None:

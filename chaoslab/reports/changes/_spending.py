@@ -1,15 +1,16 @@
-"""The spending of two runs side by side: what a trial took then and now, in the mean over pairs of trials.
+"""The spending of two runs side by side: the median of what a trial took then and now, and of the difference.
 
-A pair counts if both of its trials ended, and by themselves. The interval is that of the mean of the differences within
-the pairs, so what only differs between prompts widens nothing. The pairs of one prompt are one group, since they may go
-together.
+A pair counts if both of its trials ended, and by themselves. The difference is the median over the prompts of the
+median of their pairs, and its interval is by their order (`median_interval`), since a few trials may cost more than all
+others. If all pairs are of one prompt, it is that over the pairs.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from math import isinf
+from statistics import median
 
-from chaoslab.analysis.measures.intervals import Interval, bootstrap_mean
+from chaoslab.analysis.measures.intervals import Interval, median_interval
 from chaoslab.analysis.measures.trials import NO_TIME
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents._rows import TrialRow
@@ -21,8 +22,8 @@ DIGITS = {"s": 2, "USD": 6, "": 2}
 
 @dataclass(frozen=True)
 class MovedAmount:
-    """One amount. `then`, `now`: its mean over `pairs` pairs. `difference`: now less then. `interval`: that of the
-    difference; None for one pair, or if all pairs differ alike."""
+    """One amount. `then`, `now`: its median over `pairs` pairs. `difference`: now less then, the median. `interval`:
+    that of the difference; None of fewer prompts than six, or if all differ alike."""
 
     amount: str
     then: float
@@ -60,14 +61,18 @@ def _moved(then: Contents, now: Contents, pairs: Sequence[tuple[TrialRow, TrialR
         known = [(prompt, was, is_now) for prompt, was, is_now in both if was is not None and is_now is not None]
         if not any(was or is_now for _, was, is_now in known):
             continue
-        more = [is_now - was for _, was, is_now in known]
-        interval = bootstrap_mean(more, groups=[prompt for prompt, _, _ in known])
+        by_prompt: dict[str, list[float]] = {}
+        for prompt, was, is_now in known:
+            by_prompt.setdefault(prompt, []).append(is_now - was)
+        units = [median(each) for each in by_prompt.values()]
+        found = median_interval(units if len(units) > 1 else next(iter(by_prompt.values())))
+        bounds = found.interval
         yield MovedAmount(
             amount,
-            then=fmean(was for _, was, _ in known),
-            now=fmean(is_now for _, _, is_now in known),
-            difference=fmean(more),
-            interval=interval if interval and interval.low < interval.high else None,
+            then=median(was for _, was, _ in known),
+            now=median(is_now for _, _, is_now in known),
+            difference=found.value,
+            interval=None if isinf(bounds.low) or bounds.low == bounds.high else bounds,
             pairs=len(known),
         )
 

@@ -14,7 +14,7 @@ SHOWN = 20
 """The most pairs that the terminal lists."""
 ROWS_MAX = 500
 """The most pairs that Markdown lists."""
-SPENT, SPENT_COLUMNS = "mean of a trial", ("then", "now", "difference", "95 % interval")
+SPENT, SPENT_COLUMNS = "median of a trial", ("then", "now", "difference", "95 % interval")
 
 
 def text(found: Changes) -> str:

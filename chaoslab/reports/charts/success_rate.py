@@ -1,6 +1,5 @@
 """The outcomes of the trials."""
 
-from chaoslab.analysis.measures.intervals import rate
 from chaoslab.reports._types import Figure
 from chaoslab.reports.charts._palette import INK, OUTCOMES
 from chaoslab.reports.charts._style import canvas, nothing, rows_named
@@ -10,17 +9,18 @@ FEW = 8
 
 
 def success_rate(run: Frames) -> Figure:
-    """A bar per outcome: its share of all trials, with a 95 % Wilson interval."""
+    """A bar per outcome: its share of all trials, with a 95 % interval."""
     found, rates = run.measures.success.value, run.outcomes
     if rates.empty:
         return nothing("Success rate by outcome", "no trial was started in this run")
-    well = rate(found.ended.well, found.ended.judged)
+    well = found.ended_rate
     if well is None:
         note = "of no trial anything can be concluded, so none was judged"
     else:
         low, high = well.interval.low, well.interval.high
         note = f"{well.count:,} of {well.total:,} judged trials ended well: {_percent(well.value)}"
         note += f", 95 % interval {low:.0%} to {high:.0%}"
+        note += f" over prompts like these {well.prompts}" if well.prompts > 1 else ""
         note += "; few trials, so the interval is wide" if well.total < FEW else ""
     note += f"; {found.ended.open:,} open" if found.ended.open else ""
     figure, axes = canvas("Success rate by outcome", note)
@@ -37,7 +37,7 @@ def success_rate(run: Frames) -> Figure:
     rows_named(axes, names)
     axes.set_xlim(0, 1)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value * 100:.0f}")
-    axes.set_xlabel("share of all trials (%), line: 95 % Wilson interval")
+    axes.set_xlabel("share of all trials (%), line: 95 % interval")
     return figure
 
 

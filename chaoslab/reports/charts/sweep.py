@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from chaoslab.analysis.measures.intervals import Estimate, bootstrap_mean
+from chaoslab.analysis.measures.intervals import Estimate, mean_interval
 from chaoslab.analysis.measures.mttr import Ending, Incident, Recovery, recovery
 from chaoslab.core.levels import chance_of
 from chaoslab.reports._types import Axes, DataFrame, Figure
@@ -24,10 +24,10 @@ NEAR = 0.04
 
 def success_against(found: Sequence[Series], axis: Axis) -> Figure:
     """The share of correct trials: an open point per run, and the runs of one line and one level together with their
-    Wilson interval."""
+    interval, whose unit is the prompt."""
     runs = _all(found)
     judged = sum(run.get("judged", 0) for run in runs)
-    note = f"{count(len(runs), 'run')}, {count(judged, 'judged trial')}; bars: 95 % Wilson interval"
+    note = f"{count(len(runs), 'run')}, {count(judged, 'judged trial')}; bars: 95 % interval over prompts"
     if not judged:
         return nothing(f"Success against {axis.name}", "no trial could be judged in these runs")
     figure, axes = canvas(f"Success against {axis.name}", note + _apart(found, axis), height_in=4.6)
@@ -195,12 +195,12 @@ def _tick(axes: Axes, axis: Axis) -> None:
 
 
 def time_against(found: Sequence[Series], axis: Axis, trials: DataFrame) -> Figure:
-    """The mean duration of a trial, with its bootstrap interval."""
+    """The mean duration of a trial, with its 95 % interval by Student's t."""
     known = trials[trials["duration_s"] >= 0]
     by_run = {name: of["duration_s"].tolist() for name, of in known.groupby("run")}
     ended: dict[str, list[float]] = {run["run"]: by_run.get(run["run"], []) for run in _all(found)}
     trials_ended = sum(map(len, ended.values()))
-    note = f"{count(len(ended), 'run')}, {count(trials_ended, 'trial')} that ended; mean; bars: 95 % bootstrap interval"
+    note = f"{count(len(ended), 'run')}, {count(trials_ended, 'trial')} that ended; mean; bars: 95 % interval"
     if not trials_ended:
         return nothing(f"Time per trial against {axis.name}", "no trial ended in these runs")
     figure, axes = canvas(f"Time per trial against {axis.name}", note + _apart(found, axis), height_in=4.6)
@@ -211,7 +211,7 @@ def time_against(found: Sequence[Series], axis: Axis, trials: DataFrame) -> Figu
             for at in _places([line], axis)
         }
         drawn = []
-        for at, mean, sure in ((at, fmean(times), bootstrap_mean(times)) for at, times in places.items() if times):
+        for at, mean, sure in ((at, fmean(times), mean_interval(times)) for at, times in places.items() if times):
             low, high = (sure.low, sure.high) if sure else (mean, mean)
             drawn.append((at + shift(number), mean, low, high))
         n = _each([len(times) for times in places.values()])
@@ -252,10 +252,10 @@ def heat_map(runs: Sequence[Run], across: Axis, up: Axis) -> Figure:
 
 
 def pass_rate(lines: Sequence[PassRate], *, passed: str = "trials that pass") -> Figure:
-    """A line per scenario or group of runs, with a point and its 95 % Wilson interval at each level. `passed`: the name
+    """A line per scenario or group of runs, with a point and its 95 % interval at each level. `passed`: the name
     of what is counted."""
     trials = sum(share.total for line in lines for _, share in line.points)
-    note = f"{trials:,} judged trials; bars: 95 % Wilson interval"
+    note = f"{trials:,} judged trials; bars: 95 % interval over prompts"
     if not trials:
         return nothing("Pass rate over the level of chaos", "no trial could be judged in these runs")
     figure, axes = canvas("Pass rate over the level of chaos", note, height_in=4.6)

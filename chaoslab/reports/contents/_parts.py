@@ -84,8 +84,11 @@ def _reliability(report: RunReport) -> Iterator[Figure | Table]:
     yield Figure.of("ended well", f"{rate_text(found.available)} of the judged trials {well}{met}.", found.available)
     yield Figure.of("ended well after a fault", "", found.handled)
     nines = f" ({count(found.nines, 'nine')})" if found.nines else ""
-    proven = f"So at least {_share(found.proven)}{nines} of all such trials end well, with 95 % confidence. To show "
-    proven += f"{_share(1 - 10.0 ** -(found.nines + 1))} takes {found.next_needs:,} trials without a bad one."
+    several = found.available.prompts > 1
+    of = f"trials of prompts like these {found.available.prompts}" if several else "further trials of this prompt"
+    proven = f"So at least {_share(found.proven)}{nines} of all {of} end well, with 95 % confidence. To show "
+    proven += f"{_share(1 - 10.0 ** -(found.nines + 1))} takes {found.next_needs:,} "
+    proven += f"{'prompts' if several else 'trials'} without a bad one."
     yield Figure.of("proven share", proven, found.proven, unit="share", n=found.available.total)
     yield Figure.of("nines", "", found.nines, n=found.available.total)
     said = ""

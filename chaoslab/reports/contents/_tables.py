@@ -161,6 +161,7 @@ def _reliability(report: RunReport) -> Iterator[Row]:
             yield {
                 "objective": one.objective, "judged": found.available.total, "well": found.available.count,
                 "allowed": one.allowed, "failed": one.failed, "budget_left": one.left, "burn_rate": one.burn,
+                "kept": one.kept,
             }  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from chaoslab.analysis.measures.intervals import Rate, rate
+from chaoslab.analysis.measures.intervals import Rate, rate_over
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.ledger import FindingKind
 from chaoslab.analysis.verdict.standing import Count, Standing, decide_share
@@ -96,7 +96,8 @@ def headline(report: RunReport) -> Headline:
 
 def _rate_harm(report: RunReport) -> Rate | None:
     """The share of trials with harm."""
-    return rate(sum(bool(verdict.harm) for verdict in report.verdicts.values()), len(report.verdicts))
+    prompts = report.figures.value.prompts(report.verdicts)
+    return rate_over((bool(verdict.harm) for verdict in report.verdicts.values()), prompts)
 
 
 def verdict(report: RunReport) -> tuple[str, Tone]:
@@ -212,9 +213,9 @@ def points(report: RunReport) -> tuple[Figure, ...]:
     """The figures that belong to the verdict: what could be judged, by what, and was correct; the faults and who met
     them. Each sentence is without its full stop."""
     of, found = count(len(report.verdicts), "trial"), report.success.value
-    made = [_of_count("ended well", found.ended, "ended well")]
+    made = [_of_count("ended well", found.ended, found.ended_rate, "ended well")]
     if found.done is not None:
-        made.append(_of_count("did all as asked", found.done, "did all as asked, whatever was said"))
+        made.append(_of_count("did all as asked", found.done, found.done_rate, "did all as asked, whatever was said"))
     made += [Figure("decided", said) for said in (report.grounds.value.said, report.grounds.value.undecided) if said]
     faults = delivery(report)
     if faults and not faults.scheduled:
@@ -229,9 +230,8 @@ def points(report: RunReport) -> tuple[Figure, ...]:
     return (*made, Figure("met a fault", f"{met} of {of} met a fault", met, unit="trials", n=len(report.verdicts)))
 
 
-def _of_count(name: str, found: Count, what: str) -> Figure:
+def _of_count(name: str, found: Count, of: Rate | None, what: str) -> Figure:
     """A count with its interval, and the open ones beside it."""
-    of = rate(found.well, found.judged)
     known = f" ({share(of)})" if of is not None else ""
     still_open = f"; {found.open} open" if found.open else ""
     return Figure.of(

@@ -74,7 +74,11 @@ def _none(_why: str) -> None:
 
 def _fields(of: Any) -> dict[str, Any]:
     """A rate with the ends of its interval; of another dataclass its fields."""
-    return {"count": of.count, "total": of.total, **vars(of.interval)} if isinstance(of, Rate) else vars(of)
+    return (
+        {"count": of.count, "total": of.total, "prompts": of.prompts, **vars(of.interval)}
+        if isinstance(of, Rate)
+        else vars(of)
+    )
 
 
 def _scenario(rulings: Rulings | None) -> dict[str, Any] | None:
@@ -192,5 +196,5 @@ SCHEMA: dict[str, Any] = {
             )
         ),
     ),
-    "$defs": {"rate": _object(counts="count total", low=_NUMBER, high=_NUMBER)},
+    "$defs": {"rate": _object(counts="count total prompts", low=_NUMBER, high=_NUMBER)},
 }

@@ -10,7 +10,7 @@ from importlib import import_module
 from itertools import chain
 from typing import NamedTuple
 
-from chaoslab.analysis.measures.intervals import Rate, rate
+from chaoslab.analysis.measures.intervals import Rate, rate_over
 from chaoslab.analysis.measures.noticed import Noticed
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.measures.trials import TrialFigures
@@ -111,6 +111,17 @@ class RuleEvidence:
         """The number of these trials."""
         return sum(len(self.cases[case]) for case in cases)
 
+    @cached_property
+    def prompts(self) -> list[str | None]:
+        """The prompt of each trial of the order."""
+        return self.report.figures.value.prompts(self.order)
+
+    def rate(self, shown: Iterable[Case], of: Iterable[Case] | None = None) -> Rate | None:
+        """The rate of these trials among those of further cases, or among all; None without any."""
+        shown_at = {*chain.from_iterable(map(self.cases.__getitem__, shown))}
+        places = range(len(self.order)) if of is None else [*chain.from_iterable(map(self.cases.__getitem__, of))]
+        return rate_over((place in shown_at for place in places), (self.prompts[place] for place in places))
+
     def trials(self, cases: Iterable[Case]) -> tuple[str, ...]:
         """These trials, in the report's order."""
         return tuple(self.order[place] for place in sorted(chain.from_iterable(map(self.cases.__getitem__, cases))))
@@ -135,7 +146,7 @@ class RuleEvidence:
             near = self.number(
                 case for case in shown if any(fault == name and at(case, target) for fault, target in case.met)
             )
-            size = rate(self.number(shown), self.number(met))
+            size = self.rate(shown, met)
             if shown and size:
                 said = text.format(
                     fault=visible(name, PROMPT).replace("{", "{{"),

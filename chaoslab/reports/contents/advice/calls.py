@@ -1,6 +1,5 @@
 """Rules on the agent's calls: each public function is one."""
 
-from chaoslab.analysis.measures.intervals import rate
 from chaoslab.analysis.measures.noticed import LONG_S
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.analysis.verdict.traits import leaves
@@ -45,7 +44,7 @@ MANY = 6
 def many_attempts(seen: RuleEvidence) -> list[Advice]:
     """One request was attempted so often that the retries would add to an outage."""
     cases = [case for case in seen.cases if case.noticed.attempts >= MANY]
-    size = rate(seen.number(cases), len(seen.order))
+    size = seen.rate(cases)
     if not cases or size is None:
         return []
     longest = max(case.noticed.attempts for case in cases)

@@ -34,7 +34,7 @@ def never_witnessed(seen: RuleEvidence) -> list[Advice]:
     met = {fault for case in seen.cases for fault, _ in case.met}
     cases = [case for case in seen.cases if not met.issuperset(case.noticed.drawn)]
     drawn = {fault for case in cases for fault in case.noticed.drawn} - met
-    size = rate(seen.number(cases), len(seen.order))
+    size = seen.rate(cases)
     if not cases or size is None:
         return []
     whys = {one.fault: one.why for one in reversed(seen.report.not_met.value.reasons)}
@@ -60,7 +60,7 @@ def too_few(seen: RuleEvidence) -> list[Advice]:
     found = []
     for name in sorted({fault for case in seen.judged for fault, _ in case.met}):
         met = [case for case in seen.judged if any(fault == name for fault, _ in case.met)]
-        size = rate(seen.number(case for case in met if case.standing is Standing.BAD), seen.number(met))
+        size = seen.rate((case for case in met if case.standing is Standing.BAD), met)
         if size and not size.count and size.interval.high > POSSIBLE:
             said = (
                 f"None of {size.total} judged trials that met {visible(name, NAME)} ended badly, and up to "
@@ -83,7 +83,7 @@ def unreached(seen: RuleEvidence) -> list[Advice]:
             made.setdefault((injection, target, request), {})[case] = number
     found = []
     for (injection, target, request), cases in sorted(made.items()):
-        if size := rate(seen.number(cases), len(seen.order)):
+        if size := seen.rate(cases):
             said = (
                 f"{visible(injection, NAME)} is for request {request} of {visible(target, NAME)}, and {size.count} of "
                 f"{size.total} trials made {max(cases.values())} at most."

@@ -1,13 +1,14 @@
-"""Measures the claims of comparisons, each figure beside its goal: how often equal sides are called worse, whenever one
-looks, and how often a fall is shown: `python benchmarks/compare_claims.py [PART …]`. Parts: null, open, power,
-interval, bisect, gate.
+"""Measures the claims that conclusions rest on, each figure beside its goal: `python benchmarks/claims.py [PART …]`.
+Parts: rates, costs, chance, noise, pairs, null, open, power, interval, bisect, baseline, gate.
 
 The trials are simulated, their comparison is that of `chaoslab compare`. It is looked at after every round of prompts
 and stops when it is decided. In each trial the agent draws its own chance. Prompts are of different difficulty, the
 same on both sides: the shares that end well are spread by 0.2 around their mean. Where "prompts spread", the new side
 is better or worse by 0.3 at each, with equal chances, so that it is no worse over all prompts. A bisection is that of
-`chaoslab bisect` over 12 commits of a repository, of which the seventh is worse. The gate's trials are real; its
-seconds are of the CPU, children included. Exits 1 if a goal is missed.
+`chaoslab bisect` over 12 commits of a repository, of which the seventh is worse. Rates are those of the report, over
+prompts whose shares spread. A baseline is asked 60 times, by an agent as good as it. Chance, noise and pairs are tried
+with `lab.run_many` and `lab.explore`; what is right there is known by how the agents were made. The gate's trials are
+real; its seconds are of the CPU, children included. Exits 1 if a goal is missed.
 """
 
 import os
@@ -16,13 +17,15 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 from time import process_time
 from typing import NamedTuple
 
+import chaoslab as lab
+from chaoslab.analysis.measures.intervals import least_over, median_interval, rate_of
 from chaoslab.scenarios.bisecting import bisect
 from chaoslab.scenarios.revisions import SideWork
 from chaoslab.search.compared import Comparison
@@ -140,6 +143,131 @@ def of_interval() -> Iterator[Row]:
         yield text, "≤ 5 %", f"{missed / RUNS:.1%}", missed / RUNS <= ALPHA
 
 
+def of_rates() -> Iterator[Row]:
+    spreads: dict[str, Sequence[float]] = {
+        "spread from .1 to 1": (0.1, 0.3, 0.5, 0.7, 0.9, 1.0), "one in five at .2, else .98": (0.2, *[0.98] * 4),
+        "one in twenty at 0, else 1": (0.0, *[1.0] * 19), "all .95": (0.95,),
+    }  # fmt: skip
+    for prompts, trials in ((4, 40), (8, 25), (26, 40)):
+        for name, shares in spreads.items():
+            dice, held, beyond, mean = random.Random(6), 0, 0, fmean(shares)
+            for _ in range(RUNS):
+                own = [dice.choice(shares) for _ in range(prompts)]
+                counts = [(sum(dice.random() < each for _ in range(trials)), trials) for each in own]
+                found = rate_of(counts)
+                held += found is not None and mean in found.interval
+                beyond += least_over(counts, ALPHA) > mean
+            text = f"mean of other prompts covered, {prompts} prompts of {trials} trials, {name}"
+            said = f"{held / RUNS:.1%}; nines too many in {beyond / RUNS:.1%}"
+            yield text, "≥ 95 %; ≤ 5 %", said, held / RUNS >= 1 - ALPHA and beyond / RUNS <= ALPHA
+
+
+def of_costs() -> Iterator[Row]:
+    for size in (6, 20, 200):
+        dice = random.Random(7)
+        held = sum(1.0 in median_interval([dice.lognormvariate(0, 1.5) for _ in range(size)]).interval
+                   for _ in range(RUNS))  # fmt: skip
+        yield (
+            f"median cost covered, lognormal σ 1.5, {size} prompts",
+            "≥ 95 %",
+            f"{held / RUNS:.1%}",
+            held >= 0.95 * RUNS,
+        )
+
+
+def get() -> str:
+    return "49"
+
+
+def alt() -> str:
+    return "49"
+
+
+def pay() -> str:
+    return "paid"
+
+
+def drawing(_: str) -> str:
+    get()
+    if random.random() < 0.4:
+        raise RuntimeError("no idea")
+    return "It is 49."
+
+
+def of_chance() -> Iterator[Row]:
+    faults = [lab.inject("latency", "get", delay_s=1, chance=0.5)]
+    runs = [lab.run_many(drawing, "How much?", reads=[get], trials=200, seed=seed, faults=faults, anyway=True)
+            for seed in range(10)]  # fmt: skip
+    failed = [sum(str(trial.verdict.outcome) == "failed" for trial in run) for run in runs]
+    inside = all(56 <= each <= 104 for each in failed)  # 99.97 % of binomial draws
+    yield "an agent that fails in 40 %, ten seeds of 200 trials", "56 to 104", f"{min(failed)} to {max(failed)}", inside
+
+
+def noisy(_: str) -> str:
+    for read in (get, alt):
+        with suppress(Exception):
+            read()
+    pay()
+    if random.random() < 0.04:
+        pay()
+    return "Paid."
+
+
+def of_noise() -> Iterator[Row]:
+    wrong = tried = 0
+    for seed in range(20):
+        found = lab.explore(noisy, "Pay.", tools=[pay], reads=[get, alt], seed=seed, by=["singles", "lasting"])
+        tried += len(found.trials)
+        wrong += sum(not any("pay" in each.targets for each in failure.faults) for failure in found.failures)
+    yield f"causes among noise, 4 % pay twice, 20 explorations of {tried // 20} cells", "0", str(wrong), not wrong
+
+
+def two_timeouts(_: str) -> str:
+    slow = 0
+    for read in (get, alt):
+        try:
+            read()
+        except TimeoutError:
+            slow += 1
+        except Exception:  # noqa: BLE001
+            pass
+    for _ in range(2 if slow == 2 else 1):
+        pay()
+    return "Paid."
+
+
+def of_pairs() -> Iterator[Row]:
+    missed = 0
+    for seed in range(12):
+        found = lab.explore(two_timeouts, "Pay.", tools=[pay], reads=[get, alt], seed=seed)
+        causes = {tuple(sorted(target for each in failure.faults for target in each.targets))
+                  for failure in found.failures}  # fmt: skip
+        missed += ("alt", "get") not in causes
+    yield "a pair of two timeouts missed, 12 seeds", "0", str(missed), not missed
+
+
+def of_baseline() -> Iterator[Row]:
+    dice, baselines, looks = random.Random(8), 100, 60
+    once = twice = 0
+    for _ in range(baselines):
+        kept = [clear(dice, 0.9) for _ in range(200)]
+        alarms = [_worse(dice, kept) for _ in range(looks)]
+        once += any(alarms)
+        twice += any(_worse(dice, [clear(dice, 0.9) for _ in range(200)]) for alarm in alarms if alarm)
+    text = f"baselines of which one of {looks} gates of an equal agent fails"
+    yield f"{text}, asked once (no revision at hand)", "", f"{once / baselines:.1%}", True
+    yield f"{text}, asked again on fresh seeds", "≤ 5 %", f"{twice / baselines:.1%}", twice <= ALPHA * baselines
+
+
+def _worse(dice: random.Random, kept: Sequence[Side]) -> bool:
+    found = Comparison(ALPHA)
+    for number, base in enumerate(kept, 1):
+        found.add(Pair(number, base, clear(dice, 0.9), ""))
+        if found.decided:
+            break
+    return found.verdict == WORSE
+
+
 class Commit:
     """The simulated side of a commit."""
 
@@ -231,10 +359,26 @@ def cpu_s() -> float:
     return process_time() + times.children_user + times.children_system
 
 
+PARTS = [
+    "rates",
+    "costs",
+    "chance",
+    "noise",
+    "pairs",
+    "null",
+    "open",
+    "power",
+    "interval",
+    "bisect",
+    "baseline",
+    "gate",
+]
+
+
 def main(parts: list[str]) -> int:
     rows: list[Row] = []
     print("| | goal | measured |\n|---|---|---|")
-    for name in parts or ["null", "open", "power", "interval", "bisect", "gate"]:
+    for name in parts or PARTS:
         for row in globals()[f"of_{name}"]():
             rows.append(row)
             print("| {} | {} | {} |{}".format(*row[:3], "" if row[3] else " MISSED"), flush=True)
