@@ -235,13 +235,14 @@ def _is_file(scenario: Scenario) -> bool:
 
 def is_named(scenario: Scenario) -> bool:
     """True for the scenario of an agent that was given as module:name (`of_agent`)."""
-    return bool(scenario.file) and scenario.file == scenario.spec.agent
+    return bool(scenario.file) and scenario.file in (scenario.spec.agent, scenario.spec.fresh)
 
 
 def _data_of(scenario: Scenario) -> dict[str, Any]:
     """The scenario of an agent that was given as module:name or as a command, as a file has it."""
     spec = scenario.spec
-    named: dict[str, Any] = {"name": spec.name, "agent": spec.agent, "prompt": scenario.prompt}
+    kind, agent = ("agent", spec.agent) if spec.agent else ("fresh", spec.fresh)
+    named: dict[str, Any] = {"name": spec.name, kind: agent, "prompt": scenario.prompt}
     if isinstance(spec.agent, CommandSpec):
         named |= {
             "agent": {"command": [*spec.agent.command]},
@@ -329,7 +330,8 @@ def of_agent(named: str, prompt: str | None, changed: Sequence[str] = ()) -> tup
         raise ScenarioError(
             f"{named}: its source shows no tool: chaoslab init --agent {named} writes a scenario to fill in"
         )
-    made = scenario(named.partition(":")[2].replace("_", " ")).agent(named).ask(prompt)
+    made = scenario(named.partition(":")[2].replace("_", " "))
+    made = (made.fresh(named) if found.is_factory else made.agent(named)).ask(prompt)
     if found.changes:
         made = made.tools(*found.changes)
     if found.reads:

@@ -208,6 +208,27 @@ def test_an_exploration_of_the_labs_own_agent_is_logged_and_goes_on_where_it_was
     assert "3 of 3 cells tried: 3 correct" in again
 
 
+MAKER = """
+def pay(order): return "paid"
+def make():
+    def agent(prompt):
+        try: return pay(17)
+        except TimeoutError: return pay(17)
+    return agent
+"""
+
+
+def test_what_makes_an_agent_is_explored_by_its_name_and_its_failure_run_again(here: Path, capsys: Said) -> None:
+    (here / "maker.py").write_text(MAKER)
+    code, said, _ = explore(
+        capsys, "maker:make", "--prompt", "Pay 17.", "--tries", "lost_reply", "--by", "singles", "-q", "--no-logs"
+    )
+    assert code == 1
+    (again,) = re.findall("again: chaoslab (.*)", said)
+    assert main([*shlex.split(again), "--no-logs"]) == 1
+    assert "harm: pay twice" in capsys.readouterr().out
+
+
 def test_a_trial_that_does_not_end_in_real_time_is_one_that_hung(here: Path, capsys: Said) -> None:
     (here / "desk.py").write_text(DESK.replace('return "I could not pay order 17."', "while True: pass", 1))
     code, said, _ = explore(
