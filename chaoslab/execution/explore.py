@@ -158,7 +158,7 @@ class AskedExplore(RunArguments):
     seconds: float | None = None
     jobs: int = 1
     tries: Sequence[str] = ()
-    by: Sequence[str] = strategies.ORDER
+    by: Sequence[str] = ()
     accept: Sequence[str] = GOOD
     tell: Callable[[SearchProgress], object] | None = None
     resume: str | Path | None = None
@@ -227,8 +227,8 @@ def explore(asked: AskedExplore) -> Exploration:
 
     The options are those of `run`, without `faults`. `tries`: the names of the only faults to try. `trials`, `seconds`:
     the budget, in trials and in real time. `by`: the strategies, of "singles", "lasting", "born", "pairs", "orders" and
-    "random_plans". `accept`: the outcomes that are no failure. `tell` is called with a
-    `SearchProgress`. `resume`: the folder of an exploration that was broken off, whose trials are not run again.
+    "random_plans"; all of them in virtual time, and "singles" alone in real time. `accept`: the outcomes that are no
+    failure. `tell` is called with a `SearchProgress`. `resume`: the folder of an exploration that was broken off, whose trials are not run again.
 
     Raises:
         ValueError, LookupError, TypeError: an argument is invalid; the message is one line.
@@ -285,6 +285,7 @@ class _Explorer:
         self.calm = calm
         probes, self.others = trials.probes([asked.tries] if isinstance(asked.tries, str) else asked.tries)
         self.known = Known(calm, probes, seed=asked.seed)
+        self._by = asked.by or (("singles",) if asked.world != "virtual" else strategies.ORDER)
         if asked.world != "virtual":
             self.known.longest_s = 2 * asked.timeout_s
         else:
@@ -316,7 +317,7 @@ class _Explorer:
         """Has each call of the trial without faults hang once, unless what is asked for begins with that: a delay is
         tried on both sides of the time after which its caller gives up, so that must be known before."""
         asked = {each.fault for probes in self.known.probes.values() for each in probes}
-        if "singles" in self._asked.by and not asked.isdisjoint(HANGS):
+        if "singles" in self._by and not asked.isdisjoint(HANGS):
             return
         hangs, _ = self.trials.probes(HANGS)
         late = {
@@ -329,7 +330,7 @@ class _Explorer:
     def all_batches(self) -> None:
         """Goes through all strategies. Raises _Ended: the budget is spent."""
         for name in strategies.ORDER:
-            if name not in self._asked.by:
+            if name not in self._by:
                 continue
             for batch in strategies.load(name)(self.known):
                 new = {each.key: each for each in batch if self.known.of(each) is None}

@@ -113,8 +113,6 @@ def explore(
     """Explores a scenario; one in real time by single faults alone. `changed`: values in place of the file's. `reset`:
     a shell's command before each trial of a command. `budget`: the further arguments of `lab.explore`. Raises
     ScenarioError: as `opened`."""
-    if scenario.spec.world != "virtual" and not budget.get("by"):
-        budget["by"] = ("singles",)
     with opened(scenario, seed=seed, jobs=jobs, reset=reset) as made:
         own = {} if scenario.spec.explore is None else scenario.spec.explore.budget
         given = {name: value for name, value in budget.items() if value is not None}

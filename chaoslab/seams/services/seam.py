@@ -356,7 +356,9 @@ class ServiceAttempt(Attempt):
     def wire(self, write: Write) -> WireBytes | None:
         """The way of the bytes of the answer that was played; None if no fault acts on them."""
         faults = {active.injection: active for active in self.faults.active if trait(active.fault, "of_bytes")}
-        return WireBytes(self, faults.values(), write) if faults else None
+        if not faults:
+            return None
+        return WireBytes(self, faults.values(), write, seed=self.seam.plan.seed, guard=self.seam.memory.guard)
 
     def injected(self, active: ActiveFault) -> None:
         if self.over:  # nobody can meet it any more

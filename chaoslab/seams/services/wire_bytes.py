@@ -6,27 +6,28 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING
 
 from chaoslab.base.dice import Dice
+from chaoslab.core.attempt import Attempt
 from chaoslab.core.chain import ActiveFault
 from chaoslab.core.exchange import Failure
 from chaoslab.core.fault import broken_by
+from chaoslab.core.limits import Guard
 from chaoslab.core.pipe import Pipeline, Signal, Timed
 from chaoslab.core.stream import WatchedPipe
 from chaoslab.wire import fault_lifecycle, toxics
-
-if TYPE_CHECKING:
-    from chaoslab.seams.services.seam import ServiceAttempt
 
 Write = Callable[[bytes], Awaitable[object]]
 
 
 class WireBytes:
-    """The bytes of one attempt's answer on their way. `write` sends a piece to the client."""
+    """The bytes of one attempt's answer on their way. `write` sends a piece to the client. `seed`: the plan's."""
 
-    def __init__(self, attempt: ServiceAttempt, faults: Iterable[ActiveFault], write: Write) -> None:
-        self._attempt, self._write, self._now = attempt, write, attempt.seam.clock.monotonic
+    def __init__(
+        self, attempt: Attempt, faults: Iterable[ActiveFault], write: Write, *, seed: int, guard: Guard
+    ) -> None:
+        self._attempt, self._write, self._now = attempt, write, attempt.clock.monotonic
+        self._seed, self._guard = seed, guard
         self._line, now = Pipeline(), self._now()
         self._left, self._ending = 0, False
         """The bytes taken in and not sent yet; the answer's own end was taken in."""
@@ -39,7 +40,7 @@ class WireBytes:
     def _pipe(self, active: ActiveFault, now: float) -> Pipeline:
         """A fault's toxics on the answer's direction."""
         call = self._attempt.call
-        dice = Dice(self._attempt.seam.plan.seed, call.trial, active.injection, call.target, call.request, call.attempt)
+        dice = Dice(self._seed, call.trial, active.injection, call.target, call.request, call.attempt)
         line = Pipeline()
         for info in fault_lifecycle.toxics_of([active]):
             if info.stream == "downstream":
@@ -74,9 +75,9 @@ class WireBytes:
         """Lets out the next piece, or waits for it. True at the answer's own end."""
         due = self._line.poll(self._now(), 1)
         if not due:
-            wake_s, guard = self._line.wake(), self._attempt.seam.memory.guard
+            wake_s = self._line.wake()
             await self._attempt.wait(inf if wake_s is None else max(0.0, wake_s - self._now()))
-            if guard.watches and guard.ended():
+            if self._guard.watches and self._guard.ended():
                 due = self._line.release(self._now())
         for _, item in due:
             if isinstance(item, bytes):
