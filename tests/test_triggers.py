@@ -18,7 +18,7 @@ from chaoslab.core.exchange import Call
 from chaoslab.core.inject import check
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.occasion import HitsSoFar, Occasion
-from chaoslab.core.plan import HITS, Candidates, Choice, Injection, Plan
+from chaoslab.core.plan import HITS, Choice, Injection, Plan
 from tests.measure_parts import by_injection
 
 Step = tuple[str, int, int, float, Any]
@@ -492,17 +492,7 @@ def test_a_pattern_covers_every_function_that_it_matches() -> None:
     ]  # fmt: skip
 
 
-def test_an_occasion_taken_over_from_the_last_attempt_keeps_nothing_of_it() -> None:
-    memory = TrialMemory(Plan(1), "p1.r1")
-    first = memory.occasion_anew("search", 2, 1)
-    first.elapsed_s, first.arguments = 3.5, {"query": "dogs"}
-    memory.begin_turn(2, {"refund": 4})
-    assert memory.occasion_anew("refund", 5, 2) == memory.occasion("refund", "refund", 5, 2)
-    assert memory.occasion_anew("refund", 5, 2).in_turn == 1
-
-
-def test_attempts_that_are_decided_alike_are_decided_as_those_that_are_not() -> None:
-    """The last calm decisions are used again only where each injection returns the same."""
+def test_all_injections_decide_before_a_hit_counts() -> None:
     injections = [
         lab.inject("latency", "refund", name="third", every=3),
         lab.inject("latency", "refund", name="big", when="amount > 3"),
@@ -510,20 +500,11 @@ def test_attempts_that_are_decided_alike_are_decided_as_those_that_are_not() -> 
     ]
     plan = Plan(1, tuple(check(injections, ["refund"], functions=["refund"])))
     memory, reach = TrialMemory(plan, "p1.r1"), plan.candidates("refund")
-    kept = []
+    hits = []
     for request, amount in enumerate([1, 9, 1, 1, 1, 9, 1, 1], 1):
-        fresh = TrialMemory(plan, "p1.r1")
-        fresh.met = {name: replace(met) for name, met in memory.met.items()}
-        occasion = fresh.occasion("refund", "refund", request, 1, arguments={"amount": amount})
-        wanted = fresh.decide(Candidates(reach), occasion)
-        occasion.met = memory.met
-        found = memory.decide(reach, occasion)
-        assert (list(found), found.asked, found.hit) == (list(wanted), wanted.asked, wanted.hit)
-        kept.append(found)
-    hits = [[i.name for i, each in zip(reach, one, strict=True) if each in HITS] for one in kept]
+        found = memory.decide(reach, memory.occasion("refund", "refund", request, 1, arguments={"amount": amount}))
+        hits.append([i.name for i, each in zip(reach, found, strict=True) if each in HITS])
     assert hits == [[], ["big", "twice"], ["third"], ["twice"], [], ["third", "big"], [], []]
-    other = TrialMemory(plan, "p1.r2")
-    assert kept[7] is kept[6] is other.decide(reach, other.occasion("refund", "refund", 1, 1, arguments={"amount": 1}))
 
 
 class _Unwritten:

@@ -2,9 +2,7 @@
 
 from dataclasses import field
 
-from chaoslab.base.values import fixed, once
-
-asked: list[int] = []
+from chaoslab.base.values import fixed
 
 
 @fixed(frozen=True)
@@ -12,12 +10,6 @@ class Square:
     """A square."""
 
     side: int
-
-    @once
-    def area(self) -> int:
-        """Its area."""
-        asked.append(self.side)
-        return self.side**2
 
 
 @fixed(frozen=True, kw_only=True)
@@ -52,12 +44,3 @@ def test_fields_that_are_left_out_of_comparing_or_of_the_text_are_left_out() -> 
     assert hash(one) == hash(other)
     assert one != Named(square=Square(2), key=1)
     assert repr(other) == "Named(square=Square(side=2), name='other')"
-
-
-def test_a_property_is_worked_out_when_it_is_asked_for_and_once() -> None:
-    asked.clear()
-    square = Square(4)
-    assert asked == []
-    assert [square.area, square.area, Square(5).area] == [16, 16, 25]
-    assert asked == [4, 5]
-    assert Square.area.__doc__ == "Its area."

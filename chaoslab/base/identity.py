@@ -6,11 +6,10 @@ import hashlib
 import re
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from chaoslab.base.json_text import speller, value_of
-from chaoslab.base.values import once
 
 ALONE = "alone"
 """The run of a call that names none, e.g. one made by hand with curl."""
@@ -55,7 +54,7 @@ class TrialId:
     repeat: int = 1
     truth: bool = False
 
-    @once
+    @cached_property
     def key(self) -> str:
         """The trial's name within its run, e.g. `p3.r1`, in dice and logs."""
         return f"p{self.prompt}.r{self.repeat}" + (".truth" if self.truth else "")

@@ -12,12 +12,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, NotRequired, TypedDict
 
 from chaoslab.base.clock import iso, later
 from chaoslab.base.json_text import quoted
 from chaoslab.base.shapes import Like, Within, is_moment
-from chaoslab.base.values import fixed, once
+from chaoslab.base.values import fixed
 
 VERSION = 5
 """The log's version, which stands in `RunStarted.code` under `log`. Version 1 had no `world`, `asked` and `code`;
@@ -121,7 +122,7 @@ class AttemptRef:
     attempt: Count
     request_id: str
 
-    @once
+    @cached_property
     def spelt(self) -> str:
         """The fields as they stand in each line about the attempt: JSON without its braces, and without the trial."""
         numbers = f'"turn": {self.turn}, "request": {self.request}, "attempt": {self.attempt}'

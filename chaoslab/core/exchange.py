@@ -12,13 +12,14 @@ import math
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar
 
 from chaoslab.base.clock import system
 from chaoslab.base.json_text import encoded, speller, value_of
 from chaoslab.base.phrases import phrase
-from chaoslab.base.values import fixed, once
+from chaoslab.base.values import fixed
 from chaoslab.core.dialog import CHAT, Dialog
 from chaoslab.core.events import AttemptRef, Event
 from chaoslab.core.pipe import Pipe
@@ -59,7 +60,7 @@ class Call:
     turn: int = 1
     failed_with: Callable[[str], Reply] | None = field(default=None, repr=False, compare=False)
 
-    @once
+    @cached_property
     def at(self) -> AttemptRef:
         """The attempt's name in the log."""
         return AttemptRef(
@@ -106,7 +107,7 @@ class Reply:
         given = len(inner.pipes)
         return self.pipes[given:] if self.pipes[:given] == inner.pipes else None
 
-    @once
+    @cached_property
     def value(self) -> Any:
         try:
             return value_of(self.body)

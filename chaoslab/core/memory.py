@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from operator import length_hint
 from typing import Any
 
 from chaoslab.base.clock import Clock, system
@@ -14,10 +13,6 @@ from chaoslab.core.plan import BEGINS, HITS, LASTS, SPARED, Candidates, Decision
 
 EARLIER_MAX = 256
 """The most exchanges that are kept for faults that look back."""
-
-
-_NONE = object()
-"""A value that no injection returns."""
 
 
 class Decisions(list[Decision]):
@@ -36,43 +31,11 @@ NOBODY = Decisions()
 """The decisions where no injection was asked."""
 
 
-class _Asked:
-    """Injections that were asked before: each one's own hits and `Injection.asks`. Most attempts are decided alike, in
-    any trial. So the last decisions without a hit are kept (`calm`), with what each injection returned for them
-    (`usual`): an attempt for which all return the same is decided the same."""
-
-    __slots__ = ("_met", "calm", "injections", "usual")
-
-    def __init__(self, injections: Candidates, met: dict[str, HitsSoFar]) -> None:
-        self.injections = injections
-        self._met = [met.get(name) or met.setdefault(name, HitsSoFar(name)) for name in injections.names]
-        self.calm: Decisions
-        self.calm, results = injections.calm or (NOBODY, [_NONE] * len(injections))
-        self.usual = [*zip(self._met, injections.asks, results, strict=True)]
-
-    def decide(self, occasion: Occasion, result: Any, left: int) -> Decisions:
-        """The decisions, kept if none of them is a hit. All injections returned as usual but the last `left`, which
-        are still to be asked, and the one before these, which returned `result`."""
-        results: list[Any] = [usual for _, _, usual in self.usual[: len(self.usual) - left - 1]]
-        results.append(result)
-        results += [asks(occasion, met) for met, asks, _ in self.usual[len(results) :]]
-        found = [
-            (each.asks[1] or result) if result else each.asks[2]
-            for each, result in zip(self.injections, results, strict=True)
-        ]
-        decisions = Decisions(self.injections, found)
-        if not decisions.hit:
-            self.calm = decisions
-            self.usual = [*zip(self._met, self.injections.asks, results, strict=True)]
-            self.injections.calm = decisions, results
-        return decisions
-
-
 class TrialMemory:
     """Decides the hits of one trial, attempt by attempt in the order of beginning. `turn`: the turn that goes on.
     `guard`: keeps to the plan's limits."""
 
-    __slots__ = ("_asked", "_at_turn", "_kept", "_last", "earlier", "guard", "met", "plan", "trial", "turn")
+    __slots__ = ("_at_turn", "_kept", "earlier", "guard", "met", "plan", "trial", "turn")
 
     def __init__(
         self, plan: Plan, trial: str, *, clock: Clock = system, note: Callable[[FaultHeldBack], object] | None = None
@@ -85,9 +48,7 @@ class TrialMemory:
         self.met: dict[str, HitsSoFar] = {}
         self.earlier: deque[PastAttempt] = deque(maxlen=EARLIER_MAX)
         self._kept: dict[str, dict[str, Any]] = {}
-        self._last: Occasion | None = None
         self._at_turn: Mapping[str, int] = {}
-        self._asked: dict[int, _Asked] = {}  # by the identity of the injections, which it keeps alive
 
     def begin_turn(self, turn: int, made: Mapping[str, int]) -> None:
         """Begins a turn of the conversation. `made`: the number of requests made so far, by target."""
@@ -104,31 +65,13 @@ class TrialMemory:
             self.met, changes=changes,
         )  # fmt: skip
 
-    def occasion_anew(self, target: str, request: int, attempt: int, *, changes: bool = False) -> Occasion:
-        """The occasion of a function's attempt that begins now, without time and arguments. It is the one of the last
-        attempt with other values, so nobody may keep it."""
-        occasion = self._last
-        if occasion is None:
-            self._last = occasion = self.occasion(target, target, request, attempt, changes=changes)
-            return occasion
-        occasion.target = occasion.tool = target
-        occasion.request, occasion.attempt, occasion.turn = request, attempt, self.turn
-        occasion.elapsed_s, occasion.arguments, occasion.changes = 0.0, None, changes
-        occasion.in_turn = request - self._at_turn.get(target, 0) if self._at_turn else request
-        return occasion
-
     def decide(self, injections: Candidates, occasion: Occasion) -> Decisions:
         """The decision of each injection on this attempt, which is counted for those that hit."""
-        asked = self._asked.get(id(injections))
-        if asked is None:
-            asked = self._asked[id(injections)] = _Asked(injections, self.met)
-        for met, asks, usual in (rest := iter(asked.usual)):
-            result = asks(occasion, met)
-            if result is not usual:
-                decisions = asked.decide(occasion, result, length_hint(rest))
-                break
-        else:
-            return asked.calm
+        each_decides = [
+            each.decide(occasion, self.met.get(name) or self.met.setdefault(name, HitsSoFar(name)))
+            for each, name in zip(injections, injections.names, strict=True)
+        ]
+        decisions = Decisions(injections, each_decides)
         if decisions.hit:
             decisions, shadowed = self._within(injections, decisions, occasion)
             for name in shadowed:

@@ -153,23 +153,9 @@ class Injection:
     @cached_property
     def decide(self) -> Decide:
         """The injection's decision on an attempt, given its own hits so far."""
-        asks, holding, failing = self.asks
-        return lambda occasion, met: (holding or result) if (result := asks(occasion, met)) else failing
-
-    @cached_property
-    def asks(self) -> tuple[Callable[[Occasion, HitsSoFar], Any], Decision, Decision]:
-        """`decide` in parts, made once, since most attempts cost no more than this: a function, the decision if it
-        returns a true value, or APART if that value is the decision, and the decision if it returns a false one."""
         places, begins = ([trigger.holds for trigger in each if not trigger.spares] for each in self._ordered)
         spares = [trigger.holds for trigger in self._ordered[1] if trigger.spares]
         lasts = self._lasting.lasts if self._lasting is not None else None
-        if not places and not begins and not spares:
-            return lambda occasion, met: True, BEGINS, APART  # noqa: ARG005
-        if lasts is None and len(places) + len(begins) + len(spares) == 1:
-            return (places or begins or spares)[0], BEGINS, SPARED if spares else APART
-        if lasts is None and len(begins) == 2 and not places and not spares:
-            first, second = begins
-            return lambda occasion, met: first(occasion, met) and second(occasion, met), BEGINS, APART
 
         def decision(occasion: Occasion, met: HitsSoFar) -> Decision:
             for holds in places:
@@ -185,7 +171,7 @@ class Injection:
                     return SPARED
             return BEGINS
 
-        return decision, APART, APART
+        return decision
 
     @cached_property
     def stands(self) -> bool:
@@ -220,9 +206,6 @@ class Injection:
 class Candidates(tuple[Injection, ...]):
     """Injections that may hit the calls of one target, outermost first."""
 
-    calm: tuple[Any, Sequence[Any]] | None = None
-    """The last decisions that hit no attempt, of any trial, and what each returned for them (`memory.py`)."""
-
     def __reduce__(self) -> tuple[Any, ...]:
         """The injections alone, as `Injection.__getstate__`."""
         return Candidates, (tuple(self),)
@@ -230,11 +213,6 @@ class Candidates(tuple[Injection, ...]):
     @cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(injection.name for injection in self)
-
-    @cached_property
-    def asks(self) -> tuple[Callable[[Occasion, HitsSoFar], Any], ...]:
-        """The function of each; see `Injection.asks`."""
-        return tuple(injection.asks[0] for injection in self)
 
     @cached_property
     def timed(self) -> bool:

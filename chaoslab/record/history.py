@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from functools import cached_property
 from itertools import chain
 from math import inf
 from operator import attrgetter, itemgetter
@@ -12,7 +13,6 @@ from typing import Protocol, TypeVar, cast
 
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.garbage import no_garbage
-from chaoslab.base.values import once
 from chaoslab.core import events
 from chaoslab.record.follow import follow
 from chaoslab.record.gaps import Gap, notes, of_logs, torn
@@ -151,7 +151,7 @@ class History:
         """The kinds of events that there are."""
         return self._of_kind.keys()
 
-    @once
+    @cached_property
     def _of_kind(self) -> dict[type[events.Event], list[Record]]:
         """The records by kind, in one pass: a report asks for thirty kinds, and a verdict of each trial for ten."""
         found: dict[type[events.Event], list[Record]] = {}
@@ -163,17 +163,17 @@ class History:
                 found[kind] = [record]
         return found
 
-    @once
+    @cached_property
     def made(self) -> set[Place]:
         """The attempts at calls."""
         return {*map(_place, self.placed(events.CallStarted)), *map(_place, self.placed(events.CallFinished))}
 
-    @once
+    @cached_property
     def failed(self) -> Sequence[tuple[Record, events.CallFinished, Place]]:
         """The ends of the attempts that failed or tell an error, as in `placed`. Most do neither."""
         return [end for end in self.placed(events.CallFinished) if end[1].error or not end[1].ok]
 
-    @once
+    @cached_property
     def torn(self) -> Mapping[str, str]:
         """The trials that may have lost lines, each with a gap in words. What happened in them is not known."""
         if not self.gaps:
@@ -186,7 +186,7 @@ class History:
                 spans[record.trial] = begin, record.t if record.trial in ended else inf
         return torn(self.gaps, spans, until=self.until)
 
-    @once
+    @cached_property
     def given_up(self) -> frozenset[Place]:
         """The attempts that their own agent gave up, or that the end of their trial cut, and that met no fault before:
         the loser of two hedged requests, or what was under way in a group of tasks that ended. They neither failed nor
@@ -194,24 +194,24 @@ class History:
         gone = [at for _, event, at in self.failed if event.cancelled]
         return frozenset(gone).difference(map(_place, self.placed(events.FaultWitnessed))) if gone else frozenset()
 
-    @once
+    @cached_property
     def _placed(self) -> dict[type[events.Event], Sequence[tuple[Record, events.Event, Place]]]:
         """The results of `placed`: ten measures ask for the attempts of one kind."""
         return {}
 
-    @once
+    @cached_property
     def of_functions(self) -> bool:
         """True if the run is of a user's own agent and functions (`lab.run`). A run of the lab's agent logs its prompts
         in `asked`."""
         run = self.first(events.RunStarted)
         return any(e.via in IN_PROCESS for _, e in self.of(events.CallFinished)) if run is None else of_functions(run)
 
-    @once
+    @cached_property
     def begun(self) -> Sequence[str]:
         """The trials of which there is the beginning, in the order in which they began."""
         return [intern(record.trial) for record, _ in self.of(events.PromptStarted) if record.trial is not None]
 
-    @once
+    @cached_property
     def trials(self) -> Sequence[str]:
         """The same, and then those whose beginning the log has lost."""
         begun = {*self.begun} if self.torn else set()

@@ -107,3 +107,15 @@ class OfNumber(Trigger):
         if type(value) is not int or value < 1:
             raise cls.refused()
         return cls(value)
+
+
+class OnlyTrue(Trigger):
+    """A trigger that is named or not: its value is True."""
+
+    should_be = "True"
+
+    @classmethod
+    def of(cls, value: Any) -> Self:
+        if value is not True:
+            raise cls.refused()
+        return cls(value)

@@ -12,7 +12,7 @@ from typing import Any
 
 from chaoslab.core._condition import Condition, parse
 from chaoslab.core.occasion import HitsSoFar, Occasion
-from chaoslab.core.triggers import OfNumbers, Trigger
+from chaoslab.core.triggers import OfNumbers, OnlyTrue, Trigger
 
 KNOWN_MAX = 256
 
@@ -51,20 +51,12 @@ class Tool(Trigger):
 
 
 @dataclass(frozen=True)
-class Changes(Trigger):
+class Changes(OnlyTrue):
     """Holds for the calls that may change something: requests by an unsafe method, and tools that do not only read."""
 
-    value: bool
-    should_be = "True"
     place = True
     reads = True
     order = 1
-
-    @classmethod
-    def of(cls, value: Any) -> Changes:
-        if value is not True:
-            raise cls.refused()
-        return cls(value)
 
     def holds(self, occasion: Occasion, met: HitsSoFar) -> bool:
         return occasion.changes
@@ -115,18 +107,9 @@ class OnTurn(OfNumbers):
 
 
 @dataclass(frozen=True)
-class BetweenTurns(Trigger):
+class BetweenTurns(OnlyTrue):
     """Holds for the first request to the target in each turn from the second on, as damage done between turns would
     show."""
-
-    value: bool
-    should_be = "True"
-
-    @classmethod
-    def of(cls, value: Any) -> BetweenTurns:
-        if value is not True:
-            raise cls.refused()
-        return cls(value)
 
     def holds(self, occasion: Occasion, met: HitsSoFar) -> bool:
         return occasion.turn > 1 and occasion.in_turn == 1

@@ -202,7 +202,7 @@ class FunctionSeam:
         memory = self.memory
         with self._numbering:
             number, attempt, _ = made.place or made.place_among(book.requests, made.began_s)
-            occasion = memory.occasion_anew(made.name, number, attempt, changes=made.tool.effect)
+            occasion = memory.occasion(made.name, made.name, number, attempt, changes=made.tool.effect)
             if reach.timed:
                 occasion.elapsed_s = self.clock.monotonic() - book.origin
             if reach.reads:

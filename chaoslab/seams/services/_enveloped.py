@@ -1,12 +1,12 @@
 """A request in a protocol has a tool and its arguments. The value of its reply is the tool's own part of it."""
 
 import json
+from functools import cached_property
 from typing import Any
 
 from chaoslab.base.identity import canonical
 from chaoslab.base.json_text import encoded
 from chaoslab.base.jsonable import TEXT_MAX, kept, to_jsonable
-from chaoslab.base.values import once
 from chaoslab.core.exchange import Reply
 from chaoslab.seams.protocols import json_rpc, mcp, message_of
 from chaoslab.seams.protocols.message import Message, ToolAnswer
@@ -54,7 +54,7 @@ class WantedCall:
         """Arguments, or the content of an effect, as a log keeps them."""
         return kept(to_jsonable(value)) if self.long else to_jsonable(value)
 
-    @once
+    @cached_property
     def arguments(self) -> Any:
         """The arguments as a log keeps them."""
         return self.noted(self.value)

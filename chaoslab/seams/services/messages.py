@@ -4,6 +4,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from hashlib import sha256
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
@@ -11,7 +12,7 @@ from urllib.parse import parse_qsl, urlencode
 from chaoslab.base.identity import canonical
 from chaoslab.base.json_text import encoded, value_of
 from chaoslab.base.secrets import MASK, is_secret, of_body, of_headers, of_query
-from chaoslab.base.values import fixed, once
+from chaoslab.base.values import fixed
 from chaoslab.core.exchange import Failure, Reply
 from chaoslab.core.stream import EVENT_STREAM, FRAMES, IN_LINES, Cutter, Events, FrameCutter, Lines
 from chaoslab.wire.http1 import BODILESS, unpacked
@@ -35,7 +36,7 @@ class HttpRequest:
     headers: Sequence[tuple[bytes, bytes]]
     body: bytes
 
-    @once
+    @cached_property
     def fields(self) -> list[tuple[str, str]]:
         """The headers as text."""
         return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in self.headers]
