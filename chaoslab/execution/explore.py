@@ -228,7 +228,8 @@ def explore(asked: AskedExplore) -> Exploration:
     The options are those of `run`, without `faults`. `tries`: the names of the only faults to try. `trials`, `seconds`:
     the budget, in trials and in real time. `by`: the strategies, of "singles", "lasting", "born", "pairs", "orders" and
     "random_plans"; all of them in virtual time, and "singles" alone in real time. `accept`: the outcomes that are no
-    failure. `tell` is called with a `SearchProgress`. `resume`: the folder of an exploration that was broken off, whose trials are not run again.
+    failure. `tell` is called with a `SearchProgress`. `resume`: the folder of an exploration that was broken off, whose
+    trials are not run again.
 
     Raises:
         ValueError, LookupError, TypeError: an argument is invalid; the message is one line.
