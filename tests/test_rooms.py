@@ -19,8 +19,8 @@ FOUND_BY_NAME = (
     "wire.toxics", "worlds.virtual.patches",
 )  # fmt: skip
 """The folders of plug-ins and of other files that are alike: what one is called there, its users see."""
-RUN_BY_NAME = {"scenarios.rows", "surfaces.pytest_plugin", "surfaces.schemas.stand_ins"}
-"""Modules that a process or pytest is given the name of."""
+RUN_BY_NAME = {"lab.scenario_agent", "scenarios.rows", "surfaces.pytest_plugin", "surfaces.schemas.stand_ins"}
+"""Modules that a process, pytest or an entry point is given the name of."""
 
 
 def name_of(path: Path) -> str:
