@@ -140,7 +140,7 @@ def test_one_command_leaves_figures_pictures_and_logs(tmp_path: Path) -> None:
     )
     run = (
         r"^run v7-[0-9a-f]{16} · seed 7 · world virtual · model chaoslab-offline\s·"
-        r"\s+draws\s+its\s+own\s+chance\s+no\s+·\s+done\s+after\s"
+        r"\s+own\s+chance\s+none\s+·\s+done\s+after\s"
     )
     assert re.search(run, ended.stdout, re.MULTILINE)
     assert "Failures that nobody injected: none" in ended.stdout
