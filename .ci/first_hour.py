@@ -2,11 +2,13 @@
 
 Usage: python .ci/first_hour.py [WHEEL]      it builds the wheel if none is given
 
-Each step has a limit of seconds, and the exit code is the number of steps that failed or took longer.
+The exit code is the number of steps that failed. A step that takes longer than it should is only marked, since a busy
+machine is no failure of ours.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -18,14 +20,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples" / "scenarios"
-UV = shutil.which("uv")
-PATIENCE = 3.0
-"""How much longer a step may take than a quiet machine of two cores allows it, since CI runs other things beside."""
+UV = shutil.which("uv", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
 
 
 @dataclass(frozen=True)
 class Step:
-    """A command with its exit codes, a text that it prints, and the seconds that it may take."""
+    """A command with its exit codes, a text that it prints, and the seconds that it takes on two quiet cores."""
 
     command: str
     codes: tuple[int, ...]
@@ -105,10 +105,10 @@ def play(step: Step, binaries: Path, work: Path) -> bool:
     wrong = [
         *([f"exit code {done.returncode}"] if done.returncode not in step.codes else []),
         *([f"does not say {step.says!r}"] if step.says not in said else []),
-        *([f"{took_s:.1f} s, {step.within_s:g} s are allowed"] if took_s > step.within_s * PATIENCE else []),
         *([f"{lines} lines"] if lines > step.lines_max else []),
     ]
-    print(f"| {step.command} | {took_s:.1f} | {lines} | {'; '.join(wrong) or 'ok'} |", flush=True)
+    slow = f" (slow: {step.within_s:g} s)" if took_s > step.within_s else ""
+    print(f"| {step.command} | {took_s:.1f}{slow} | {lines} | {'; '.join(wrong) or 'ok'} |", flush=True)
     if wrong:
         print("\n".join(said.splitlines()[-20:]), file=sys.stderr)
     return not wrong
