@@ -7,7 +7,7 @@ that take no time.
 `_loop.py`, `_locks.py`: asyncio's own loop but for where it waits; locks that the machine sees.
 `network.py`, `_transport.py`, `sockets.py`, `_tls.py`: listeners and connections, for any client, who believe in their
 TLS.
-`serving.py`, `_plain.py`, `_app_answers.py`, `asgi.py`: applications at addresses; `elsewhere.py`: hosts that are none.
+`serving.py`, `_app_answers.py`, `asgi.py`: applications at addresses; `elsewhere.py`: hosts that are none.
 `_client_side.py` watches what a service's client takes, which witnesses its faults; `in_process_transport.py` hands
 whole requests over clean lanes.
 `lanes.py`: lanes as connections of the embedded proxy (`wire/server/proxy.py`) with its own toxics, on a loop of the

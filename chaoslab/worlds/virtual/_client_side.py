@@ -5,7 +5,7 @@ The program's own bytes are read, not those that the service sent, so that a fau
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from functools import lru_cache, partial
+from functools import partial
 
 import h11
 
@@ -15,11 +15,11 @@ from chaoslab.seams.services.aside import attempt_aside
 from chaoslab.seams.services.line import AppAnswer, ClientEnd, StreamView
 from chaoslab.seams.services.messages import Fields, HttpRequest, cutter, in_lines, is_stream
 from chaoslab.seams.services.seam import ServiceAttempt, ServiceSeam
-from chaoslab.wire.http1 import BODILESS, Malformed
-from chaoslab.worlds.virtual._plain import HEADS_MAX, Chunks, RequestHead
 from chaoslab.worlds.virtual.machine import Waiter
 from chaoslab.worlds.virtual.network import TRIP_S, Gate, NetworkEnd
 
+HEAD_MAX = 256 * 1024
+"""The most bytes of a head, at either end."""
 Application = Callable[[str, bytes, Iterable[tuple[bytes, bytes]], bytes], AppAnswer]
 """The function that begins an application's answer to a method, a target, headers and a body."""
 
@@ -42,7 +42,7 @@ class ClientSide:
         else:
             self._end.close()
 
-    def attempt_of(self, request: RequestHead, body: bytes) -> ServiceAttempt | None:
+    def attempt_of(self, request: h11.Request, body: bytes) -> ServiceAttempt | None:
         """The attempt that a request is; None if nobody watches any more."""
         method, target = request.method.decode(), request.target.decode("latin-1")
         if self._seam.turns is not None and self._seam.book is not None and self._name not in self._seam.models:
@@ -107,18 +107,13 @@ class ClientSide:
 
 
 class _Exchange:
-    """One exchange as a client reads it. A reply that states its length or comes in chunks is read here, any other by
-    h11, which takes ten times as long."""
+    """One exchange as a client reads it."""
 
     def __init__(self, attempt: ServiceAttempt, end: NetworkEnd) -> None:
         self.attempt, self._client, self._machine = attempt, end, end.machine
         self._last_s = attempt.began_s
         self._stream: StreamView | None = None
-        self._heard = bytearray()
-        self._needed = 0
-        """The bytes of the whole reply, once its head has told them."""
-        self._http: h11.Connection | None = None
-        self._chunks: Chunks | None = None
+        self._http = self._reader()
         self._answer: tuple[int, Fields, list[bytes]] | None = None
         self._bytes = 0
         self.whole = False
@@ -127,34 +122,7 @@ class _Exchange:
         """Reads bytes; returns those that belong to the next exchange."""
         self._bytes += len(data)
         self._last_s = self._machine.now
-        if self._http is not None:
-            return self._read(data)
-        if self._chunks is not None:
-            return self._listen(self._chunks, data)
-        self._heard += data
-        if not self._needed:
-            head, found, body = self._heard.partition(b"\r\n\r\n")
-            if not found:
-                return b""
-            status, fields, length, chunked = _head(bytes(head))
-            if self.attempt.request.method == "HEAD" or status in BODILESS or status < 200:
-                length = ""
-            elif chunked and not length:
-                self._begun(status, fields)
-                self._chunks = Chunks()
-                return self._listen(self._chunks, bytes(body))
-            if not length.isdecimal():
-                self._http, heard = self._reader(), bytes(self._heard)
-                return self._read(heard)
-            self._answer = status, fields, []
-            self._needed = len(head) + 4 + int(length)
-        if len(self._heard) < self._needed:
-            return b""
-        rest = bytes(self._heard[self._needed :])
-        del self._heard[self._needed :]
-        self._bytes -= len(rest)
-        self._ended(None)
-        return rest
+        return self._read(data)
 
     def _begun(self, status: int, fields: Fields) -> None:
         self._answer = status, fields, []
@@ -167,28 +135,13 @@ class _Exchange:
             if self._stream is not None:
                 self._stream.took(part, self._machine.now)
 
-    def _listen(self, chunks: Chunks, data: bytes) -> bytes:
-        """Reads a body in chunks; returns the bytes after it."""
-        try:
-            for part in chunks.take(data):
-                self._part(part)
-        except Malformed:
-            self._ended("garbled")
-            return b""
-        if chunks.rest is None:
-            return b""
-        self._bytes -= len(chunks.rest)
-        self._ended(None)
-        return chunks.rest
-
     def _reader(self) -> h11.Connection:
-        http = h11.Connection(h11.CLIENT)
+        http = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_MAX)
         http.send(h11.Request(method=self.attempt.request.method, target="/", headers=[("Host", self.attempt.name)]))
         http.send(h11.EndOfMessage())
         return http
 
     def _read(self, data: bytes) -> bytes:
-        assert self._http is not None
         try:
             self._http.receive_data(data)
             while (event := self._http.next_event()) is not h11.NEED_DATA and event is not h11.PAUSED:
@@ -208,7 +161,7 @@ class _Exchange:
 
     def over(self, how: str) -> None:
         """Takes the end of the connection. It is also the end of a body whose length nobody stated."""
-        if how == "closed" and self._http is not None:
+        if how == "closed" and not self.whole:
             self._read(b"")
         if not self.whole:
             self._ended(how)
@@ -217,8 +170,6 @@ class _Exchange:
         self.whole, answer = True, None
         if self._answer is not None:
             status, fields, parts = self._answer
-            if self._http is None and self._chunks is None:
-                parts = [bytes(self._heard.partition(b"\r\n\r\n")[2])]
             answer = status, fields, b"".join(parts)
         now = self._machine.now
         waited = now > self._last_s and not self._client.available()
@@ -232,15 +183,6 @@ class _Exchange:
 
 def _raise(error: BaseException) -> None:
     raise error
-
-
-@lru_cache(HEADS_MAX)
-def _head(head: bytes) -> tuple[int, Fields, str, bool]:
-    """The status and the headers of a reply, the length that it states, and True if it comes in chunks."""
-    lines = (line.partition(":") for line in head.decode("latin-1").split("\r\n")[1:])
-    fields = tuple((name, value.strip()) for name, _, value in lines)
-    said = {name.lower(): value for name, value in fields}
-    return int(head[9:12]), fields, said.get("content-length", ""), said.get("transfer-encoding") == "chunked"
 
 
 def gate(seam: ServiceSeam, name: str) -> Gate:

@@ -14,7 +14,7 @@ from chaoslab.core.exchange import Failure
 from chaoslab.seams.services.app import LEFT, Wsgi
 from chaoslab.seams.services.seam import ServiceSeam
 from chaoslab.seams.services.wire_bytes import WireBytes
-from chaoslab.wire.http1 import BODILESS, chunk
+from chaoslab.wire.http1 import BODILESS
 from chaoslab.worlds.virtual._app_answers import (
     FAILED,
     Answering,
@@ -25,8 +25,7 @@ from chaoslab.worlds.virtual._app_answers import (
     environ_of,
     own,
 )
-from chaoslab.worlds.virtual._client_side import ClientSide, gate
-from chaoslab.worlds.virtual._plain import RequestHead, answer_head, asked_in, may_become_plain
+from chaoslab.worlds.virtual._client_side import HEAD_MAX, ClientSide, gate
 from chaoslab.worlds.virtual.machine import Waiter
 from chaoslab.worlds.virtual.network import Network, NetworkEnd
 
@@ -39,20 +38,15 @@ def by_https(end: NetworkEnd) -> bool:
 
 
 class ServerSide:
-    """The server's side of one connection; requests are answered one after the other. From the first exchange that is
-    not plain (see `_plain.py`), h11 reads and spells all."""
+    """The server's side of one connection; requests are answered one after the other."""
 
     def __init__(self, app: Wsgi, end: NetworkEnd, name: str, client: ClientSide | None) -> None:
         self._machine, self._app, self._end, self._name = end.machine, app, end, name
         self._client = client
-        self._made: h11.Connection | None = None
-        self._held = b""
-        """Bytes that have come and are no request yet."""
-        self._plain = b""
-        """The plain request that is being answered."""
-        self._request: RequestHead | None = None
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_MAX)
+        self._request: h11.Request | None = None
         self._body: list[bytes] = []
-        self._at_work = self._closes = False
+        self._at_work = False
         self._wire: WireBytes | None = None
         """The way of the answer's bytes, if a fault acts on them."""
         self._writing: Waiter | None = None
@@ -60,34 +54,14 @@ class ServerSide:
         """Called when the client hangs up during its answer."""
         end.receiver = self
 
-    @property
-    def _http(self) -> h11.Connection:
-        """h11's view of the connection, which begins with the request that is being answered."""
-        http = self._made
-        if http is None:
-            http = self._made = h11.Connection(h11.SERVER, max_incomplete_event_size=256 * 1024)
-            if self._plain:
-                http.receive_data(self._plain)
-                while not isinstance(http.next_event(), h11.EndOfMessage):
-                    pass
-                self._plain = b""
-            if self._held:
-                http.receive_data(self._held)
-                self._held = b""
-        return http
-
     def arrived(self) -> None:
         end = self._end
         try:
             while data := end.take():
-                if self._made is None:
-                    self._held += data
-                else:
-                    self._made.receive_data(data)
+                self._http.receive_data(data)
                 self._read()
             if end.ended:
-                if self._made is not None or self._held:
-                    self._http.receive_data(b"")
+                self._http.receive_data(b"")
                 self._tell_left()
             self._read()
         except h11.RemoteProtocolError as error:
@@ -110,15 +84,13 @@ class ServerSide:
             writing.wake()
 
     def _read(self) -> None:
-        if self._made is None and not self._read_plain():
-            return
         http = self._http
         while not self._at_work:
             event = http.next_event()
             if event is h11.NEED_DATA or event is h11.PAUSED:
                 return
             if isinstance(event, h11.Request):
-                self._request, self._body = RequestHead.of(event), []
+                self._request, self._body = event, []
                 if http.they_are_waiting_for_100_continue:
                     self._end.write(self._spelt(h11.InformationalResponse(status_code=100, headers=[])))
             elif isinstance(event, h11.Data):
@@ -128,26 +100,6 @@ class ServerSide:
             elif isinstance(event, h11.ConnectionClosed):
                 self._end.close()
                 return
-
-    def _read_plain(self) -> bool:
-        """Begins the answer to a plain request. True if h11 is to read what has come."""
-        held = self._held
-        if self._at_work:
-            return False
-        if not held:
-            if self._end.ended:
-                self._end.close()
-            return False
-        asked = asked_in(held)
-        if asked is None:
-            return not may_become_plain(held)
-        begin = held.index(b"\r\n\r\n") + 4
-        size = begin + asked.size
-        if len(held) >= size:
-            self._request, self._body = asked, [held[begin:size]]
-            self._plain, self._held = held[:size], held[size:]
-            self._begin()
-        return False
 
     def _begin(self) -> None:
         self._at_work = True
@@ -187,12 +139,11 @@ class ServerSide:
             blame(request.target, self._name)
             self._fail()
             return
-        self._at_work, self._plain = False, b""
-        if self._closes or (self._made is not None and self._made.our_state is h11.MUST_CLOSE):
+        self._at_work = False
+        if self._http.our_state is h11.MUST_CLOSE:
             self._end.close()
             return
-        if self._made is not None:
-            self._made.start_next_cycle()
+        self._http.start_next_cycle()
         self.arrived()
 
     def _send(self, started: list[Started], parts: Iterator[bytes], *, bodiless: bool) -> None:
@@ -204,10 +155,6 @@ class ServerSide:
         fields = [(name.lower(), value) for name, value in headers]
         size = next((int(value) for name, value in fields if name == "content-length"), 0 if code in BODILESS else None)
         reason = phrase(code, "")
-        known = answer_head(code, fields, reason) if self._plain and not bodiless else None
-        if known is not None:
-            self._say_plainly(known, first, parts, size)
-            return
         if size is None:
             fields.append(("connection", "close"))
         head = self._spelt(h11.Response(status_code=code, headers=fields, reason=reason))
@@ -223,22 +170,6 @@ class ServerSide:
         if len(body) < size and not bodiless:
             raise EOFError(f"{size} bytes were promised, and {len(body)} came")
         self._write(self._spelt(h11.EndOfMessage()))
-
-    def _say_plainly(self, head: bytes, first: bytes, rest: Iterator[bytes], size: int | None) -> None:
-        """Sends a plain answer. h11 sees nothing of it, and so can say nothing after it has begun."""
-        self._plain = b""
-        if size is None:
-            self._closes = True
-            self._write(head)
-            for part in itertools.chain((first,), rest):
-                self._write(chunk(part) if part else b"")
-                self._wait_for_room()
-            self._write(b"0\r\n\r\n")
-            return
-        body = (first + b"".join(rest))[:size]
-        self._write(head + body)
-        if len(body) < size:
-            raise EOFError(f"{size} bytes were promised, and {len(body)} came")
 
     def _write(self, data: bytes) -> None:
         if self._wire is None:
