@@ -1,7 +1,7 @@
 """JSON texts, written and read as `json` does it, in less time."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -44,14 +44,6 @@ def _brackets(text: str | bytes) -> int:
 
 
 def speller(*, separators: tuple[str, str] = (", ", ": "), sort_keys: bool = False) -> Callable[[Any], str]:
-    """A function that writes a value as `json.dumps(value, ensure_ascii=False)` does. json makes an encoder for each
-    value, which costs more than most values; here one is made. A value that holds itself is a RecursionError."""
-    encoder = json.JSONEncoder(ensure_ascii=False, separators=separators, sort_keys=sort_keys)
-    in_c = getattr(json.encoder, "c_make_encoder", None)
-    if in_c is None:
-        return encoder.encode
-    between, after_key = separators
-    pieces: Callable[[Any, int], Iterable[str]] = in_c(
-        None, encoder.default, json.encoder.encode_basestring, None, after_key, between, sort_keys, False, True
-    )
-    return lambda value: "".join(pieces(value, 0))
+    """A function that writes a value as `json.dumps(value, ensure_ascii=False)` does. A value that holds itself is a
+    RecursionError."""
+    return json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=separators, sort_keys=sort_keys).encode
