@@ -2,7 +2,6 @@
 counted. Nothing here is mocked: a caller calls a function, a client asks a service over HTTP, a client asks a model.
 One trial of many calls is one cell of the check: a fault, a seam and a chance."""
 
-import gc
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from chaoslab.analysis.measures.delivery import DeliveryCell, DeliveryCounts
-from chaoslab.base.garbage import put_aside
 from chaoslab.base.registry import names
 from chaoslab.core.events import CallFinished, Event, FaultEvent, FaultInjected, FaultScheduled, FaultWitnessed
 from chaoslab.core.fault import GROUP, load
@@ -56,17 +54,8 @@ class Check:
 
     @contextmanager
     def opened(self) -> Iterator[Callable[[DeliveryCell], DeliveryCounts]]:
-        """A context in which the check can be done. Garbage is collected after each cell: a trial keeps all its events,
-        which the collector would go through again and again. What is there before is left alone."""
-        with put_aside():
-            yield _fired_and_swept
-
-
-def _fired_and_swept(cell: DeliveryCell) -> DeliveryCounts:
-    try:
-        return fired(cell)
-    finally:
-        gc.collect()
+        """A context in which the check can be done."""
+        yield fired
 
 
 def fired(cell: DeliveryCell) -> DeliveryCounts:

@@ -3,7 +3,6 @@ that does not end is ended from here. The stack of one that crashed is read thro
 writes it."""
 
 import faulthandler
-import gc
 import importlib
 import os
 import pickle
@@ -21,7 +20,6 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, Generic, NoReturn, TypeVar
 
-from chaoslab.base import garbage
 from chaoslab.base.interrupts import SIGNALS, check_late
 from chaoslab.execution.spec import Executor, Work
 from chaoslab.execution.workers import (
@@ -81,9 +79,6 @@ class Child(Generic[S, R]):
         self._came, came_end = os.pipe()
         lifeline, self._held = os.pipe()
         self._got = bytearray()
-        theirs = garbage.frozen()
-        if not theirs:
-            gc.freeze()  # a child's collections leave the pages of this process alone, so they are not copied
         before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         try:
             with warnings.catch_warnings():  # other threads do not go along, and no trial waits for them
@@ -95,8 +90,6 @@ class Child(Generic[S, R]):
                 _serve(opened, asked_end, came_end, lifeline, self._stack)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-            if not theirs:
-                gc.unfreeze()
         for end in (asked_end, came_end, lifeline):
             os.close(end)
         self._stack.of_child()
@@ -380,7 +373,6 @@ def _serve(opened: Opened[Any, Any], asked_end: int, came_end: int, lifeline: in
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         end_with_writer(lifeline)
         stack.of_this_process()
-        garbage.seldom()
         with os.fdopen(asked_end, "rb") as asked, os.fdopen(came_end, "wb") as sent:
             for came in _done(opened, asked):
                 with suppress(OSError, ValueError):  # the program's own streams

@@ -23,7 +23,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from chaoslab.base import garbage
 from chaoslab.base.clock import system
 from chaoslab.base.interrupts import SIGNALS, check_late
 from chaoslab.execution.spec import Executor, Work
@@ -418,7 +417,6 @@ def _open(sent: Work[Any, Any] | bytes, beats: _Beats) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     threading.Thread(target=_end_with_parent, name="lifeline", daemon=True).start()
     _worker.set(_Worker(sent, beats))
-    garbage.seldom()  # what the work has loaded too
 
 
 def unpacked(sent: Work[Any, Any] | bytes) -> Work[Any, Any]:

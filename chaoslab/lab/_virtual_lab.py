@@ -3,7 +3,6 @@ Each trial has its own clock, network, lanes, chance and service memory."""
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -22,7 +21,6 @@ from chaoslab.analysis.verdict.ledger import wish
 from chaoslab.analysis.verdict.seen import JUDGED, Twin
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.clock import system
-from chaoslab.base.garbage import put_aside
 from chaoslab.base.identity import TrialId, nth
 from chaoslab.config.settings import Settings, keep_tracing_off
 from chaoslab.config.topology import MODEL, SERVICES, Ports
@@ -57,9 +55,6 @@ HOST = "127.0.0.1"
 _JUDGED = frozenset(JUDGED)
 _PLAIN = _JUDGED - {events.Effect, events.EndState, events.PromptStarted}
 """The judged events that hold no values of services or prompts: a line gives them back as they are."""
-SWEPT, SWEPT_WELL = 5, 100
-"""Trials between two garbage collections, and between two full ones. A trial leaves cycles; automatic collection would
-cost more. The frequent collection looks only at new objects, not at all that the lab keeps."""
 
 
 @dataclass
@@ -174,12 +169,11 @@ class Lab:
         for name, app in self._apps.items():
             for port in (self._ports.service(name), self._ports.proxy(name)):
                 serving.serve(self._served, HOST, port, app, waits=name in {*run.foreign, *paced})
-        self._done = 0
 
     @contextmanager
     def ready(self) -> Iterator[Lab]:
-        """A context with stand-ins for all that is real, and garbage collection under the lab's control."""
-        with Patches(), put_aside():
+        """A context with stand-ins for all that is real."""
+        with Patches():
             yield self
 
     def _shelf(self, name: str) -> MemoryLog:
@@ -262,9 +256,6 @@ class Lab:
                 session.hung(trial, prompt, str(error), began_s=STARTS_S, began=not spec.stopped)
         seconds = round(world.machine.now - STARTS_S, 6)
         kept = masked(self._kept)
-        self._done += 1
-        if self._done % SWEPT == 0:
-            gc.collect(0 if self._done % SWEPT_WELL else 2)
         witnessed = sum(type(event) is events.FaultWitnessed for event in self._events)
         ok, outcome = session.progress.succeeded > succeeded, self._judged(trial, kept, self._events)
         return LabResult(spec.number, seconds, ok, outcome, witnessed, seam.cost_usd, kept, off=off, drew=world.drew)

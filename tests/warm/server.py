@@ -155,7 +155,6 @@ def main(address: str) -> None:
     importlib.invalidate_caches()
     gc.collect()
     gc.freeze()  # else each child would copy the memory of all that, to count references in it
-    own.modules[f"{LAB}.base.garbage"].frozen()  # it counts them all, once
     gc.enable()
     start = served(address)
     if start is not None:

@@ -119,7 +119,7 @@ class RunReport:
         return [] if any(one.eligible for one in found) else [one.injection for one in found]
 
     @classmethod
-    @no_garbage(lasting=True)
+    @no_garbage()
     def of(cls, history: History) -> RunReport:
         """The report on a run's history."""
         found = Findings()
@@ -127,7 +127,7 @@ class RunReport:
         return cls._of(found, history.notes, history.rulings)
 
     @classmethod
-    @no_garbage(lasting=True)
+    @no_garbage()
     def read(cls, folder: Path) -> RunReport:
         """The report on the run in a folder, read once. The run is not held as a whole, but where its lines are out of
         order or its trials side by side. Raises FileNotFoundError: no such folder, or no log in it. OSError: a log
