@@ -130,11 +130,6 @@ class Reply:
         return _spelt(value)
 
     @property
-    def sent_bytes(self) -> int:
-        """The bytes of the body as it is sent."""
-        return len(self.body)
-
-    @property
     def unreadable(self) -> bool:
         """True if there is a body that is neither JSON nor a stream of events."""
         if self.value is not None or self.body.strip() in (b"", b"null"):

@@ -151,10 +151,6 @@ class Served(Reply):
             status=status, headers=dict(fields), body=body, stream=None, pipes=(), fields=tuple(fields), raw=raw
         )  # at once, which takes half as long
 
-    @property
-    def sent_bytes(self) -> int:
-        return len(self.raw)
-
     def with_value(self, value: Any) -> Reply:
         body = encoded(self.spelt(value))
         return Served(self.status, measured(self.fields, body), body)

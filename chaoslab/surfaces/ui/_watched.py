@@ -381,11 +381,6 @@ class WatchedRun:
         while now_s - self._past[0][0] > RATE_S:
             self._past.popleft()
 
-    @property
-    def began_as(self) -> str:
-        """The run's own name; empty while its log does not tell it."""
-        return self._began.run if self._began else ""
-
     def _told(self) -> dict[str, Any]:
         run, end, asked = self.started, self.finished, self._pulled.asked
         calls, faults, done = self._calls, self._faults, self._ended
