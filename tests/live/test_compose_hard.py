@@ -108,6 +108,8 @@ def test_a_part_that_is_gone_for_good_ends_the_run_in_one_line_and_the_next_one_
 
 def test_a_part_that_was_paused_is_well_a_moment_after_unpause(stack: Stack) -> None:
     """Else the next run would wait for its next probe, which comes after minutes."""
+    under_way = ("exec", "-T", "weather", "bash", "-c", "[[ ! -e /tmp/healthy ]]")  # between two probes: see containers/healthy
+    until(lambda: stack.compose(*under_way).returncode == 0, "a probe of weather is under way")
     began_s = system.monotonic()
     weather = stack.container("weather")
     weather.pause()
