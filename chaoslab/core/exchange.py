@@ -176,7 +176,7 @@ class Reply:
 
 
 class Failure(Exception):
-    """The exchange ended without a reply. `kind`: timed_out, unresolved (no such name), refused, untrusted (its
+    """The exchange ended without a reply. `kind`: timed_out, dns (no such name), refused, untrusted (its
     certificate), reset, closed, garbled, or too_large."""
 
     def __init__(self, kind: str, *, native: BaseException | None = None) -> None:

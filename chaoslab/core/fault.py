@@ -275,15 +275,15 @@ class Outage:
         return self.deed or ("paused" if self.held else "killed")
 
 
-WORDS = {"refused": "connection refused", "reset": "connection reset", "unresolved": "the name was not found"}
+WORDS = {"refused": "connection refused", "reset": "connection reset", "dns": "the name was not found"}
 
 
 @dataclass(frozen=True)
 class OutageCut(Fault):
-    """The fault of a call that an outage meets on its way: `error` is refused, reset, or unresolved where a container's
+    """The fault of a call that an outage meets on its way: `error` is refused, reset, or dns where a container's
     name goes with it."""
 
-    error: Literal["refused", "reset", "unresolved"]
+    error: Literal["refused", "reset", "dns"]
     layer = "tool"
     conditional: ClassVar[bool] = True
 

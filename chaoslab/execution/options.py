@@ -149,7 +149,7 @@ class RunOptions:
     )  # fmt: skip
     raises: str | Mapping[str, Any] | None = option(
         None, 'the exceptions by which a tool\'s caller learns of a fault: "httpx", "httpx2", "requests", "aiohttp", '
-        '"urllib", or classes by kind ("timed_out", "refused", "reset", "closed", "unresolved", "untrusted", '
+        '"urllib", or classes by kind ("timed_out", "refused", "reset", "closed", "dns", "untrusted", '
         '"status"), or one of these for each tool by its name. By default they are Python\'s own, and `ToolError` for '
         "a status.", group=AGENT,
     )  # fmt: skip

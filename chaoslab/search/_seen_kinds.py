@@ -7,7 +7,7 @@ from chaoslab.search.variation import Tried, site_of
 LATE, DUPLICATE, WRONG, ERROR = "late", "duplicate", "wrong value", "error status"
 BY_ERROR = {
     "timed_out": "timed out", "cancelled": "timed out",
-    "refused": "refused", "unresolved": "refused", "untrusted": "refused",
+    "refused": "refused", "dns": "refused", "untrusted": "refused",
     "reset": "cut", "closed": "cut", "garbled": WRONG, "too_large": WRONG,
 }  # fmt: skip
 UNUSABLE = "status 200, and no"

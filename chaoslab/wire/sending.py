@@ -304,7 +304,7 @@ def _in_httpx(error: Exception, request: httpx.Request) -> httpx.TransportError:
 
 
 NEVER_SENT = {
-    "unresolved": "[Errno -2] Name or service not known",
+    "dns": "[Errno -2] Name or service not known",
     "untrusted": "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: certificate has expired (_ssl.c:1000)",
 }
 """The failures before a connection stands, with the words of the client's error."""
@@ -350,7 +350,7 @@ def _in_handshake(error: httpx.ConnectError) -> str:
         if isinstance(cause, ssl.SSLEOFError | ssl.SSLZeroReturnError | anyio.EndOfStream):
             return "closed"
         if isinstance(cause, socket.gaierror):  # DNS: as of a container that was killed
-            return "unresolved"
+            return "dns"
         if isinstance(cause, ssl.SSLCertVerificationError):
             return "untrusted"
         if isinstance(cause, ssl.SSLError):

@@ -74,7 +74,7 @@ OF_BYTES: dict[str, tuple[Fault, Observation, str]] = {
 }  # fmt: skip
 """A fault of bytes, what its caller saw, and the witness's words."""
 MET: dict[str, tuple[Fault, dict[str, Any], str | None, int, float, str | None]] = {
-    "dns_failure: the call never leaves": (DnsFailure(), {}, "unresolved", 0, 0.0, "the name was not found"),
+    "dns_failure: the call never leaves": (DnsFailure(), {}, "dns", 0, 0.0, "the name was not found"),
     "jitter: the request is late": (
         Jitter(0.4, stream="upstream"), {}, None, 1, 0.4, "took 0.400 s, at least 0.400 s were armed"
     ),
@@ -320,7 +320,7 @@ def test_a_name_is_not_found_and_the_next_lookup_finds_it() -> None:
     trial = lab.run(by_name, "go", services={"shop": shop}, faults=[lab.inject("dns_failure", "shop", calls=[1])])
     assert trial.answer == ["Name or service not known", "200", "200"]
     ends = [(e.request, e.attempt, e.error) for _, e in trial.history.of(CallFinished)]
-    assert ends[:2] == [(1, 1, "unresolved"), (1, 2, None)]
+    assert ends[:2] == [(1, 1, "dns"), (1, 2, None)]
     assert [e.evidence for _, e in trial.history.of(FaultWitnessed)] == ["the name was not found"]
 
 

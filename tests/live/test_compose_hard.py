@@ -108,7 +108,7 @@ def test_a_part_that_is_gone_for_good_ends_the_run_in_one_line_and_the_next_one_
 
 def test_a_part_that_was_paused_is_well_a_moment_after_unpause(stack: Stack) -> None:
     """Else the next run would wait for its next probe, which comes after minutes."""
-    under_way = ("exec", "-T", "weather", "bash", "-c", "[[ ! -e /tmp/healthy ]]")  # between two probes: see containers/healthy
+    under_way = ("exec", "-T", "weather", "bash", "-c", "[[ ! -e /tmp/healthy ]]")  # see containers/healthy
     until(lambda: stack.compose(*under_way).returncode == 0, "a probe of weather is under way")
     began_s = system.monotonic()
     weather = stack.container("weather")
@@ -138,4 +138,4 @@ def test_a_tool_that_is_killed_fails_its_own_calls_and_no_others(stack: Stack) -
     }
     assert failed == {"weather"}  # failures that nobody injected
     around = {event.error for _, event in history.of(CallFinished) if event.via == "direct" and not event.ok}
-    assert around == {"unresolved"}  # nobody has the name of a container that was killed
+    assert around == {"dns"}  # nobody has the name of a container that was killed

@@ -46,9 +46,9 @@ def history(*lines: Line) -> History:
     )
 
 
-HIT = [begun(1), call(1, 1, error="timed_out"), met(1, 1), call(1, 2, error="unresolved", via="direct"), over(1, "")]
+HIT = [begun(1), call(1, 1, error="timed_out"), met(1, 1), call(1, 2, error="dns", via="direct"), over(1, "")]
 """A trial that meets a fault, and then its service is not there."""
-ALONE = [begun(2), call(2, 1, error="closed"), call(2, 2, error="unresolved", via="direct"), over(2)]
+ALONE = [begun(2), call(2, 1, error="closed"), call(2, 2, error="dns", via="direct"), over(2)]
 """A trial that meets no fault, only the dead service."""
 WELL = [begun(3), call(3, 1), over(3, "21")]
 AGAIN = [begun(4), call(4, 1, error="timed_out"), met(4, 1), call(4, 2), over(4, "21")]

@@ -103,7 +103,7 @@ NAMED: dict[type[Exception], str] = {
     ConnectionAbortedError: "closed",
     ConnectionResetError: "reset",
     ConnectionRefusedError: "refused",
-    socket.gaierror: "unresolved",
+    socket.gaierror: "dns",
     ssl.SSLCertVerificationError: "untrusted",
     lab.ToolError: "Service Unavailable",
 }

@@ -40,7 +40,7 @@ FAULTS: dict[str, tuple[str, dict[str, Any]]] = {
     "refused": ("refused", {}),
     "reset": ("reset_peer", {"stream": "downstream"}),
     "closed": ("timeout", {"after_s": 1.0, "stream": "downstream"}),
-    "unresolved": ("dns_failure", {}),
+    "dns": ("dns_failure", {}),
     "untrusted": ("tls_failure", {}),
     "status": ("tool_error", {"status": 503}),
 }
@@ -67,7 +67,7 @@ LIBRARIES: dict[str, tuple[type[Exception], ...]] = {
         urllib.error.URLError, urllib.error.HTTPError,
     ),
 }  # fmt: skip
-ERRNO = {"refused": errno.ECONNREFUSED, "reset": errno.ECONNRESET, "unresolved": socket.EAI_NONAME, "untrusted": 1}
+ERRNO = {"refused": errno.ECONNREFUSED, "reset": errno.ECONNRESET, "dns": socket.EAI_NONAME, "untrusted": 1}
 
 
 @pytest.mark.parametrize("kind", FAULTS)

@@ -366,7 +366,7 @@ def test_a_model_that_is_asked_without_end_is_told_of_once_and_ended(capsys: pyt
 @pytest.mark.parametrize(
     ("fault", "step", "error"),
     [
-        ("refused", "connection", "refused"), ("dns_failure", "lookup", "unresolved"),
+        ("refused", "connection", "refused"), ("dns_failure", "lookup", "dns"),
         ("tls_failure", "handshake", "untrusted"),
     ],
 )  # fmt: skip

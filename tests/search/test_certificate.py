@@ -108,7 +108,7 @@ def test_the_seconds_of_a_budget_hold_also_while_failures_are_shrunk() -> None:
     ("fault", "error", "kind"),
     [
         ("lost_reply", "timed_out", "timed out"), ("refused", "refused", "refused"),
-        ("dns_failure", "unresolved", "refused"), ("reset_peer", "reset", "cut"), ("cut", "closed", "cut"),
+        ("dns_failure", "dns", "refused"), ("reset_peer", "reset", "cut"), ("cut", "closed", "cut"),
         ("server_error", "Bad Gateway", "error status"), ("exception", "internal error", "error status"),
         ("malformed_json", "status 200, and no JSON", "wrong value"), ("wrong_value", "", "wrong value"),
         ("redelivery", "", "duplicate"), ("latency", "", "late"), ("latency", "timed_out", "timed out"),

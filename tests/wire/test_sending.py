@@ -198,7 +198,7 @@ def test_a_body_is_unpacked_whole_as_it_is_part_by_part(body: bytes, codings: st
         (httpx.ReadTimeout, None, "timed_out"), (httpx.ConnectTimeout, None, "timed_out"),
         (httpx.PoolTimeout, None, "timed_out"), (httpx.ConnectError, None, "refused"),
         (httpx.ConnectError, ConnectionRefusedError(), "refused"),
-        (httpx.ConnectError, socket.gaierror(socket.EAI_NONAME, "Name or service not known"), "unresolved"),
+        (httpx.ConnectError, socket.gaierror(socket.EAI_NONAME, "Name or service not known"), "dns"),
         (httpx.ConnectError, ssl.SSLEOFError(), "closed"),
         (httpx.ConnectError, ssl.SSLCertVerificationError(), "untrusted"),
         (httpx.ConnectError, ssl.SSLError(), "garbled"), (httpx.ConnectError, ConnectionResetError(), "reset"),
@@ -226,7 +226,7 @@ def test_an_error_of_httpx_is_a_kind_of_failure(
         ("closed", httpx.RemoteProtocolError, "the model: closed after 1.5 s"),
         ("too_large", httpx.RemoteProtocolError, "the model: more than 4194304 bytes after 1.5 s"),
         ("garbled", httpx.RemoteProtocolError, "the model: an answer that is not HTTP as it should be after 1.5 s"),
-        ("unresolved", httpx.ConnectError, "[Errno -2] Name or service not known"),
+        ("dns", httpx.ConnectError, "[Errno -2] Name or service not known"),
     ],
 )
 def test_a_failure_is_the_clients_own_exception(kind: str, error: type[Exception], words: str) -> None:

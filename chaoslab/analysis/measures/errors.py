@@ -11,7 +11,7 @@ from chaoslab.core.events import UNTOLD, CallDisturbed, CallFinished, FaultWitne
 from chaoslab.core.fault import UNUSABLE
 from chaoslab.record.history import History, Place
 
-ENDS = ("timed_out", "refused", "reset", "closed", "garbled", "too_large", "unresolved", "untrusted")
+ENDS = ("timed_out", "refused", "reset", "closed", "garbled", "too_large", "dns", "untrusted")
 """The lab's names for the end of an exchange without a reply."""
 _RAISED = re.compile(r"([A-Za-z_]\w*)(:.*)?", re.DOTALL)
 LAB, NOBODY = "the lab was disturbed", "nobody injected"

@@ -23,8 +23,8 @@ class DnsFailure(Fault):
     source = "https://github.com/Azure-Samples/azure-search-openai-demo/issues/2392"
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
-        raise Failure("unresolved")
+        raise Failure("dns")
         yield call
 
     def witnessed(self, seen: Observation) -> str | None:
-        return "the name was not found" if seen.error == "unresolved" else None
+        return "the name was not found" if seen.error == "dns" else None

@@ -22,7 +22,7 @@ KINDS: dict[str, tuple[Callable[[str], OSError], str]] = {
     "refused": (ConnectionRefusedError, "connection refused"),
     "reset": (ConnectionResetError, "connection reset"),
     "closed": (ConnectionAbortedError, "closed without an answer"),
-    "unresolved": (partial(gaierror, EAI_NONAME), "Name or service not known"),
+    "dns": (partial(gaierror, EAI_NONAME), "Name or service not known"),
     "untrusted": (partial(SSLCertVerificationError, 1), "certificate verify failed: certificate has expired"),
 }
 """The kinds of failure, each with Python's exception and the words for it."""
@@ -160,7 +160,7 @@ def _httpx(name: str) -> NativeErrors:
             "refused": httpx.ConnectError,
             "reset": httpx.ReadError,
             "closed": httpx.RemoteProtocolError,
-            "unresolved": httpx.ConnectError,
+            "dns": httpx.ConnectError,
             "untrusted": httpx.ConnectError,
         },
         refused,
@@ -183,7 +183,7 @@ def _requests() -> NativeErrors:
             "refused": broken,
             "reset": broken,
             "closed": broken,
-            "unresolved": broken,
+            "dns": broken,
             "untrusted": requests.exceptions.SSLError,
         },
         refused,
@@ -215,7 +215,7 @@ def _aiohttp() -> NativeErrors:
             "refused": unreached,
             "reset": partial(aiohttp.ClientOSError, ECONNRESET),
             "closed": aiohttp.ServerDisconnectedError,
-            "unresolved": unresolved,
+            "dns": unresolved,
             "untrusted": untrusted,
         },
         refused,
@@ -232,7 +232,7 @@ def _urllib() -> NativeErrors:
 
     causes: dict[str, Callable[[str], OSError]] = {
         "refused": partial(ConnectionRefusedError, ECONNREFUSED),
-        "unresolved": partial(gaierror, EAI_NONAME),
+        "dns": partial(gaierror, EAI_NONAME),
         "untrusted": partial(SSLCertVerificationError, 1),
     }
     return NativeErrors({kind: partial(_in_url_error, URLError, cause) for kind, cause in causes.items()}, refused)

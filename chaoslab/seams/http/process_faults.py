@@ -15,9 +15,9 @@ from chaoslab.core.exchange import Call
 from chaoslab.core.fault import Outage, OutageCut
 from chaoslab.wire.control import Control, explain
 
-CUT = ("closed", "reset", "refused", "unresolved")
+CUT = ("closed", "reset", "refused", "dns")
 """The failures of a call to a process that is down, through a proxy or around it. A dead container has no name."""
-MET_AS = {"refused": OutageCut("refused"), "unresolved": OutageCut("unresolved")}
+MET_AS = {"refused": OutageCut("refused"), "dns": OutageCut("dns")}
 STOPPED_S = 60.0
 """Seconds in which a supervisor stops a process, in a container too."""
 BACK_S = 60.0

@@ -51,7 +51,7 @@ FAILED = 2
 TEXT_MAX = 32_768
 """The most characters of a text in an attribute."""
 UNANSWERED = frozenset(
-    {"timed_out", "unresolved", "refused", "untrusted", "reset", "closed", "garbled", "too_large", CANCELLED, OPEN}
+    {"timed_out", "dns", "refused", "untrusted", "reset", "closed", "garbled", "too_large", CANCELLED, OPEN}
 )
 """The words for an end without an answer of the tool's."""
 _HTTP = re.compile(r"(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|TRACE) (/.*)", re.DOTALL)
