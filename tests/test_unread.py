@@ -135,6 +135,16 @@ def refund_or_pretend(account: int) -> Any:
         return {"ok": True, "said": f"refunded {account}"}
 
 
+def refund_or_tell(words: str) -> Callable[[int], str]:
+    def tool(account: int) -> str:
+        try:
+            return refund(account)
+        except lab.ToolError:
+            return words
+
+    return tool
+
+
 @pytest.mark.parametrize(
     ("tool", "on_failure", "outcome"),
     [
@@ -142,6 +152,10 @@ def refund_or_pretend(account: int) -> Any:
         (refund_or_say_so, "", "unknown"),
         (refund, "", "unknown"),
         (refund_or_say_so, "I could not {tool}.", "undone"),
+        (refund, "I could not {tool}.", "undone"),
+        (refund_or_tell("An error occurred while running the tool."), "I could not {tool}.", "undone"),
+        (refund_or_tell("No errors, and the account is as it was."), "I could not {tool}.", "unknown"),
+        (refund_or_tell("refunded 1"), "I could not {tool}.", "false_success"),
     ],
 )
 def test_a_script_is_judged_where_it_was_asked_the_same_or_reacts(tool: Any, on_failure: str, outcome: str) -> None:

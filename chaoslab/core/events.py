@@ -306,7 +306,8 @@ class CallFinished(AttemptEvent):
     """The provider's word for why a model's answer ended, such as stop; empty if it broke off. Only at models that are
     services."""
     said_by: str | None = None
-    """script: a model's answer that is the same whatever the model was sent (`lab.scripted`)."""
+    """script: a model's answer that is the same whatever the model was sent (`lab.scripted`); reacting script: one of a
+    script with `on_failure` that took what it was sent for no failure."""
     asked: str | None = None
     """A digest of the messages that such a model was sent."""
     broken_within: bool | None = None

@@ -190,7 +190,24 @@ def find_failed_tool(messages: Sequence[Mapping[str, Any]]) -> str:
     """The name of the first tool whose answer since the model's last message tells of a failure; empty if none does."""
     asked = [at for at, message in enumerate(messages) if message.get("role") == "assistant"]
     answered = _answers(messages[asked[-1] :]) if asked else {}
-    return next((name for (name, _), replies in answered.items() if any(error for _, error in replies)), "")
+    return next((name for (name, _), replies in answered.items() if any(map(_tells_failure, replies))), "")
+
+
+# Most agents and frameworks put a failure into words of their own, as in "An error occurred while running the tool".
+_FAILURE = re.compile(
+    r"(?i)(?<!\bno )(?<!\b0 )\b(?:errors?|exception|traceback|fail(?:ed|ure|s)?|timed?[ -]?out|could ?n[o']t|can ?not"
+    r"|can't|unable|unavailable|refused|denied|forbidden|unauthori[sz]ed|invalid|not (?:found|known)|too many requests"
+    r"|rate limit\w*|does not answer|connection (?:reset|closed)|disconnected)\b|<!doctype|<html"
+)
+_HEADLINE = 80
+"""The characters of an answer that tell what it is."""
+
+
+def _tells_failure(answer: tuple[Any, str | None]) -> bool:
+    value, error = answer
+    if isinstance(value, Mapping):
+        return bool(error) or value.get("status") in ("error", "failed")
+    return bool(error) or (isinstance(value, str) and _FAILURE.search(value[:_HEADLINE]) is not None)
 
 
 def _answers(messages: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], list[tuple[Any, str | None]]]:

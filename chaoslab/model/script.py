@@ -110,6 +110,8 @@ class Given:
     chat: Chat
     reply: ChatReply
     lost: bool = False
+    reacts: bool = False
+    """It is the answer to a tool's failure, not a step."""
 
 
 class Scripted(LiveModel):
@@ -130,11 +132,11 @@ class Scripted(LiveModel):
         earlier = key if key in self._open else self._asked_again(chat)
         if earlier is not None:
             given = self._open.pop(earlier)
-            self._open[key] = Given(chat, given.reply)
+            self._open[key] = replace(given, chat=chat, lost=False)
             return given.reply
         if self.on_failure and (tool := find_failed_tool(chat.messages)):
             answer = ChatReply(self.on_failure.replace("{tool}", tool), ())
-            self._open[key] = Given(chat, answer)
+            self._open[key] = Given(chat, answer, reacts=True)
             return answer
         if self._taken >= len(self.steps):
             self._ran_out(chat)
@@ -153,6 +155,14 @@ class Scripted(LiveModel):
             if given.lost and len(before) < len(chat.messages) and list(chat.messages[: len(before)]) == list(before):
                 return key
         return None
+
+    def said_by(self, path: str, body: bytes) -> str | None:
+        """The source of the answer to a request under way: "script", or "reacting script" of one that may react; None
+        if it did."""
+        given = self._open.get(path.encode() + body)
+        if not self.on_failure:
+            return "script"
+        return None if given is not None and given.reacts else "reacting script"
 
     def ended(self, path: str, body: bytes, heard: ReadAnswer | None) -> None:
         super().ended(path, body, heard)

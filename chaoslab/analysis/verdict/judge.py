@@ -149,7 +149,7 @@ def _judge(seen: TrialEvents, history: History) -> Verdict:
         return _check_ground(_as_its_twin(started.incomparable, world, len(started.effects or ()), may), seen)
     done = list(ledger.net(started.effects or (), done, rules))
     answered = AnsweredTrial(started, finished, done, world, harm, lost, seen, history.spoken, rules, may)
-    return _check_ground(_weighed(answered), seen)
+    return _check_reaction(_check_ground(_weighed(answered), seen), seen, started)
 
 
 def _check_ground(verdict: Verdict, seen: TrialEvents) -> Verdict:
@@ -178,16 +178,26 @@ def _check_ground(verdict: Verdict, seen: TrialEvents) -> Verdict:
     return verdict
 
 
-def _unread_fault(seen: TrialEvents, started: events.PromptStarted) -> str:
+def _check_reaction(verdict: Verdict, seen: TrialEvents, started: events.PromptStarted) -> Verdict:
+    """The verdict, unless it is that a failure was passed over, and it was only passed over by a script that was told
+    of it in words that it does not know."""
+    if verdict.outcome is not Outcome.FALSE_SUCCESS or not (why := _unread_fault(seen, started, "reacting script")):
+        return verdict
+    return replace(verdict, outcome=Outcome.UNKNOWN, why=why, said=Said.UNCLEAR, basis=Basis.NONE)
+
+
+def _unread_fault(seen: TrialEvents, started: events.PromptStarted, said_by: str = "script") -> str:
     """The reason why a trial shows nothing of the agent, whose model is a script: it was sent other messages than
     without faults, and cannot react to them. Empty if it may show something."""
     if not seen.of(events.FaultWitnessed):
         return ""
-    asked = list(dict.fromkeys(event.asked for _, event in seen.of(events.CallFinished) if event.asked))
+    asked = list(dict.fromkeys(event.asked for _, event in seen.of(events.CallFinished) if event.said_by == said_by))
     if asked == (started.twin_asked or [])[: len(asked)]:
         return ""
     faults = ", ".join(dict.fromkeys(f"{event.fault} on {event.target}" for _, event in seen.of(events.FaultWitnessed)))
     host = next(event.target for _, event in seen.of(events.CallFinished) if event.asked)
+    if said_by != "script":
+        return f"the script of {host} took what it was told of {faults} for no failure, where a model may read it"
     return (
         f"only a script was told what came of {faults}: {host} says the same whatever it is sent, so this shows "
         "nothing of what the agent makes of it (on_failure= of lab.scripted has it answer)"

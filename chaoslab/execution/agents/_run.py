@@ -332,7 +332,6 @@ def with_twin(result: AgentResult, twin: AgentResult | None) -> AgentResult:
 def _model(app: Any) -> ModelHost:
     """A service that speaks a model's API, for its seam."""
     if isinstance(app, ModelApp):
-        return ModelHost(
-            formats.format_of, formats.errors_of, app.ended, scripted=isinstance(app, Scripted) and not app.on_failure
-        )
+        host = ModelHost(formats.format_of, formats.errors_of, app.ended)
+        return replace(host, said_by=app.said_by) if isinstance(app, Scripted) else host
     return ModelHost(formats.format_of, formats.errors_of, recorded=True)

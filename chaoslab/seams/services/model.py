@@ -64,15 +64,15 @@ class ModelHost:
 
     `format_of` gives the format of a chat request by its path, None for another request; `errors_of` the error replies
     for any path and headers. `ended` is told of each answer as its client got it, or None if it did not reach it whole.
-    `recorded`: its answers go into the log, since they could not be made again. `scripted`: its answers are the same
-    whatever it is sent.
+    `recorded`: its answers go into the log, since they could not be made again. `said_by` names the script that an
+    answer under way follows, None for one that was worked out.
     """
 
     format_of: Callable[[str], Format | None]
     errors_of: Callable[[str, Container[str]], Mapping[int, ErrorReply]]
     ended: Callable[[str, bytes, Any], object] = lambda path, body, heard: None  # noqa: ARG005
     recorded: bool = False
-    scripted: bool = False
+    said_by: Callable[[str, bytes], str | None] = lambda path, body: None  # noqa: ARG005
 
 
 def free(model: str, tokens_in: int, tokens_out: int) -> float | None:  # noqa: ARG001
@@ -149,9 +149,9 @@ class ModelRequest:
         return self._host.recorded
 
     @property
-    def is_scripted(self) -> bool:
-        """True if its answers are the same whatever it is sent."""
-        return self._host.scripted
+    def said_by(self) -> str | None:
+        """The script that its answer follows; None if it was worked out."""
+        return self._host.said_by(self.sent.path, self.sent.body)
 
     def recorded(self, call: Call, reply: Reply) -> Iterator[events.Replied]:
         """The event for the model's own reply, if the log is to keep it."""

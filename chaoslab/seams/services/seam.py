@@ -683,7 +683,7 @@ class ServiceAttempt(Attempt):
         ok = error is None and status is not None and status < 400 and getattr(reply, "ok", True)
         if ok and getattr(reply, "done", True):
             self.book.requests.answered(self.asked)
-        by_script = ok and self.chat is not None and self.chat.is_scripted
+        said_by = self.chat.said_by if ok and self.chat is not None else None
         reached = self.value if self.sent is None else self.sent.value  # a fault may have changed what the agent sent
         self.book.note(
             events.CallFinished(
@@ -700,8 +700,8 @@ class ServiceAttempt(Attempt):
                 first_byte_s=streamed.first_byte_s if streamed is not None else None,
                 last_byte_s=streamed.last_byte_s if streamed is not None else None,
                 finish_reason=line(heard.reason, REPLY_MAX) if heard is not None and ok else None,
-                said_by="script" if by_script else None,
-                asked=digest(self.chat.messages(reached)) if by_script and self.chat is not None else None,
+                said_by=said_by,
+                asked=digest(self.chat.messages(reached)) if said_by and self.chat is not None else None,
             )
         )
         if self.chat is not None:
