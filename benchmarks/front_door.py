@@ -1,6 +1,7 @@
 """Measures what `chaoslab explore` finds in ten agents with planted bugs (`planted.py`, `desk.py`, `desk.js`):
 `python benchmarks/front_door.py [AGENT …]`. Bug, the root cause's number, trials until it was first seen, seconds.
-Exits 1 if a bug is not found, or an agent has more root causes than bugs and two.
+Then the planted harms on a small budget: of one fault in forty trials, of two in five seconds.
+Exits 1 if a bug is not found, or an agent has more root causes than bugs and two. `-v` prints the findings too.
 """
 
 import inspect
@@ -71,6 +72,11 @@ AGENTS = {
 }
 
 
+SMALL: dict[str, dict[str, Any]] = {
+    "refund_desk": {"trials": 40}, "inbox": {"trials": 40}, "openai_agents": {"trials": 40},
+    "langgraph": {"trials": 40}, "clerk": {"seconds": 5},
+}  # fmt: skip
+"""The agents with a planted harm, each with a budget in which it is to be found."""
 COMMANDS = {"python": f"{sys.executable} {HERE / 'desk.py'}", "node": f"node {HERE / 'desk.js'}"}
 """Commands as agents, with a shop on loopback."""
 MARK = re.compile(r"(?:#|//) bug: (.+)$")
@@ -118,6 +124,18 @@ def explored(name: str, budget: dict[str, Any]) -> tuple[Exploration, list[str]]
     return found, bugs_of(source)
 
 
+def harm_rows(name: str, budget: dict[str, Any]) -> Iterator[tuple[str, bool]]:
+    """The planted harms that were found in a budget; other bugs may take longer."""
+    found, bugs = explored(name, budget)
+    for bug in bugs:
+        n = found_as(bug, found.failures)
+        if n and found.failures[n - 1].outcome != "harm":
+            continue
+        if n or bug.split()[0] in ("repeats", "takes"):
+            cells = (name, bug, " ".join(f"{given} {unit}" for unit, given in budget.items()), str(n or "not found"))
+            yield "| " + " | ".join(cells) + " |" + ("" if n else " MISSED"), bool(n)
+
+
 def rows(name: str, **budget: Any) -> Iterator[tuple[str, bool]]:
     began_s = perf_counter()
     found, bugs = explored(name, budget)
@@ -138,6 +156,11 @@ def main(names: list[str]) -> int:
     print("| agent | bug | root cause | first seen in trial | trials | seconds |\n|---|---|---|---|---|---|")
     for name in names or [*AGENTS, *COMMANDS]:
         for row, good in rows(name, seconds=SECONDS):
+            well &= good
+            print(row, flush=True)
+    print("\n| agent | harm | budget | root cause |\n|---|---|---|---|")
+    for name, budget in SMALL.items():
+        for row, good in harm_rows(name, budget) if not names or name in names else ():
             well &= good
             print(row, flush=True)
     return 0 if well else 1

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -29,6 +30,22 @@ const given = { method: "POST", body: "{}" };
 const pay = () => fetch(process.env.SHOP_URL + "/refunds", { ...given, signal: AbortSignal.timeout(500) });
 const again = (error) => { if (error.name !== "TimeoutError") throw error; return pay(); };
 pay().catch(again).then(() => console.log("refunded"));
+"""
+GO = """\
+package main
+
+import ("errors"; "fmt"; "net"; "net/http"; "os"; "strings"; "time")
+
+func main() {
+	client := http.Client{Timeout: 500 * time.Millisecond}
+	for i := 0; i < 2; i++ {
+		reply, err := client.Post(os.Getenv("SHOP_URL")+"/refunds", "application/json", strings.NewReader("{}"))
+		if err == nil { reply.Body.Close(); break }
+		var timeout net.Error
+		if !errors.As(err, &timeout) || !timeout.Timeout() { os.Exit(1) }
+	}
+	fmt.Println("refunded")
+}
 """
 
 
@@ -57,7 +74,8 @@ def route(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(
-    ("program", "file", "text"), [(sys.executable, "agent.py", PYTHON), ("node", "agent.js", NODE)]
+    ("program", "file", "text"),
+    [(sys.executable, "agent.py", PYTHON), ("node", "agent.js", NODE), ("go", "agent.go", GO)],
 )
 def test_a_command_that_pays_twice_is_found_and_kept(
     program: str, file: str, text: str, route: str, tmp_path: Path, capsys: Said
@@ -65,7 +83,11 @@ def test_a_command_that_pays_twice_is_found_and_kept(
     if shutil.which(program) is None:
         pytest.skip(f"there is no {program}")
     (tmp_path / file).write_text(text)
-    asked = ["explore", "--exec", f"{program} {file}", "--route", route, "--wait-s", "1", "--no-logs", "-q"]
+    command = f"{program} {file}"
+    if program == "go":
+        subprocess.run(["go", "build", "-o", "agent", file], check=True, timeout=300)
+        command = "./agent"
+    asked = ["explore", "--exec", command, "--route", route, "--wait-s", "1", "--no-logs", "-q"]
     assert main([*asked, "--tries", "lost_reply", "--reset", "echo reset >> resets", "--save", "found"]) == 1
     said = capsys.readouterr().out
     assert re.match(r"agent: 1 root cause in 2 trials", said), said
