@@ -155,3 +155,35 @@ def test_every_command_is_tried_by_a_test_or_is_one_of_makes_own() -> None:
     targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
     assert {line.split()[1] for line in commands() if line not in tried} <= set(targets)
     assert len(ONCE) >= 30
+
+
+SHOP = """\
+def get_order(order):
+    return {"id": order, "total": 30}
+
+
+def refund(order, amount):
+    return f"{amount} back for order {order}"
+
+
+def answer(prompt):
+    total = get_order(17)["total"]
+    try:
+        return refund(17, total)
+    except TimeoutError:
+        return refund(17, total)
+"""
+
+
+def test_the_four_lines_on_ones_own_agent_run_word_for_word(tmp_path: Path) -> None:
+    (block,) = [each for each in re.findall(r"```console\n(.*?)```", README, re.DOTALL) if "chaoslab init" in each]
+    lines = [line.partition("  #")[0].strip() for line in block.splitlines()]
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "agent.py").write_text(SHOP)
+    ended = [chaoslab(tmp_path, *shlex.split(line)[1:]) for line in lines]
+    said = [each.stdout + each.stderr for each in ended]
+    assert [each.returncode for each in ended[1:3]] == [1, 1], said
+    assert "harm: refund twice" in said[1]
+    assert "1. HARM: Refund twice" in said[2]
+    assert [each.returncode for each in ended[::3]] == [0, 0], said
+    assert (tmp_path / "chaos-baseline.json").exists()
