@@ -252,7 +252,7 @@ class Upstream:
             if lost is not None:
                 lost.add_done_callback(lambda end: end.cancelled() or end.exception())  # which asyncio would print
                 await asyncio.wait((pump, lost), return_when=asyncio.FIRST_COMPLETED)
-            sent = pump.done() and pump.result() and protocol is not None and protocol.is_connected()
+            sent = pump.done() and pump.result()
             pump.cancel()
         self._idle_s = asyncio.get_running_loop().time()
         ends = protocol is None or protocol.should_close or self.route.name in self._hasty
