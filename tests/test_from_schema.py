@@ -316,6 +316,20 @@ def test_what_is_written_for_any_title_is_a_right_scenario(title: str, tmp_path:
     assert typed("test", tmp_path / "chaos", "--no-logs", "-q").code == 0
 
 
+def test_a_call_that_is_too_long_for_a_prompt_is_in_no_scenario(tmp_path: Path, typed: Typed) -> None:
+    long = {"type": "array", "minItems": 20, "items": {"type": "string", "minLength": 1000}}
+    ok: dict[str, Any] = {"responses": {"200": {"description": "ok"}}}
+    many = {"operationId": "many", "requestBody": {"content": {"application/json": {"schema": long}}}, **ok}
+    document = {
+        "openapi": "3.0.0", "info": {"title": "x", "version": "1"},
+        "paths": {"/a": {"get": {"operationId": "one", **ok}, "post": many}},
+    }  # fmt: skip
+    (tmp_path / "api.json").write_text(json.dumps(document))
+    told = typed("from-openapi", tmp_path / "api.json", "--out", tmp_path / "chaos")
+    assert "POST /a: its example is too long for a scenario; it has a stand-in" in told.out + told.err
+    assert typed("test", tmp_path / "chaos", "--no-logs", "-q").code == 0
+
+
 @pytest.mark.parametrize(
     "schema",
     [

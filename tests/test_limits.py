@@ -17,6 +17,7 @@ import chaoslab as lab
 from chaoslab.base import levers
 from chaoslab.base.clock import SystemClock
 from chaoslab.base.identity import TrialId
+from chaoslab.campaigns.journal import Journal
 from chaoslab.cli import main
 from chaoslab.config.limits import VARIABLE, hosts_allowed, limited
 from chaoslab.core.events import CallFinished, FaultHeldBack, FaultScheduled, FaultWitnessed
@@ -544,6 +545,23 @@ def test_the_lever_of_a_lab_is_pulled_and_released_with_that_of_the_user(capsys:
     assert main(["stop", "--status"]) == 0
     assert not any(map(levers.pulled, both))
     assert str(levers.LAB) in capsys.readouterr().out
+
+
+def test_a_gateway_that_a_campaign_has_left_is_named_at_the_stop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, kind in (("shop", "left"), ("bank", "ended step")):
+        (folder := tmp_path / "campaigns" / name).mkdir(parents=True)
+        journal = Journal(folder)
+        journal.note("begun", digest="", pid=1)
+        journal.note("step", round=1, step=1, name="the gateway", level=None)
+        journal.note("process", group=4711)
+        journal.note(kind, group=4711)
+    assert main(["stop", "--all"]) == 0
+    told = capsys.readouterr().out
+    assert "the gateway of the campaign shop passes traffic on, without faults (process 4711)" in told
+    assert "bank" not in told
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import argparse
 import getpass
+from contextlib import suppress
 from pathlib import Path
 
 from chaoslab.base.commandline import filled, path, refuse
@@ -36,6 +37,7 @@ def run(options: argparse.Namespace) -> int:
             ended = refuse(error)
     if ended or not options.all:
         return ended
+    _tell_left()
     return _lanes_of(options.toxiproxy) if options.toxiproxy else 0
 
 
@@ -53,6 +55,20 @@ def _one(lever: Path, options: argparse.Namespace) -> int:
         levers.pull(lever, f"{_user()}: {options.why or 'stop --all'}")
         print(f"the lever {lever} is pulled: no fault is made, and those that last end, until chaoslab stop --release")
     return 0
+
+
+def _tell_left() -> None:
+    """Names the gateways that campaigns have left in the path of traffic. They make no faults, and to end one may cut
+    that traffic off, so the lever does not."""
+    from chaoslab.campaigns import journal
+
+    for folder in sorted(file.parent for file in Path("campaigns").glob(f"*/{journal.FILE}")):
+        left: list[journal.DoneUnit] = []
+        with suppress(OSError, ValueError):  # one that cannot be read keeps nobody from stopping
+            left = journal.read(folder).left
+        for each in left:
+            said = f"{each.name} of the campaign {folder.name} passes traffic on, without faults (process {each.group})"
+            print(f"{said}: chaoslab campaign stop FILE ends it")
 
 
 def _user() -> str:

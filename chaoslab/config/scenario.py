@@ -11,7 +11,7 @@ from chaoslab.config.settings import SettingError, Settings, read_variable
 from chaoslab.config.topology import MODEL, SERVICES
 from chaoslab.core import triggers
 from chaoslab.core.fault import load, trait
-from chaoslab.core.inject import ENGINE_ALONE, of_tools
+from chaoslab.core.inject import ENGINE_ALONE, alone, of_tools
 from chaoslab.core.levels import level, network
 from chaoslab.core.plan import Choice, Injection, Plan, check_cascades
 
@@ -106,8 +106,8 @@ def _named(settings: Settings, params: Params) -> Iterator[Injection]:
             raise SettingError(f"FAULTS names '{said}', and the tools speak no TLS: name {fault}@{MODEL}")
         if trait(cls, "of_process") and target == MODEL:
             raise SettingError(f"FAULTS names '{said}', and {fault} stops the process of a service, not of the model")
-        if trait(cls, "of_container") and settings.world != "compose":
-            raise SettingError(f"FAULTS names {fault}, which {ENGINE_ALONE}")
+        if (where := alone(fault)) and not (where == ENGINE_ALONE and settings.world == "compose"):
+            raise SettingError(f"FAULTS names {fault}, which {where}")
         if trait(cls, "of_clock"):
             raise SettingError(f"FAULTS names {fault}, which moves the clock of a function or of services= in Python")
         targets = (target,) if at else (MODEL,) if of_model else tuple(SERVICES)

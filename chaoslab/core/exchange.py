@@ -100,6 +100,10 @@ class Reply:
         """The same reply with its events through one pipe more; a whole reply as it is. `holds`: see `WatchedPipe`."""
         return self if self.stream is None else replace(self, pipes=(*self.pipes, WatchedPipe(pipe, holds=holds)))
 
+    def after_line(self, line: str) -> Reply:  # noqa: ARG002 - most replies are no lines of a stream of messages
+        """The same reply behind this line, where replies are lines among others; else this one."""
+        return self
+
     def own_pipes(self, inner: Reply) -> tuple[WatchedPipe, ...] | None:
         """The pipes that this reply has beyond those of `inner`; None if it differs from it in anything else."""
         if self.stream is None or replace(self, pipes=inner.pipes) != inner:

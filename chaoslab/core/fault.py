@@ -59,6 +59,7 @@ class Fault:
     - `of_bytes`: it acts on the bytes of an answer, which a function's has none of.
     - `of_process`: it acts on the process of a service, for all clients of the service (see `outage`).
     - `of_container`: it is done by a container's engine alone, so it exists in the compose world alone.
+    - `of_stdio`: it acts between the lines of a server's standard output, which `chaoslab mcp` alone has.
     - `of_clock`: it moves the wall clock of its target, which there is one of only in virtual time.
     - `dose`: its parameter, in seconds, that decides if the caller gives the call up; a search tries it on both sides
       of the caller's timeout.
@@ -102,6 +103,7 @@ class Fault:
     of_bytes: ClassVar[bool] = False
     of_process: ClassVar[bool] = False
     of_container: ClassVar[bool] = False
+    of_stdio: ClassVar[bool] = False
     of_clock: ClassVar[bool] = False
     dose: ClassVar[str] = ""
     refuses: ClassVar[bool] = False

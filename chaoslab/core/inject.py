@@ -91,6 +91,13 @@ Parameter = bool | int | float | str
 
 ENGINE_ALONE = "is done by a container's engine: use `chaoslab lab WORLD=compose`, with FAULTS"
 """The refusal of a fault of containers in a world without any."""
+STDIO_ALONE = "stands between the lines of an MCP server's standard output: use `chaoslab mcp`"
+
+
+def alone(fault: str) -> str:
+    """The one place where a fault exists, in words, after its name; empty if it is not bound to one."""
+    kind = load(fault)
+    return ENGINE_ALONE if trait(kind, "of_container") else STDIO_ALONE if trait(kind, "of_stdio") else ""
 
 
 def inject(
@@ -217,13 +224,14 @@ def of_tools(fault: str, model: str) -> str:
 
 def check(
     injections: Iterable[Injection], known: Iterable[str], *, turns: int = 1, models: Iterable[str] = (),
-    functions: Iterable[str] = (), objects: Iterable[str] = (), may_be: Iterable[str] = (),
+    functions: Iterable[str] = (), objects: Iterable[str] = (), may_be: Iterable[str] = (), stdio: bool = False,
 ) -> tuple[Injection, ...]:  # fmt: skip
     """The injections, if each has a name of its own, targets that exist and triggers that can hold in a conversation of
     so many turns. `models`: the targets whose requests have messages, which faults of the context need. `functions`:
     the targets that return no stream, which faults of streams need. `objects`: the models whose calls have objects as
-    arguments, where no text can be cut. `may_be`: the targets that are models if they are asked as such. Raises
-    LookupError: a target does not exist. ValueError: two of one name, or one that can never hit."""
+    arguments, where no text can be cut. `may_be`: the targets that are models if they are asked as such. `stdio`: the
+    targets are tools of a server on standard output. Raises LookupError: a target does not exist. ValueError: two of
+    one name, or one that can never hit."""
     names, there, has_messages, returns, maybe = set(), list(known), set(models), set(functions), set(may_be)
     checked, no_texts = tuple(injections), tuple(objects)
     for injection in checked:
@@ -262,8 +270,8 @@ def check(
                     )
         for choice in injection.choices:
             kind = load(choice.fault)
-            if trait(kind, "of_container"):
-                raise ValueError(f"{choice.fault} {ENGINE_ALONE}")
+            if (where := alone(choice.fault)) and not (stdio and where == STDIO_ALONE):
+                raise ValueError(f"{choice.fault} {where}")
             for name in filter(injection.covers, returns if trait(kind, "of_process") else ()):
                 raise ValueError(f"{choice.fault} stops a process, and {name} is a function: aim it at a service")
             for name in filter(injection.covers, no_texts if trait(kind, "of_text") else ()):

@@ -5,7 +5,7 @@ from typing import Any
 
 from chaoslab.analysis.measures.delivery import CONFIDENCE, DeliveryCounts
 from chaoslab.core.fault import load, trait
-from chaoslab.core.inject import ENGINE_ALONE
+from chaoslab.core.inject import alone
 from chaoslab.reports.page import count, wrapped
 
 NAME_WIDTH, SEAM_WIDTH, RATE_WIDTH = 22, 8, 23
@@ -81,19 +81,22 @@ def foot(results: Sequence[DeliveryCounts]) -> tuple[str, bool]:
     met = {(r.cell.fault, r.cell.seam) for r in taken if r.injected}
     never = [f"{fault} was never injected at a {seam}" for fault, seam in seams if (fault, seam) not in met]
     nowhere = [fault for fault in faults if all(fault != each for each, _ in seams)]
-    engines = [fault for fault in nowhere if trait(load(fault), "of_container")]
-    never += [f"{fault} has no seam" for fault in nowhere if fault not in engines or not taken]
+    elsewhere = [fault for fault in nowhere if alone(fault)]
+    never += [f"{fault} has no seam" for fault in nowhere if fault not in elsewhere or not taken]
     lines = wrapped(
         f"{count(len(faults), 'fault')}, {sum(r.eligible for r in taken):,} calls, "
         f"{sum(r.injected for r in taken):,} faults injected, {sum(r.witnessed for r in taken):,} witnessed"
     )
     if not bad and not never:
+        untried = list[str]()
         well = f"all rates are as configured (exact intervals, {CONFIDENCE:.1%} together)"
-        if own := [fault for fault in faults if fault not in engines and trait(load(fault), "conditional")]:
+        if own := [fault for fault in faults if fault not in elsewhere and trait(load(fault), "conditional")]:
             well += f", but for those that are no chances, since a fault decides when it acts: {', '.join(own)}"
         if pieces := [result.cell.fault for result in taken if result.unlike is not None]:
             well += f"; the bytes arrive piece by piece as the page says of {', '.join(pieces)}"
-        untried = wrapped(f"not tried: {', '.join(engines)}; each {ENGINE_ALONE}") if engines else []
+        for where in dict.fromkeys(map(alone, elsewhere)):
+            those = [fault for fault in elsewhere if alone(fault) == where]
+            untried += wrapped(f"not tried: {', '.join(those)}; {'each' if len(those) > 1 else 'it'} {where}")
         return "\n".join([*lines, *wrapped(well), *untried]), True
     lines += [text for r, why in bad for text in wrapped(f"WRONG: {r.cell.fault} at a {r.cell.seam}: {why}")]
     lines += [text for why in never for text in wrapped(f"WRONG: {why}")]

@@ -203,7 +203,7 @@ def plan_of(
     seed = 1 if seed is None else seed
     if routes is None:
         names = [target for injection in injections for target in injection.targets]
-        return limited(Plan(seed, check(injections, names), limits))
+        return limited(Plan(seed, check(injections, names, stdio=True), limits))
     for injection in injections:
         for target in set(injection.targets).difference(routes):
             if hosts and not is_host(target):

@@ -27,7 +27,7 @@ from chaoslab.execution.upstreams import GRACE_S
 from chaoslab.record.history import History
 from chaoslab.reports.gate import BY_ITSELF
 from chaoslab.seams.adapters.mcp import CLOSED, HIDDEN
-from chaoslab.seams.functions.mcp_result import ResultForm, ToolResult
+from chaoslab.seams.functions.mcp_result import LaterResult, ResultForm, ToolResult
 from chaoslab.seams.functions.native_errors import NativeErrors
 from chaoslab.seams.functions.seam import FunctionSeam
 from chaoslab.seams.functions.wrapped import Form, Returned, WrappedFunction
@@ -138,11 +138,16 @@ class McpProxy:
         self.said: list[str] = []
         self._calls: dict[str, tuple[threading.Thread, PendingCall]] = {}
         self._waiting: dict[str, PendingCall] = {}
-        self._tools: dict[tuple[str, bool], Callable[..., Any]] = {}
+        self._tools: dict[tuple[str, bool, bool], Callable[..., Any]] = {}
         self._listed: dict[str, Any] = {}
         self._tasks = mcp.Tasks()
         self._batches: dict[str, BatchAnswers] = {}
-        self._lists = any(injection.of_listing for injection in seam.plan.candidates(mcp.LIST))
+        plan = seam.plan
+        self._led = {
+            *([mcp.LIST] if any(each.of_listing for each in plan.candidates(mcp.LIST)) else []),
+            *([mcp.BEGIN] if any(mcp.BEGIN in each.targets for each in plan.injections) else []),
+        }
+        """The methods beside calls of tools whose answers may meet a fault."""
 
     def from_client(self, text: bytes) -> None:
         """Takes a line of the client's."""
@@ -154,7 +159,7 @@ class McpProxy:
         call = self._tasks.resume(mcp.message(line.message))
         if method == mcp.CALL:
             self.said.append(json.dumps(_object(params).get("arguments"), ensure_ascii=False))
-        if "id" in line.message and (isinstance(call, mcp.McpToolCall) or (method == mcp.LIST and self._lists)):
+        if "id" in line.message and (isinstance(call, mcp.McpToolCall) or method in self._led):
             asked = PendingCall(line, call if isinstance(call, mcp.McpToolCall) else None)
             thread = threading.Thread(target=self._call, args=(asked,), daemon=True)
             self._calls[_key(line.message["id"])] = thread, asked
@@ -209,14 +214,18 @@ class McpProxy:
             self._answer(text, message)
 
     def _call(self, asked: PendingCall) -> None:
-        """Answers a call of a tool, or of the list of tools, through the seam."""
+        """Answers a call of a tool, a request for the list of tools, or the first of a session, through the seam."""
         self._patience.begin(asked)
         message, call, got = asked.line.message, asked.call, list[McpLine]()
         answer: Message = {"jsonrpc": "2.0", "id": message["id"]}
         try:
-            tool = self._tool(call.tool if call else mcp.LIST, acts=not self._tasks.has_ended(call))
+            acts = call is not None and not self._tasks.has_ended(call)
+            tool = self._tool(call.tool if call else message["method"], acts=acts, session=call is None)
             cursor = {"cursor": at} if call is None and (at := _object(message.get("params")).get("cursor")) else {}
             result = tool(**{**(call.arguments if call else cursor), HIDDEN: (asked, got)})
+            if isinstance(result, LaterResult):
+                self._tell(result.line.encode() + b"\n")
+                result = result.sent
             own = next((line for line in got if line.message.get("result") is result), None)
             answer["result"] = result
         except (Silence, GivenUp) as error:
@@ -245,14 +254,15 @@ class McpProxy:
             if not mcp.only_reads(self._listed.get(call.tool)):
                 note(of_task(call.tool, call.tool, call.arguments))
 
-    def _tool(self, name: str, *, acts: bool) -> Callable[..., Any]:
-        """The tool, or the list of tools, as the seam leads its calls. `acts`: a call may have an effect."""
-        key = name, acts
+    def _tool(self, name: str, *, acts: bool, session: bool) -> Callable[..., Any]:
+        """The tool, or a method of the session, as the seam leads its calls. `acts`: a call may have an effect.
+        `session`: it is a method."""
+        key = name, acts, session
         if key not in self._tools:
-            effect = acts and name != mcp.LIST and not mcp.only_reads(self._listed.get(name))
+            effect = acts and not mcp.only_reads(self._listed.get(name))
             form: Form = ResultForm(ToolResult, lambda: (self._listed.get(name) or {}).get("outputSchema"))
             refused = McpErrors({}, lambda name, status, message: mcp.refused(name, f"{status} {message}"))
-            form = ToolList if name == mcp.LIST else form
+            form = SessionAnswer if session else form
             once = mcp.may_be_repeated(self._listed.get(name))
             tool = WrappedFunction(name, self._asked, effect, frozenset({HIDDEN}), refused, form, keyed=once)
             self._tools[key] = self._seam.stand_in(tool)
@@ -263,7 +273,7 @@ class McpProxy:
         asked, got = arguments.pop(HIDDEN)
         message, call = asked.line.message, asked.call
         params = _object(message.get("params"))
-        if call is None:  # the list of tools
+        if call is None:  # one of the session's own
             same = arguments.get("cursor") == params.get("cursor")
             changed: Mapping[str, Any] = {**message, "params": {k: v for k, v in params.items() if k != "cursor"}}
         else:
@@ -290,8 +300,8 @@ class McpProxy:
         return result
 
 
-class ToolList(Returned):
-    """A list of tools as the server sends it. Its value is the list."""
+class SessionAnswer(Returned):
+    """The answer to a request of the session's own, as the server sends it. Its value is its list of tools, if any."""
 
     protocol = mcp.NAME
 
@@ -303,8 +313,11 @@ class ToolList(Returned):
     def native(self) -> Any:
         return self.__dict__["result"]
 
-    def with_value(self, value: Any) -> "ToolList":
-        return ToolList(mcp.relisted(self.native, value))
+    def with_value(self, value: Any) -> "SessionAnswer":
+        return SessionAnswer(mcp.relisted(self.native, value))
+
+    def after_line(self, line: str) -> "SessionAnswer":
+        return SessionAnswer(LaterResult(self.native, line))
 
 
 @dataclass

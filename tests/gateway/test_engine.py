@@ -506,7 +506,7 @@ async def test_a_part_of_an_answer_is_there_at_once_unless_it_broke_off_or_comes
 def exchange(gateway: Any = None, line: Any = None, *, version: tuple[int, int] = (1, 1), keeps: bool = True) -> Any:
     request = SimpleNamespace(version=version, keep_alive=keeps)
     rewriting = SimpleNamespace(answered=lambda fields: fields)
-    return Exchange(*cast(Any, (gateway, line, request, None, rewriting, b"", None, 0)))
+    return Exchange(*cast(Any, (gateway, line, request, None, rewriting, 0)))
 
 
 CHUNKED_FIELD, CLOSED_FIELD = b"Transfer-Encoding: chunked\r\n", b"Connection: close\r\n"
@@ -540,7 +540,7 @@ async def test_an_answer_has_the_fields_of_its_own_hop_and_each_once(
     async def take() -> None:
         return None
 
-    one._write = write
+    one._send = write
     assert await one._sent(status, given, "OK", b"" if status == 204 else b"ok", SimpleNamespace(take=take)) is stays
     assert b"".join(written) == b"HTTP/1.1 %d OK\r\n%b\r\n%b" % (status, head, body)
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+import chaoslab as lab
 from chaoslab.analysis.verdict.judge import judge
 from chaoslab.core.events import (
     CallFinished,
@@ -461,3 +462,28 @@ def test_a_list_of_tools_may_come_in_two_pages_though_its_server_has_one(tmp_pat
     assert [tool["name"] for page in (first, second) for tool in page["tools"]] == ["refund", "price", "stock"]
     assert ("nextCursor" in first, "nextCursor" in second) == (True, False)
     assert [message["params"] for message in asked] == [{}, {}]
+
+
+@pytest.mark.parametrize(("how", "line"), [("text", b"INFO: request handled in 12 ms"), ("blank", b"")])
+@pytest.mark.parametrize("target", ["initialize", "refund"])
+def test_a_line_of_noise_stands_before_an_answer_that_passes_byte_by_byte(
+    target: str, how: str, line: bytes, tmp_path: Path
+) -> None:
+    begins = b'{"jsonrpc":"2.0", "id": 1,"method":"initialize","params":{}}\n'
+    fault = json.dumps({"fault": "stdout_noise", "target": target, "how": how})
+    command = [warm.python(), "-m", "chaoslab", "mcp", "--logs", str(tmp_path), "--fault", fault, "--"]
+    asks = asked("refund") if target == "refund" else begins
+    done = subprocess.run([*command, sys.executable, "-c", RAW], input=asks, capture_output=True, check=True)
+    assert done.stdout.split(b"\n") == [line, b'{"jsonrpc":"2.0", "id":1,"result":{"content":[]}}', b""]
+    found = history(tmp_path)
+    assert [(event.at.target, event.evidence) for _, event in found.of(FaultWitnessed)] == [
+        (target, "the line stood before the answer")
+    ]
+    assert [effect.effect for _, effect in found.of(Effect)] == (["refund"] if target == "refund" else [])
+
+
+def test_noise_is_refused_where_no_line_reaches_an_agent() -> None:
+    def refund() -> None: ...
+
+    with pytest.raises(ValueError, match=r"^stdout_noise stands between the lines of an MCP server's standard output"):
+        lab.run(lambda _: "done", "x", tools=[refund], faults=[lab.inject("stdout_noise", "refund")])

@@ -1,7 +1,8 @@
 """Histories that providers refuse, in their own words: one table a provider, each rule with a report that shows it.
 
-Groq and Cohere have no table, since no report of theirs was found. A rule that only some models have names them. One
-that is only in reports of years ago is left out: Anthropic's that the first message be the user's (2024).
+Groq and Cohere have no table, since no report of theirs was found; Ollama's own API is not served. A rule that only
+some models have names them. One that is only in reports of years ago is left out: Anthropic's that the first message be
+the user's (2024).
 """
 
 import base64

@@ -10,6 +10,14 @@ from chaoslab.seams.functions.wrapped import Returned
 from chaoslab.seams.protocols import mcp
 
 
+class LaterResult(dict[str, Any]):
+    """A result in JSON, as the server sent it, behind a line that is no message."""
+
+    def __init__(self, sent: Mapping[str, Any], line: str) -> None:
+        super().__init__(sent)
+        self.sent, self.line = sent, line
+
+
 class ToolResult(Returned):
     """A tool's result. Its value is the structured content, else the text or the JSON in it. `data` is the result in
     JSON; `native` is what the caller gets. `schema`: the tool's output schema, if it is known."""
@@ -35,6 +43,9 @@ class ToolResult(Returned):
     @property
     def native(self) -> Any:
         return self.__dict__["data"]
+
+    def after_line(self, line: str) -> ToolResult:
+        return self.of_data(LaterResult(self.__dict__["data"], line), self.__dict__["schema"])
 
     @property
     def error_words(self) -> str:

@@ -9,7 +9,7 @@ from collections import deque
 from contextlib import suppress
 from typing import Any
 
-from aiohttp import web
+from aiohttp import StreamReader, web
 from aiohttp.web_protocol import RequestHandler, RequestPayloadError
 
 from chaoslab.base.phrases import phrase
@@ -20,7 +20,7 @@ from chaoslab.seams.gateway._upstream import FIELDS_MAX, GatewayAnswer, OwnAnswe
 from chaoslab.seams.gateway.routes import GatewayRoute, proxy_for
 from chaoslab.seams.gateway.shared import HOP, Gateway
 from chaoslab.seams.services.line import ClientEnd, StreamView
-from chaoslab.seams.services.messages import UPGRADED, Fields, HttpRequest, cutter, in_lines, is_stream
+from chaoslab.seams.services.messages import UPGRADED, Fields, HttpRequest, cutter, in_parts
 from chaoslab.seams.services.seam import ServiceAttempt
 from chaoslab.seams.services.wire_bytes import WireBytes
 from chaoslab.wire.http1 import BODILESS, BODY_MAX, HEAD_MAX, HOP_BY_HOP, READ_MAX, chunk, spelt
@@ -142,34 +142,41 @@ class Exchange:
     """One request under way: the line of its attempt. `body`: that of the request, or its beginning, with `rest`;
     `length`: of all of it in bytes, or CHUNKED."""
 
+    # Of the class, since most exchanges change few of them.
+    body = b""
+    rest: Take | None = None
+    _asking: asyncio.Task[GatewayAnswer] | None = None
+    """The request that is passed on as it comes."""
+    _upstream: Upstream | None = None
+    _answer: GatewayAnswer | None = None
+    _leaving: asyncio.TimerHandle | None = None
+    _lapsed = _given_up = False
+    _left: asyncio.Event | None = None
+    """Is set when the client has left, if anybody waits for it."""
+    _told: tuple[int, Fields, list[bytes]] | None = None
+    """The answer that the client gets, as far as it is kept."""
+    _kept = _size = _head = 0
+    """The bytes of the body that are kept, of all that was sent, and of the head."""
+    _wire: WireBytes | None = None
+    _bodies: deque[tuple[int, int]]
+    """The places of the body's parts among the bytes that go over `_wire`, each up to its end."""
+    _given = _tail = 0
+    """The bytes given to `_wire`, and those that follow each part of the body."""
+    _stream: StreamView | None = None
+    _half_closed = _gone = _said_goodbye = False
+    """The client has ended its own direction; takes nothing any more; has ended its WebSocket as it should."""
+
     trip_s = 0.0
     asked_at = ""
     _attempt: ServiceAttempt
 
     def __init__(
         self, gateway: Gateway, line: Connection, request: web.BaseRequest, route: GatewayRoute, rewriting: Rewriting,
-        body: bytes, rest: Take | None, length: int,
+        length: int,
     ) -> None:  # fmt: skip
         self._gateway, self._line, self._route, self._rewriting = gateway, line, route, rewriting
-        self._body, self._rest, self._length = body, rest, length
+        self._length = length
         self._old, self._closes = request.version < (1, 1), not request.keep_alive
-        self._upstream: Upstream | None = None
-        self._answer: GatewayAnswer | None = None
-        self._leaving: asyncio.TimerHandle | None = None
-        self._left = asyncio.Event()
-        self._lapsed = False
-        self._told: tuple[int, Fields, list[bytes]] | None = None
-        """The answer that the client gets, as far as it is kept."""
-        self._kept = self._size = self._head = 0
-        """The bytes of the body that are kept, of all that was sent, and of the head."""
-        self._wire: WireBytes | None = None
-        self._bodies = deque[tuple[int, int]]()
-        """The places of the body's parts among the bytes that go over `_wire`, each up to its end."""
-        self._given = self._tail = 0
-        """The bytes given to `_wire`, and those that follow each part of the body."""
-        self._stream: StreamView | None = None
-        self._half_closed = self._gone = self._said_goodbye = False
-        """The client has ended its own direction; takes nothing any more; has ended its WebSocket as it should."""
 
     async def run(self, attempt: ServiceAttempt) -> bool:
         """Answers the request; False if the connection is over."""
@@ -198,14 +205,17 @@ class Exchange:
             self._line.reset()
         elif how is not None:
             self._line.force_close()
-        del self._attempt, self._answer  # circles would wait for the collector, which costs a tenth of a request
+        self._answer = self._asking = None
+        del self._attempt  # circles would wait for the collector, which costs a tenth of a request
         return goes_on
 
     async def _answered(self, attempt: ServiceAttempt) -> bool:
         ready: bytes | None = None
-        if attempt.hit and self._rest is None:
+        if attempt.hit and self.rest is None:
             started, parts = await attempt.played()
             status, self._wire = int(started[0][0][:3]), attempt.wire(self._send_piece)
+            if self._wire is not None:
+                self._bodies = deque()
         else:
             if attempt.hit:
                 size = f"{BODY_MAX >> 20} MiB"
@@ -268,28 +278,27 @@ class Exchange:
         head = spelt(f"HTTP/1.1 {status} {reason}", self._rewriting.answered(fields))
         self._head = len(head)
         self._told = status, given, []
-        if upgraded or is_stream(given) or in_lines(given):
+        if upgraded or in_parts(given):
             self._stream = StreamView(self._attempt.began_s, cutter(status, given))
+        write = self._send if self._wire is None else self._write
         if bodiless:
-            await self._write(head, b"")
+            await write(head, b"")
             while await parts.take() is not None:
                 pass
             return not closes
-        await self._write(head + (chunk(ready) if chunked and ready else ready), ready)
+        await write(head + (chunk(ready) if chunked and ready else ready), ready)
         while (part := await parts.take()) is not None:
             if part:
-                await self._write(chunk(part) if chunked else part, part)
+                await write(chunk(part) if chunked else part, part)
         if chunked:
-            await self._write(b"0\r\n\r\n", b"")
+            await write(b"0\r\n\r\n", b"")
         elif self._wire is not None and (upgraded or not measured):
             await self._wire.end()
         return not closes
 
     async def _write(self, data: bytes, part: bytes) -> None:
-        """Sends bytes; `part` of them is the body's."""
-        if self._wire is None:
-            await self._send(data, part)
-            return
+        """Sends bytes over the wire of the faults; `part` of them is the body's."""
+        assert self._wire is not None
         self._given += len(data)
         if part:
             end = self._given - self._tail
@@ -365,14 +374,56 @@ class Exchange:
     def _gave_up(self) -> None:
         """Ends the attempt, since its client has left. Its service may do its work all the same."""
         self._gateway.ended(self._attempt, self._seen("left"))
-        self._left.set()
+        self._given_up = True
+        if self._left is not None:
+            self._left.set()
 
     # The line of an attempt.
 
-    async def application(self, request: HttpRequest) -> GatewayAnswer:
-        """The service's answer; one of the gateway's own if there is none. Raises OSError: its trial has ended
-        meanwhile."""
-        attempt, line, route, shared = self._attempt, self._line, self._route, self._gateway
+    async def pass_on(self, request: HttpRequest, content: StreamReader) -> bytes:
+        """Passes a request on as it comes. Gives its body once that has come whole; an empty one if it is too large to
+        be kept, or the service has answered before its end. Raises what `content` does."""
+        whole: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        body = bytearray()
+
+        def end(known: bytes, error: BaseException | None = None) -> None:
+            if not whole.done():
+                whole.set_result(known) if error is None else whole.set_exception(error)
+
+        def answered(_: object) -> None:
+            """Takes the beginning of the answer, or its failure, which is the client's if that has gone."""
+            end(b"", None if self._line.transport is not None else ConnectionResetError())
+
+        async def rest() -> bytes | None:
+            try:
+                part = await content.readany()
+            except Exception as error:
+                end(b"", error)
+                raise
+            if not whole.done():
+                body.extend(part)
+            if not part or len(body) > BODY_MAX:
+                end(b"" if part else bytes(body))
+            return part or None
+
+        leave_out = "" if request.header(b"content-type") else "accept-encoding"  # it may be anybody's
+        self._asking = asyncio.ensure_future(self._ask(request, b"", rest, leave_out))
+        self._asking.add_done_callback(answered)
+        try:
+            return await whole
+        except BaseException:
+            self.give_up()
+            raise
+
+    def give_up(self) -> None:
+        """Ends a request that was passed on, and of which there is no attempt."""
+        if self._asking is not None and self._upstream is not None:
+            self._asking.cancel()
+            self._upstream.close()
+
+    async def _ask(self, request: HttpRequest, body: bytes, rest: Take | None, leave_out: str) -> GatewayAnswer:
+        """The service's answer to a request without the field `leave_out`."""
+        line, route, shared = self._line, self._route, self._gateway
         upstream = line.upstreams.get(route)
         if upstream is None:
             proxy = proxy_for(route, shared.environment)
@@ -382,22 +433,36 @@ class Exchange:
         if upstream.may_lead_back and len(shared.under_way) >= MANY:
             hops = request.header(HOP.lower().encode())
             fields = [*(field for field in fields if field[0].lower() != HOP.lower()), shared.hop(hops)]
-        if attempt.hit or attempt.of_model or attempt.message is not None:  # whoever reads the answer wants it unpacked
-            fields = [field for field in fields if field[0].lower() != "accept-encoding"]
-        changed = self._rest is None and request.body is not self._body and request.body != self._body
-        body, length = (request.body, len(request.body)) if changed else (self._body, self._length)
-        self._answer = await upstream.ask(request.method, request.target, fields, body, self._rest, length=length)
+        if leave_out:
+            fields = [field for field in fields if field[0].lower() != leave_out]
+        length = len(body) if body is not self.body else self._length
+        return await upstream.ask(request.method, request.target, fields, body, rest, length=length)
+
+    async def application(self, request: HttpRequest) -> GatewayAnswer:
+        """The service's answer; one of the gateway's own if there is none. Raises OSError: its trial has ended
+        meanwhile."""
+        attempt, line = self._attempt, self._line
+        if self._asking is not None:
+            self._answer = await self._asking
+        else:
+            # whoever reads the answer wants it unpacked
+            is_read = attempt.hit or attempt.of_model or attempt.message is not None
+            same = self.rest is not None or request.body is self.body or request.body == self.body
+            body = self.body if same else request.body
+            self._answer = await self._ask(request, body, self.rest, "accept-encoding" if is_read else "")
         if attempt.book is not self._gateway.seam.book:
             raise OSError("the trial has ended")
-        if line.left or line.transport is None:
-            upstream.leave()
+        if (line.left or line.transport is None) and self._upstream is not None:
+            self._upstream.leave()
         return self._answer
 
     async def wait(self, delay_s: float) -> bool:
         """Waits until the time is over, or the client has left, which is True."""
-        with suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._left.wait(), max(0.0, delay_s))
-        return self._left.is_set()
+        if not self._given_up:
+            self._left = self._left or asyncio.Event()
+            with suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._left.wait(), max(0.0, delay_s))
+        return self._given_up
 
     def lapse(self) -> None:
         self._lapsed = True

@@ -28,6 +28,7 @@ from aiohttp import ClientError, ClientOSError, ServerDisconnectedError, http_ex
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.http_parser import RawResponseMessage
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
+from aiohttp.web_protocol import RequestPayloadError
 
 from chaoslab.base.phrases import phrase
 from chaoslab.core.exchange import Failure
@@ -44,6 +45,7 @@ FIELDS_MAX = 1000
 """The most fields of a head."""
 Take = Callable[[], Awaitable[bytes | None]]
 """Gives the next part of a body; None at its end."""
+_STREAMS = (EVENT_STREAM, *IN_LINES)
 _LOST = (ServerDisconnectedError, ClientOSError, ConnectionError)
 _ERRORS = (OSError, ClientError, http_exceptions.HttpProcessingError, asyncio.TimeoutError)
 
@@ -150,7 +152,7 @@ class Upstream:
         self._idle_s = 0.0
         """The moment since which the connection is kept."""
         self.protocol: _Protocol | None = None
-        self._pump: asyncio.Task[None] | None = None
+        self._pump: asyncio.Task[bool] | None = None
 
     async def ask(
         self, method: str, target: str, fields: Fields, body: bytes, rest: Take | None, *, length: int
@@ -224,22 +226,22 @@ class Upstream:
         while True:
             message, payload = await protocol.read()
             if message.code >= 200 or message.code == UPGRADED:
-                if message.code == UPGRADED or message.headers.get("Content-Type", "").startswith(
-                    (EVENT_STREAM, *IN_LINES)
-                ):
+                if message.code == UPGRADED or message.headers.get("Content-Type", "").startswith(_STREAMS):
                     protocol._drop_timeout()  # whose silence is no fault of the service's
                     protocol.read_timeout = None
                 return ServiceAnswer(self, protocol, message, payload)
 
-    async def _pumped(self, protocol: _Protocol, rest: Take, *, chunked: bool) -> None:
-        """Sends the rest of a body while the answer may come already."""
-        with suppress(OSError):
+    async def _pumped(self, protocol: _Protocol, rest: Take, *, chunked: bool) -> bool:
+        """Sends the rest of a body while the answer may come already. True if all of it was sent."""
+        with suppress(OSError, RequestPayloadError):
             while (part := await rest()) is not None:
                 await protocol._drain_helper()
                 _write(protocol, chunk(part) if chunked else part)
             if chunked:
                 _write(protocol, b"0\r\n\r\n")
             protocol.start_timeout()
+            return True
+        return False
 
     async def done(self, *, clean: bool) -> bool:
         """Ends an exchange; True if all of its request was sent. `clean`: its answer came whole."""
@@ -250,7 +252,7 @@ class Upstream:
             if lost is not None:
                 lost.add_done_callback(lambda end: end.cancelled() or end.exception())  # which asyncio would print
                 await asyncio.wait((pump, lost), return_when=asyncio.FIRST_COMPLETED)
-            sent = pump.done() and protocol is not None and protocol.is_connected()
+            sent = pump.done() and pump.result()
             pump.cancel()
         self._idle_s = asyncio.get_running_loop().time()
         ends = protocol is None or protocol.should_close or self.route.name in self._hasty

@@ -1,8 +1,8 @@
 """The gateway's engine: one loop in one thread, where aiohttp reads the requests and each is an attempt at a service.
 
-A request is read whole up to `BODY_MAX`, since its number depends on what it says, and so is an answer that a fault may
-change. All else is passed on part by part, no faster than its reader takes it. A client that leaves ends the gateway's
-direction of the connection to its service, as it would have ended its own.
+A request that a fault may hit is read whole up to `BODY_MAX`, since its number depends on what it says, and so is an
+answer that a fault may change. All else is passed on part by part, no faster than its reader takes it. A client that
+leaves ends the gateway's direction of the connection to its service, as it would have ended its own.
 """
 
 import asyncio
@@ -81,7 +81,8 @@ class Server(web.Server):
         return gateway.routes[name], path, Rewriting(gateway.routes[name], own, gateway.routes, gateway.prefixes)
 
     async def _answered(self, request: web.BaseRequest, line: Connection) -> SentAnswer:
-        said = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in request.raw_headers}
+        fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.raw_headers]
+        said = {name.lower(): value for name, value in fields}
         old = request.version < (1, 1)
         target = request.raw_path.encode("utf-8", "surrogateescape").decode("latin-1")
         if self._gateway.mark in said.get(HOP.lower(), ""):
@@ -98,11 +99,20 @@ class Server(web.Server):
             raise ConnectionResetError
         length = CHUNKED if "transfer-encoding" in said else int(said.get("content-length", 0))
         unnamed = bool(length) and route.name not in self._gateway.routes  # it is passed on as it comes
-        body, rest = (b"", _rest(request.content)) if unnamed else await _read(request.content)
-        asked = HttpRequest(request.method, path, list(request.raw_headers), b"" if rest else body)
-        exchange = Exchange(self._gateway, line, request, route, rewriting, body, rest, length)
+        head, known = (request.method, path, list(request.raw_headers)), b""
+        exchange = Exchange(self._gateway, line, request, route, rewriting, length)
+        if unnamed:
+            exchange.rest = _rest(request.content)
+        elif length and not request.content.is_eof() and self._gateway.passes(route.name, said.get("content-type", "")):
+            known = await exchange.pass_on(HttpRequest(*head, b""), request.content)
+        elif length:
+            exchange.body, exchange.rest = await _read(request.content)
+            known = b"" if exchange.rest else exchange.body
+        asked = HttpRequest(*head, known)
+        asked.__dict__["fields"] = fields  # which were read already
         attempt = self._gateway.attempt_of(route.name, asked, exchange)
         if attempt is None:
+            exchange.give_up()
             raise ConnectionResetError
         self._gateway.under_way.add(attempt)
         try:

@@ -25,6 +25,9 @@ HOP = "Chaoslab-Hop"
 """The field with the marks of the gateways that a request has passed, where it may go round in a loop."""
 SAID_MAX = 200
 """The most lines about hosts in one run."""
+READ_FIRST = ("application/json", "application/x-www-form-urlencoded")
+"""The types of bodies that are read before they are passed on, since they tell how their answers are to be read; some
+clients call JSON a form."""
 LOOK_S = 0.02
 """The time between two looks at what is under way, in seconds."""
 
@@ -58,7 +61,7 @@ class Gateway:
     mark: str = field(default_factory=lambda: os.urandom(8).hex())
     """The gateway's own mark in the field `HOP`."""
     asked_s: float = field(default_factory=system.monotonic)
-    """The moment of the last request, or of the last bytes that passed unread."""
+    """The moment of the last answer, or of the last bytes that passed unread."""
     told: set[str] = field(default_factory=set)
     """The warnings that `tell_once` has written down."""
 
@@ -108,9 +111,15 @@ class Gateway:
         with self.lock:
             self.seam.end()
 
+    def passes(self, name: str, kind: str) -> bool:
+        """True if the body of a request to a service is passed on as it comes, since no fault may hit it. `kind`:
+        its type."""
+        seam = self.seam
+        read = kind.lower().startswith(READ_FIRST) or name in seam.models
+        return not read and seam.book is not None and not seam.plan.candidates(name)
+
     def attempt_of(self, name: str, request: HttpRequest, line: Line) -> ServiceAttempt | None:
         """The attempt that a request is; None outside of a trial. One to a service that is no route is not noted."""
-        self.asked_s = system.monotonic()
         with self.lock:
             if name not in self.routes:
                 return unread(self.seam, name, request)

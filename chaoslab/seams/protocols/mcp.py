@@ -20,6 +20,7 @@ from chaoslab.seams.protocols.message import Effects, Message, Part, ToolAnswer
 
 NAME = "mcp"
 CALL, LIST, TASK_RESULT = "tools/call", "tools/list", "tasks/result"
+BEGIN = "initialize"
 _FAILED = ("failed", "cancelled")
 """The states of a task that ended without a result (2025-11-25)."""
 CONTENTS = {"prompts/get": "messages", "resources/read": "contents"}
@@ -28,7 +29,7 @@ _BEGINNINGS = (
     "completion/", "logging/", "notifications/", "prompts/", "resources/", "roots/", "server/", "subscriptions/",
     "tasks/", "tools/",
 )  # fmt: skip
-_METHODS = frozenset({"initialize", "ping"})
+_METHODS = frozenset({BEGIN, "ping"})
 _SESSION = frozenset({b"mcp-session-id", b"mcp-protocol-version"})
 """The headers of a request that opens or ends a session's stream."""
 _NONE = object()

@@ -174,9 +174,14 @@ def is_stream(fields: Iterable[tuple[str, str]]) -> bool:
     return any(value.startswith((EVENT_STREAM, FRAMES)) and name.lower() == "content-type" for name, value in fields)
 
 
-def in_lines(fields: Iterable[tuple[str, str]]) -> bool:
-    """True if the headers say that each line of the body is JSON."""
-    return any(name.lower() == "content-type" and value.lower().startswith(IN_LINES) for name, value in fields)
+def in_parts(fields: Iterable[tuple[str, str]]) -> bool:
+    """True if the headers say that the body comes in parts, each with a meaning of its own: a stream, or lines."""
+    for name, value in fields:
+        if name.lower() == "content-type" and (
+            value.startswith((EVENT_STREAM, FRAMES)) or value.lower().startswith(IN_LINES)
+        ):
+            return True
+    return False
 
 
 def cutter(status: int, fields: Iterable[tuple[str, str]]) -> Cutter:

@@ -40,7 +40,7 @@ from chaoslab.seams.services._enveloped import WantedCall, enveloped, made
 from chaoslab.seams.services._outages import Current, Outages
 from chaoslab.seams.services.effects import EFFECT, SAFE, Repeats, of_task, stated
 from chaoslab.seams.services.line import ClientEnd, Iterated, Line, Started
-from chaoslab.seams.services.messages import LENGTHS, UPGRADED, Fields, HttpRequest, Served, cutter, in_lines, is_stream
+from chaoslab.seams.services.messages import LENGTHS, UPGRADED, Fields, HttpRequest, Served, cutter, in_parts, is_stream
 from chaoslab.seams.services.model import ModelHost, ModelRequest, ModelSpending, ReadAnswer, free
 from chaoslab.seams.services.refusals import Refusals, refuses
 from chaoslab.seams.services.wire_bytes import WireBytes, Write
@@ -384,7 +384,7 @@ class ServiceAttempt(Attempt):
                 self.chat.sent = request
         answer = await self.line.application(request)
         self.hold()
-        streams = is_stream(answer.fields) or (in_lines(answer.fields) and not self._reads_all)
+        streams = (is_stream if self._reads_all else in_parts)(answer.fields)
         if answer.status != UPGRADED and not streams:
             status, fields, body = await answer.whole()
             return self._whole(status, fields, body, request, value)

@@ -11,6 +11,8 @@ from chaoslab.surfaces.projects import MODULE, Personal, Project, function, func
 from chaoslab.surfaces.schemas._operations import MADE, ONE, Api, Operation, inner_of
 
 KNOWN, STEPS_MAX, OVER_HTTP = "service.json", 12, "over_http"
+PROMPT_MAX = 19_000
+"""The most characters of all calls in a prompt, of which a scenario takes 20,000."""
 FAULTS = ("server_error", "lost_reply", "rate_limit")
 RANK = {"list": 0, "create": 1, "read": 2, "update": 3, "replace": 4, "do": 5, "remove": 6}
 _TAKEN = {"AGENT", "Path", "Service", "lab", "service", "app", "state", "globals", "locals"}
@@ -54,7 +56,10 @@ def project_of(api: Api, *, most: int, personal: Personal) -> Project:
     scenarios: dict[str, dict[str, Any]] = {}
     for part, its in [*parts.items()][:most]:
         name = part if part not in (OVER_HTTP, *_TAKEN, *named) else f"{part}_calls"
-        scenarios[name] = _steps(api, its, made.lacking, part)
+        steps = _steps(api, its, made.lacking, part)
+        if not steps["steps"]:  # no call is short enough
+            continue
+        scenarios[name] = steps
         made.files[f"{name}.chaos.yaml"] = _scenario(api, name, scenarios[name], named)
     if len(parts) > most:
         left = sum(len(its) for its in [*parts.values()][most:])
@@ -98,7 +103,7 @@ def _steps(api: Api, its: Mapping[str, Operation], lacking: list[str], part: str
         depth, removes = pair[1].path.count("{") - (pair[1].does in ONE), pair[1].does == "remove"
         return removes, -depth if removes else depth, RANK[pair[1].does]
 
-    steps: list[dict[str, Any]] = []
+    steps, spelt, length = list[dict[str, Any]](), list[str](), 0
     made: dict[str, str] = {}
     known: dict[str, Any] = {}
     chosen = sorted(its.items(), key=order)
@@ -112,15 +117,20 @@ def _steps(api: Api, its: Mapping[str, Operation], lacking: list[str], part: str
                 given[own] = value
             elif own == "idempotency_key":
                 given[own] = f"{name} 1"
+        call = f"{name}({', '.join(f'{key}={_spelt(value)}' for key, value in given.items())})"
+        if (length := length + len(call)) > PROMPT_MAX:
+            length -= len(call)
+            lacking.append(f"{of.method} {of.path}: its example is too long for a scenario; it has a stand-in")
+            continue
         id_ = api.holds[of.of]["id"] if of.does == "create" else ""
         if id_ and (of.reply == {} or id_ in inner_of(of.reply, id_)):
             made[of.of] = name
         elif id_:
             lacking.append(f"{of.method} {of.path}: its reply does not tell the id of what it made")
         steps.append({"call": name, "arguments": given})
+        spelt.append(call)
     if len(chosen) > STEPS_MAX:
         lacking.append(f"{part}: {len(chosen) - STEPS_MAX} operations are in no scenario; they have stand-ins")
-    spelt = [f"{each['call']}({', '.join(f'{k}={_spelt(v)}' for k, v in each['arguments'].items())})" for each in steps]
     return {"prompt": "Call one after the other: " + "; ".join(spelt) + ".", "steps": steps}
 
 

@@ -13,7 +13,7 @@ from chaoslab.base.user_line import user_line
 from chaoslab.core.fault import BrokenFault
 from chaoslab.seams.services.aside import attempt_aside
 from chaoslab.seams.services.line import AppAnswer, ClientEnd, StreamView
-from chaoslab.seams.services.messages import Fields, HttpRequest, cutter, in_lines, is_stream
+from chaoslab.seams.services.messages import Fields, HttpRequest, cutter, in_parts
 from chaoslab.seams.services.seam import ServiceAttempt, ServiceSeam
 from chaoslab.worlds.virtual.machine import Waiter
 from chaoslab.worlds.virtual.network import TRIP_S, Gate, NetworkEnd
@@ -126,7 +126,7 @@ class _Exchange:
 
     def _begun(self, status: int, fields: Fields) -> None:
         self._answer = status, fields, []
-        if is_stream(fields) or in_lines(fields):
+        if in_parts(fields):
             self._stream = StreamView(self.attempt.began_s, cutter(status, fields))
 
     def _part(self, part: bytes) -> None:
