@@ -232,7 +232,8 @@ class Map:
         counts = Counter(each.outcome for each in tried)
         points = self.single_points
         text = f"{self.ended}: " if self.ended and self.ended != GOES_ON else ""
-        text += f"{sum(each.tried for each in self._of_cells)} of {sum(each.of or 0 for each in self._of_cells)} cells tried"
+        of = sum(each.of or 0 for each in self._of_cells)
+        text += f"{sum(each.tried for each in self._of_cells)} of {of} cells tried"
         text += (": " + ", ".join(f"{count} {name}" for name, count in counts.most_common()) if counts else "") + ". "
         text += f"{len(points)} of {whole} call{'s' if whole != 1 else ''} tried with every fault"
         text += ("" if self.lasts else " that hits once") + (f" (of {calls})" if whole < calls else "")

@@ -238,8 +238,8 @@ class Tried:
 
 class Known:
     """All that a search knows: what is possible, and what was tried. `probes`: the faults that apply, by target.
-    `seed`: of the dice of strategies. `patience_s`: the seconds after which the run itself ends a call that nobody gives
-    up, which is no timeout of its caller."""
+    `seed`: of the dice of strategies. `patience_s`: the seconds after which the run itself ends a call that nobody
+    gives up, which is no timeout of its caller."""
 
     def __init__(
         self, calm: Tried, probes: Mapping[str, Sequence[Probe]], *, seed: int, patience_s: float = inf

@@ -43,14 +43,13 @@ def test_every_cell_that_was_not_tried_has_its_reason() -> None:
 
 def test_a_call_is_no_single_point_of_failure_before_faults_that_last_were_tried_at_it_too() -> None:
     once = [tried(at(site, probe=probe)) for site in (A, B) for probe in (ERROR, RESET)]
-    assert Map(known(*once), {}).in_words().endswith(
-        "0 of 2 calls tried with every fault that hits once are single points of failure."
-    )  # fmt: skip
-    for_good = [Variation((probe.at(A, lasts=True),)) for probe in (ERROR, RESET)]
-    partly = known(*once, tried(for_good[0], by="lasting"))
-    assert Map(partly, {}).in_words().endswith("0 of 0 calls tried with every fault (of 2) are single points of failure.")
-    whole = known(*once, *(tried(each, outcome, by="lasting") for each, outcome in zip(for_good, ("correct", "failed"))))
-    assert Map(whole, {}).in_words().endswith("1 of 1 call tried with every fault (of 2) is a single point of failure: a 1.")
+    said = Map(known(*once), {}).in_words()
+    assert said.endswith("0 of 2 calls tried with every fault that hits once are single points of failure.")
+    first, second = (Variation((probe.at(A, lasts=True),)) for probe in (ERROR, RESET))
+    said = Map(known(*once, tried(first, by="lasting")), {}).in_words()
+    assert said.endswith("0 of 0 calls tried with every fault (of 2) are single points of failure.")
+    said = Map(known(*once, tried(first, by="lasting"), tried(second, "failed", by="lasting")), {}).in_words()
+    assert said.endswith("1 of 1 call tried with every fault (of 2) is a single point of failure: a 1.")
 
 
 def test_what_no_agent_could_notice_makes_no_single_point_of_failure_unless_it_was_asked_for() -> None:
