@@ -1,4 +1,4 @@
-"""`lab.explore` and `lab.shrink`: every fault at every call, and the smallest cause of each failure."""
+"""`lab.explore` and `lab.shrink`: the faults that apply at each call, and a cause of each failure."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class SearchProgress:
 
 @dataclass
 class FoundFailure:
-    """A root cause, with the smallest variation that shows it.
+    """A root cause, with a variation that shows it, shrunk as far as the budget went.
 
     `trial`: the trial of that variation. `others`: the trials that went wrong at the same place, by other faults.
     `reruns`: the trials that shrinking took; `minimal`: without any one of its parts it does not fail alike. `shares`,
@@ -625,7 +625,7 @@ def _driven(search: Generator[Variation, bool, T], holds: Callable[[Variation], 
 
 
 def shrink(trial: Trial, *, accept: Sequence[str] = GOOD) -> FoundFailure:
-    """Shrinks a trial of `run` or `run_many` that failed to the smallest cause that fails alike: fewer faults, plainer
+    """Shrinks a trial of `run` or `run_many` that failed to a cause that fails alike: fewer faults, plainer
     triggers and parameters, shorter delays, fewer swaps of parallel calls.
 
     Its faults are first stated as they hit, call by call, with the values that were drawn.
@@ -691,7 +691,7 @@ def _shorter(prompt: Any) -> Iterator[Any]:
 
 
 def shrunk_in(trials: SearchSession, trial: Trial) -> FoundFailure:
-    """The smallest cause of a trial of this session's agent. Raises ValueError: it does not happen again."""
+    """A cause of a trial of this session's agent, shrunk. Raises ValueError: it does not happen again."""
     trials.number = trial.number - 1
     with trials.one_by_one():
         return _shrunk_in(trials, trial)
