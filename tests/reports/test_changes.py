@@ -78,8 +78,8 @@ def test_many_trials_of_one_prompt_that_became_worse_say_nothing_of_three(tmp_pa
     def asked(prompts: int, now: Outcome) -> Contents:
         """The run with its trials shared among so many prompts, those of the first of which ended so."""
         rows = [replace(row, prompt=str(n % prompts)) for n, row in enumerate(then.rows)]
-        ended = {"outcome": now, "standing": stand_by_outcome(now)}
-        return changed(then, rows=[replace(row, **ended) if row.prompt == "0" else row for row in rows])
+        first = [replace(row, outcome=now, standing=stand_by_outcome(now)) for row in rows if row.prompt == "0"]
+        return changed(then, rows=[*first, *(row for row in rows if row.prompt != "0")])
 
     one, three = (Changes.of(asked(number, Outcome.CORRECT), asked(number, Outcome.WRONG)) for number in (1, 3))
     assert (one.change, len(one.new), three.change, len(three.new)) == ("worse", 48, "", 16)
