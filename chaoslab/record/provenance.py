@@ -47,12 +47,12 @@ def changes(*, but: Path | None = None) -> str:
     if root is None:
         return ""
     more = [] if but is None else ["--", ".", f":(exclude){os.path.relpath(but.absolute(), root)}"]
-    # A hook's own GIT_… would name another tree or index.
-    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    # Both places are named, since a hook of Git has others of its own in the environment.
+    git = ["git", f"--git-dir={root / '.git'}", f"--work-tree={root}"]
     try:
         said = subprocess.run(
-            ["git", "-C", str(root), "diff", "--no-ext-diff", "--binary", "HEAD", *more], env=own, check=True,
-            stdin=subprocess.DEVNULL, capture_output=True,
+            [*git, "diff", "--no-ext-diff", "--binary", "HEAD", *more], cwd=root, check=True, stdin=subprocess.DEVNULL,
+            capture_output=True,
         ).stdout  # fmt: skip
     except (OSError, subprocess.CalledProcessError):
         return ""
