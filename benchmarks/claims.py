@@ -1,42 +1,53 @@
 """Measures the claims that conclusions rest on, each figure beside its goal: `python benchmarks/claims.py [PART …]`.
-Parts: rates, costs, chance, noise, pairs, null, open, power, interval, bisect, baseline, gate.
 
-The trials are simulated, their comparison is that of `chaoslab compare`. It is looked at after every round of prompts
-and stops when it is decided. In each trial the agent draws its own chance. Prompts are of different difficulty, the
-same on both sides: the shares that end well are spread by 0.2 around their mean. Where "prompts spread", the new side
-is better or worse by 0.3 at each, with equal chances, so that it is no worse over all prompts. A bisection is that of
-`chaoslab bisect` over 12 commits of a repository, of which the seventh is worse. Rates are those of the report, over
-prompts whose shares spread. A baseline is asked 60 times, by an agent as good as it. Chance, noise and pairs are tried
-with `lab.run_many` and `lab.explore`; what is right there is known by how the agents were made. The gate's trials are
-real; its seconds are of the CPU, children included. Exits 1 if a goal is missed.
+A row says how it was tried. *command*: by `chaoslab` itself, with trials of real agents in virtual time, which draw
+their own chance. *function*: by the public function of that name, or the one that the command calls, with such trials.
+*dice*: by the function that the command calls, with trials that dice draw, where thousands of them are needed.
+
+Compared prompts are of different difficulty, the same on both sides: the shares that end well are spread by 0.2 around
+their mean. Where "prompts spread", the new side is better or worse by 0.3 at each, with equal chances, so that it is no
+worse over all prompts. A bisection is over 12 commits of a repository, of which the seventh is worse. A baseline is
+asked 60 times, by an agent as good as it. Brute force runs each fault at each call, and each pair, one by one with
+`lab.run`. The gate's seconds are of the CPU, children included. Exits 1 if a goal is missed.
 """
 
+import json
 import os
 import random
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import chdir, contextmanager, suppress
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from statistics import fmean, median
 from time import process_time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import chaoslab as lab
 from chaoslab.analysis.measures.intervals import least_over, median_interval, rate_of
+from chaoslab.analysis.verdict.standing import Standing, stand_by_outcome
+from chaoslab.cli import main as main_of_lab
 from chaoslab.scenarios.bisecting import bisect
+from chaoslab.scenarios.comparing import paired
+from chaoslab.scenarios.load import load
 from chaoslab.scenarios.revisions import SideWork
+from chaoslab.scenarios.sides import OfScenario
 from chaoslab.search.compared import Comparison
 from chaoslab.search.pairs import WORSE, Pair, Side
 
-RUNS, BISECTIONS = 500, 200
+RUNS, BISECTIONS, COMMANDS, ASKED, AGENTS = 500, 200, 400, 100, 20
+GATES, PAIRS, POOL = 10, 100, 4000
+"""The gates of one baseline, the pairs of a command, and the real trials out of which comparisons are drawn."""
 COMMITS, WORSE_FROM = 12, 7
 ALPHA = 0.05
 WELL = Side(True, "correct", "", 1, 1.0, done=True)
 BAD = Side(False, "wrong", "", 1, 1.0, done=False)
-Row = tuple[str, str, str, bool]
+Row = tuple[str, str, str, str, bool]
+"""The claim with its condition, how it was tried, the goal, what was measured, and if the goal is met."""
+COMMAND, FUNCTION, DICE = "command", "function", "dice"
 Trial = Callable[[random.Random, float], Side]
 
 
@@ -101,11 +112,11 @@ def share_of(case: Case, verdict: str, seed: int = 1) -> tuple[float, float]:
 def of_null() -> Iterator[Row]:
     for prompts, pairs in ((1, 200), (1, 1000), (2, 200), (4, 200), (8, 200), (8, 1000), (26, 200), (26, 1040)):
         share, _ = share_of(Case(prompts, pairs, clear, clear, equal(0.75)), WORSE)
-        yield f'false "worse", {pairs} pairs, prompts {prompts}', "≤ 5 %", f"{share:.1%}", share <= ALPHA
+        yield f'false "worse", {pairs} pairs, prompts {prompts}', DICE, "≤ 5 %", f"{share:.1%}", share <= ALPHA
     for prompts, pairs in ((2, 200), (4, 200), (8, 200), (8, 1000), (26, 1040)):
         share, _ = share_of(Case(prompts, pairs, clear, clear, spread(0.65, 0.3)), WORSE)
         text = f'false "worse", {pairs} pairs, prompts {prompts}, prompts spread by ± .3'
-        yield text, "≤ 5 %", f"{share:.1%}", share <= ALPHA
+        yield text, DICE, "≤ 5 %", f"{share:.1%}", share <= ALPHA
 
 
 def of_open() -> Iterator[Row]:
@@ -113,12 +124,12 @@ def of_open() -> Iterator[Row]:
         case = Case(prompts, 200, unclear(base, WELL), unclear(new, WELL), equal(0.75))
         share, _ = share_of(case, WORSE)
         how = f"good answers unclear in {base:.0%} → {new:.0%}"
-        yield f'false "worse", 200 pairs, prompts {prompts}, {how}', "≤ 5 %", f"{share:.1%}", share <= ALPHA
+        yield f'false "worse", 200 pairs, prompts {prompts}, {how}', DICE, "≤ 5 %", f"{share:.1%}", share <= ALPHA
     for prompts in (1, 8):
         case = Case(prompts, 200, clear, unclear(1.0, BAD), fallen(0.9, 0.6))
         share, at = share_of(case, WORSE)
         said = f"{share:.3f}, median stop {at:g}"
-        yield f".9 → .6, bad answers unclear, 200 pairs, prompts {prompts}", "≥ 0.9", said, share >= 0.9
+        yield f".9 → .6, bad answers unclear, 200 pairs, prompts {prompts}", DICE, "≥ 0.9", said, share >= 0.9
 
 
 def of_power() -> Iterator[Row]:
@@ -129,7 +140,7 @@ def of_power() -> Iterator[Row]:
         share, at = share_of(Case(prompts, pairs, clear, clear, fallen(base, new)), WORSE)
         said = f"{share:.3f}, median stop {at:g}"
         goal = f"≥ {least:g}" if least else ""
-        yield f"{base:g} → {new:g}, {pairs} pairs, prompts {prompts}", goal, said, share >= least
+        yield f"{base:g} → {new:g}, {pairs} pairs, prompts {prompts}", DICE, goal, said, share >= least
 
 
 def of_interval() -> Iterator[Row]:
@@ -140,7 +151,7 @@ def of_interval() -> Iterator[Row]:
             interval = compared(dice, case).figures["well"].interval
             missed += not interval.low <= new - base <= interval.high
         text = f"interval misses the change at the stop, {base:g} → {new:g}, prompts {prompts}"
-        yield text, "≤ 5 %", f"{missed / RUNS:.1%}", missed / RUNS <= ALPHA
+        yield text, DICE, "≤ 5 %", f"{missed / RUNS:.1%}", missed / RUNS <= ALPHA
 
 
 def of_rates() -> Iterator[Row]:
@@ -159,7 +170,7 @@ def of_rates() -> Iterator[Row]:
                 beyond += least_over(counts, ALPHA) > mean
             text = f"mean of other prompts covered, {prompts} prompts of {trials} trials, {name}"
             said = f"{held / RUNS:.1%}; nines too many in {beyond / RUNS:.1%}"
-            yield text, "≥ 95 %; ≤ 5 %", said, held / RUNS >= 1 - ALPHA and beyond / RUNS <= ALPHA
+            yield text, DICE, "≥ 95 %; ≤ 5 %", said, held / RUNS >= 1 - ALPHA and beyond / RUNS <= ALPHA
 
 
 def of_costs() -> Iterator[Row]:
@@ -167,12 +178,8 @@ def of_costs() -> Iterator[Row]:
         dice = random.Random(7)
         held = sum(1.0 in median_interval([dice.lognormvariate(0, 1.5) for _ in range(size)]).interval
                    for _ in range(RUNS))  # fmt: skip
-        yield (
-            f"median cost covered, lognormal σ 1.5, {size} prompts",
-            "≥ 95 %",
-            f"{held / RUNS:.1%}",
-            held >= 0.95 * RUNS,
-        )
+        text = f"median cost covered, lognormal σ 1.5, {size} prompts"
+        yield text, DICE, "≥ 95 %", f"{held / RUNS:.1%}", held >= 0.95 * RUNS
 
 
 def get() -> str:
@@ -191,7 +198,8 @@ def drawing(_: str) -> str:
     get()
     if random.random() < 0.4:
         raise RuntimeError("no idea")
-    return "It is 49."
+    pay()
+    return "Paid."
 
 
 def of_chance() -> Iterator[Row]:
@@ -200,7 +208,13 @@ def of_chance() -> Iterator[Row]:
             for seed in range(10)]  # fmt: skip
     failed = [sum(str(trial.verdict.outcome) == "failed" for trial in run) for run in runs]
     inside = all(56 <= each <= 104 for each in failed)  # 99.97 % of binomial draws
-    yield "an agent that fails in 40 %, ten seeds of 200 trials", "56 to 104", f"{min(failed)} to {max(failed)}", inside
+    yield (
+        "an agent that fails in 40 %, ten seeds of 200 trials",
+        FUNCTION,
+        "56 to 104",
+        f"{min(failed)} to {max(failed)}",
+        inside,
+    )
 
 
 def noisy(_: str) -> str:
@@ -219,31 +233,142 @@ def of_noise() -> Iterator[Row]:
         found = lab.explore(noisy, "Pay.", tools=[pay], reads=[get, alt], seed=seed, by=["singles", "lasting"])
         tried += len(found.trials)
         wrong += sum(not any("pay" in each.targets for each in failure.faults) for failure in found.failures)
-    yield f"causes among noise, 4 % pay twice, 20 explorations of {tried // 20} cells", "0", str(wrong), not wrong
+    yield (
+        f"causes among noise, 4 % pay twice, 20 explorations of {tried // 20} cells",
+        FUNCTION,
+        "0",
+        str(wrong),
+        not wrong,
+    )
 
 
-def two_timeouts(_: str) -> str:
-    slow = 0
-    for read in (get, alt):
-        try:
-            read()
-        except TimeoutError:
-            slow += 1
-        except Exception:  # noqa: BLE001
-            pass
-    for _ in range(2 if slow == 2 else 1):
+FAULTS = ("timeout_before_effect", "lost_reply", "refused", "exception", "rate_limit", "empty_response")
+BUDGETS = (1, 10, 20, 30, 40, 60)
+GIVEN: dict[str, Any] = {"tools": [pay], "reads": [get, alt]}
+Agent = Callable[[str], str]
+
+
+def ruled(dice: random.Random) -> Agent:
+    """An agent that survives most errors, and pays twice after some errors of one read, and some pairs of errors."""
+    kinds = ("timed out", "refused", "another error")
+    alone = [(n, dice.choice(kinds)) for n in range(2) if dice.random() < 0.3]
+    pairs = [(dice.choice(kinds), dice.choice(kinds)) for _ in range(2)]
+
+    def agent(_: str) -> str:
+        seen = error_of(get), error_of(alt)
+        pay()
+        if seen in pairs or any(seen[n] == kind for n, kind in alone):
+            pay()
+        return "Paid."
+
+    return agent
+
+
+def error_of(call: Callable[[], str]) -> str:
+    try:
+        call()
+    except TimeoutError:
+        return "timed out"
+    except ConnectionRefusedError:
+        return "refused"
+    except Exception:  # noqa: BLE001
+        return "another error"
+    return ""
+
+
+def fails(agent: Agent, *faults: lab.Injection) -> bool:
+    """One trial, by brute force."""
+    outcome = lab.run(agent, "Pay.", **GIVEN, faults=faults, anyway=True).outcome
+    return stand_by_outcome(str(outcome)) is Standing.BAD
+
+
+def of_map() -> Iterator[Row]:
+    dice, cells, otherwise, pairs, missed, calls, wrong = random.Random(9), 0, 0, 0, 0, 0, 0
+    for _ in range(AGENTS):
+        agent = ruled(dice)
+        found = lab.explore(agent, "Pay.", **GIVEN, tries=FAULTS)
+        tried = [(row, probe.at(row.site, lasts=row.lasts), one.failed) for row, probe, one in found.map.cells
+                 if one is not None and not row.after.injections]  # fmt: skip
+        failed = {injection.name + str(row): fails(agent, injection) for row, injection, _ in tried}
+        cells += len(tried)
+        otherwise += sum(failed[injection.name + str(row)] != told for row, injection, told in tried)
+        survived = [injection for row, injection, told in tried if not told and not row.lasts]
+        seen = [{target for each in trial.variation.injections for target in each.targets} for trial in found.trials
+                if trial.failed and len(trial.variation.injections) == 2]  # fmt: skip
+        for one, other in combinations(survived, 2):
+            if one.targets != other.targets and fails(agent, one, other):
+                pairs += 1
+                missed += {*one.targets, *other.targets} not in seen
+        for budget in BUDGETS:
+            part = lab.explore(agent, "Pay.", **GIVEN, tries=FAULTS, trials=budget).map
+            for site in part.whole_calls:
+                calls += 1
+                truth = any(failed[injection.name + str(row)] for row, injection, _ in tried
+                            if row.site == site and (part.lasts or not row.lasts))  # fmt: skip
+                wrong += (site in part.single_points) != truth
+    of = f"{AGENTS} agents of random rules"
+    yield f"cells that brute force finds otherwise, of {cells}, {of}", FUNCTION, "0", str(otherwise), not otherwise
+    text = f"pairs that fail by brute force, of {pairs}, where no pair at these calls was seen to, {of}"
+    yield text, FUNCTION, "0", str(missed), not missed
+    text = f"wrong words on single points of failure, of {calls} calls told, {of} and {len(BUDGETS)} budgets"
+    yield text, FUNCTION, "0", str(wrong), not wrong
+
+
+UNSURE = "It may have been paid."
+SAYS = {"pay": {"done": "Paid.", "unsure": UNSURE}}
+
+
+def keeps(_: str) -> str:
+    with suppress(Exception):
+        get()
+    for _attempt in range(2):
+        with suppress(Exception):
+            pay()
+            return "Paid."
+    return UNSURE
+
+
+def once(_: str) -> str:
+    with suppress(Exception):
+        get()
+    try:
+        pay()
+    except Exception:  # noqa: BLE001
+        return UNSURE
+    return "Paid."
+
+
+def looks(_: str) -> str:
+    """Looks at a new call before it pays again, and pays twice if that fails."""
+    with suppress(Exception):
+        get()
+    try:
+        pay()
+    except Exception:  # noqa: BLE001
+        return UNSURE
+    try:
+        alt()
+    except Exception:  # noqa: BLE001
         pay()
     return "Paid."
 
 
-def of_pairs() -> Iterator[Row]:
-    missed = 0
-    for seed in range(12):
-        found = lab.explore(two_timeouts, "Pay.", tools=[pay], reads=[get, alt], seed=seed)
-        causes = {tuple(sorted(target for each in failure.faults for target in each.targets))
-                  for failure in found.failures}  # fmt: skip
-        missed += ("alt", "get") not in causes
-    yield "a pair of two timeouts missed, 12 seeds", "0", str(missed), not missed
+def gives_up(_: str) -> str:
+    """Mends the retry, and pays twice where another read fails."""
+    try:
+        get()
+    except Exception:  # noqa: BLE001
+        pay()
+    return once("")
+
+
+def of_proof() -> Iterator[Row]:
+    found = lab.explore(keeps, "Pay.", **GIVEN, tries=FAULTS, says=SAYS)
+    for agent, truth in ((once, True), (looks, False), (gives_up, False), (keeps, False)):
+        proof = lab.prove(found, agent)
+        text = f"prove: {agent.__name__} in place of an agent that pays again after an error"
+        said = "holds" if proof.holds else "does not hold"
+        yield text, FUNCTION, "holds" if truth else "does not hold", said, proof.holds is truth
 
 
 def of_baseline() -> Iterator[Row]:
@@ -255,8 +380,8 @@ def of_baseline() -> Iterator[Row]:
         once += any(alarms)
         twice += any(_worse(dice, [clear(dice, 0.9) for _ in range(200)]) for alarm in alarms if alarm)
     text = f"baselines of which one of {looks} gates of an equal agent fails"
-    yield f"{text}, asked once (no revision at hand)", "", f"{once / baselines:.1%}", True
-    yield f"{text}, asked again on fresh seeds", "≤ 5 %", f"{twice / baselines:.1%}", twice <= ALPHA * baselines
+    yield f"{text}, asked once (no revision at hand)", DICE, "", f"{once / baselines:.1%}", True
+    yield f"{text}, asked again on fresh seeds", DICE, "≤ 5 %", f"{twice / baselines:.1%}", twice <= ALPHA * baselines
 
 
 def _worse(dice: random.Random, kept: Sequence[Side]) -> bool:
@@ -310,11 +435,148 @@ def of_bisect() -> Iterator[Row]:
             wrong = (named - right) / BISECTIONS
             text = f"wrong commit named, {base:g} → {new:g}, at most {trials} pairs a commit"
             measured = f"{wrong:.1%}; the right one {right / BISECTIONS:.1%}, between two {several / BISECTIONS:.1%}"
-            yield text, "≤ 5 %", measured, wrong <= ALPHA
+            yield text, DICE, "≤ 5 %", measured, wrong <= ALPHA
 
 
 def git(folder: str, *words: str) -> str:
     return subprocess.run(["git", "-C", folder, *words], check=True, capture_output=True, text=True).stdout.strip()
+
+
+DRAWING = """
+import os
+import random
+
+
+def get() -> str:
+    return "49"
+
+
+def pay() -> str:
+    return "paid"
+
+
+def answer(prompt, share, skipped=int(os.environ.get("SKIPPED", "0"))):
+    get()
+    for _ in range(skipped):
+        random.random()  # an agent as good, whose trials end otherwise
+    mean = share + 0.04 * (int(prompt.split()[-1]) % 3 - 1)
+    if random.random() >= mean:
+        raise RuntimeError("no idea")
+    pay()
+    return "Paid."
+
+
+def base(prompt):
+    return answer(prompt, 0.75)
+
+
+def good(prompt):
+    return answer(prompt, 0.95)
+"""
+DRAWN = """
+name: drawing
+agent: drawing_agent:{agent}
+tools: [drawing_agent:pay]
+reads: [drawing_agent:get]
+prompt: Pay 1
+effects: [{{effect: pay}}]
+faults: [{{fault: latency, target: get, delay_s: 1}}]
+"""
+
+
+@contextmanager
+def project(**texts: str) -> Iterator[Path]:
+    """A context in a new folder with these scenarios, by name, and the agent that draws."""
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        Path("drawing_agent.py").write_text(DRAWING)
+        for name, agent in texts.items():
+            Path(f"{name}.chaos.yml").write_text(DRAWN.format(agent=agent))
+        yield Path(folder)
+
+
+def command(*words: str, **variables: str) -> int:
+    """The exit code of `chaoslab` with these words, in a child of this process, which has imported it."""
+    sys.stdout.flush()
+    with open(os.devnull, "w") as nothing:
+        if (child := os.fork()) == 0:
+            os.environ.update(variables)
+            os.dup2(nothing.fileno(), 1)
+            os.dup2(nothing.fileno(), 2)
+            code = 2
+            try:
+                code = main_of_lab([*words])
+            finally:
+                os._exit(code)  # whatever was raised: the folder is the parent's
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def of_itself() -> Iterator[Row]:
+    with project(base="base"):
+        words = ["compare", "base.chaos.yml", "--a-a", str(COMMANDS), "-n", str(PAIRS), "--json"]
+        said = subprocess.run([sys.executable, "-m", "chaoslab", *words], check=True, capture_output=True, text=True)
+        false = json.loads(said.stdout)["worse"] / COMMANDS
+        text = f"`compare --a-a {COMMANDS} -n {PAIRS}`: called worse than itself"
+        yield text, COMMAND, "≤ 5 %", f"{false:.1%}", false <= ALPHA
+
+
+def of_command() -> Iterator[Row]:
+    with project(base="base", good="good"):
+        OfScenario(load(Path("base.chaos.yml"))[0], 1).take([1])  # imports once what each command needs
+        words = ["compare", "good.chaos.yml", "--agent", "drawing_agent:base", "-n", str(PAIRS), "-q", "--seed"]
+        share = sum(command(*words, str(seed)) == 1 for seed in range(ASKED)) / ASKED
+        text = f"`compare -n {PAIRS}`, {ASKED} seeds"
+        yield f"{text}, .95 → .75", COMMAND, "≥ 0.9", f"{share:.3f}", share >= 0.9
+        for name in ("base", "good"):
+            failed = 0
+            for seed in range(ASKED // GATES):
+                own = ["--baseline", "baseline.json", "--seed", str(seed), "--budget", str(PAIRS), "-q"]
+                assert command("gate", f"{name}.chaos.yml", *own, "--write") == 0
+                now = ["gate", f"{name}.chaos.yml", *own, "--set", "agent=drawing_agent:base"]
+                failed += sum(command(*now, SKIPPED=str(n + 1)) == 1 for n in range(GATES))
+            share = failed / ASKED
+            text = f"`gate`, {ASKED} times, {ASKED // GATES} baselines of {PAIRS} trials"
+            if name == "base":
+                yield f"{text}: fails an agent as good", COMMAND, "≤ 5 %", f"{share:.1%}", share <= ALPHA
+            else:
+                yield f"{text}: fails .95 → .75", COMMAND, "≥ 0.9", f"{share:.3f}", share >= 0.9
+
+
+class DrawnTrials:
+    """Both sides of a comparison, each of other trials out of a pool of real ones by prompt."""
+
+    def __init__(self, dice: random.Random, pool: Sequence[Sequence[Side]]) -> None:
+        self.period = len(pool)
+        self._left = [dice.sample(each, len(each)) for each in pool]
+
+    def take(self, numbers: Sequence[int]) -> list[Side]:
+        return [self._left[(number - 1) % self.period].pop() for number in numbers]
+
+    def cause(self, _: int) -> str:
+        return ""
+
+
+def pool_of(agent: str, prompts: int) -> list[Sequence[Side]]:
+    """Real trials by prompt, POOL in all."""
+    changed = [[f"agent=drawing_agent:{agent}", f"prompt=Pay {n}"] for n in range(prompts)]
+    made = [load(Path("base.chaos.yml"), changed=each)[0] for each in changed]
+    return [OfScenario(each, seed).take(range(1, POOL // prompts + 1)) for seed, each in enumerate(made)]
+
+
+def of_prompts() -> Iterator[Row]:
+    dice = random.Random(10)
+    with project(base="base"):
+        for prompts, most in ((1, 200), (8, 200), (26, 208)):
+            base, good = pool_of("base", prompts), pool_of("good", prompts)
+            alike = [DrawnTrials(dice, base) for _ in range(COMMANDS)]
+            found = [paired(each, each, trials=most, alpha=ALPHA) for each in alike]  # each trial is on one side alone
+            share = sum(each.verdict == WORSE for each in found) / COMMANDS
+            text = f"{COMMANDS} comparisons of {most} pairs out of {POOL} real trials, prompts {prompts}"
+            yield f'{text}: false "worse"', FUNCTION, "≤ 5 %", f"{share:.1%}", share <= ALPHA
+            found = [paired(DrawnTrials(dice, good), DrawnTrials(dice, base), trials=most, alpha=ALPHA)
+                     for _ in range(COMMANDS)]  # fmt: skip
+            ended = [len(each.pairs) for each in found if each.verdict == WORSE]
+            share, at = len(ended) / COMMANDS, median(ended or [0])
+            yield f"{text}: .95 → .75", FUNCTION, "≥ 0.9", f"{share:.3f}, median stop {at:g}", share >= 0.9
 
 
 AGENT = """
@@ -351,7 +613,7 @@ def of_gate() -> Iterator[Row]:
         done = subprocess.run(words, cwd=folder, check=True, capture_output=True, text=True)
         took_s = cpu_s() - began_s
     assert "gate passed: no scenario became worse, in 200 trials" in done.stdout
-    yield "a gate of a plain Python agent, 200 pairs", "< 5 s", f"{took_s:.1f} s", took_s < 5
+    yield "a gate of a plain Python agent, 200 pairs", COMMAND, "< 5 s", f"{took_s:.1f} s", took_s < 5
 
 
 def cpu_s() -> float:
@@ -360,29 +622,19 @@ def cpu_s() -> float:
 
 
 PARTS = [
-    "rates",
-    "costs",
-    "chance",
-    "noise",
-    "pairs",
-    "null",
-    "open",
-    "power",
-    "interval",
-    "bisect",
-    "baseline",
-    "gate",
-]
+    "chance", "noise", "map", "proof", "itself", "command", "prompts", "null", "open", "power", "interval", "bisect",
+    "baseline", "rates", "costs", "gate",
+]  # fmt: skip
 
 
 def main(parts: list[str]) -> int:
     rows: list[Row] = []
-    print("| | goal | measured |\n|---|---|---|")
+    print("| | tried by | goal | measured |\n|---|---|---|---|")
     for name in parts or PARTS:
         for row in globals()[f"of_{name}"]():
             rows.append(row)
-            print("| {} | {} | {} |{}".format(*row[:3], "" if row[3] else " MISSED"), flush=True)
-    return 0 if all(row[3] for row in rows) else 1
+            print("| {} | {} | {} | {} |{}".format(*row[:4], "" if row[4] else " MISSED"), flush=True)
+    return 0 if all(row[4] for row in rows) else 1
 
 
 if __name__ == "__main__":

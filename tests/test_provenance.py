@@ -1,10 +1,11 @@
 """A run names the versions that made it, and a difference is said by name."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from chaoslab.record.provenance import ABSENT, OTHERS, OWN, changed, code, revision
+from chaoslab.record.provenance import ABSENT, OTHERS, OWN, changed, changes, code, revision
 from chaoslab.record.runs import Run, revision_of
 
 
@@ -65,3 +66,24 @@ def test_a_run_keeps_the_commit_that_is_checked_out(
     monkeypatch.chdir(tmp_path / "src")
     made = Run.create(tmp_path / "logs", now="2026-06-01T09:00:00Z", name="v1-any")
     assert revision_of(made.folder) == expected
+
+
+def test_what_is_changed_and_not_committed_is_told_by_a_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert changes() == ""
+    agent, helper = Path("agent.py"), Path("helper.py")
+    agent.write_text("import helper\n")
+    helper.write_text("A = 1\n")
+    git = ["git", "-c", "user.name=n", "-c", "user.email=n@x.test"]
+    for words in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "--message", "first"]):
+        subprocess.run([*git, *words], check=True)
+    assert changes() == ""
+    found = set()
+    for text in ("A = 2\n", "A = 3\n"):
+        helper.write_text(text)
+        found.add(changes())
+        made = Run.create(tmp_path / f"logs{text[4]}", now="2026-06-01T09:00:00Z", name="v1-any")
+        assert revision_of(made.folder, "changed") in found
+    assert len(found) == 2
+    assert all(found)
+    assert changes(but=helper) == ""

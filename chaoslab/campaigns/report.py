@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from chaoslab.analysis.measures.intervals import Rate, rate
 from chaoslab.campaigns.journal import DoneUnit, JournalStory
-from chaoslab.reports.page import rate_text, table
+from chaoslab.reports.page import table
+
+SHOWN = 8
+"""The most rounds of a trend."""
 
 
 def text(story: JournalStory, name: str) -> str:
@@ -31,40 +33,28 @@ def _lines(story: JournalStory, name: str) -> Iterator[str]:
     if rows:
         yield from table(["round", "step", "end", "passed", "open", "harm", "failed calls", "faults", ""], rows)
     for step in dict.fromkeys(each.name for each in story.done):
-        shares = [share for each in story.done if each.name == step and (share := _passed(each)) is not None]
-        if (said := trend(shares)) is not None:
-            yield f"trend of {step}: {said}"
+        passed = [_passed(each) for each in story.done if each.name == step]
+        shares = [well / judged for well, judged in passed if judged]
+        if len(shares) > 1:  # told without an interval: trials of one prompt, and calls of one trial, go together
+            yield f"trend of {step}: {' → '.join(f'{each:.0%}' for each in shares[-SHOWN:])} of the trials passed"
 
 
-def _passed(done: DoneUnit) -> Rate | None:
+def _passed(done: DoneUnit) -> tuple[int, int]:
+    """The trials that passed, of those that were judged."""
     well, failed = (int(done.figures.get(name, 0)) for name in ("well", "failed"))
-    return rate(well, well + failed)
+    return well, well + failed
 
 
 def _figures(done: DoneUnit) -> list[str]:
     found = done.figures
-    calls = rate(int(found.get("failed_calls", 0)), int(found.get("calls", 0)))
     return [
-        rate_text(_passed(done)),
-        f"{found.get('open', 0):g}",
-        f"{found.get('harm', 0):g}",
-        rate_text(calls),
-        f"{found.get('faults', 0):g}",
-    ]
+        _share(*_passed(done)), f"{found.get('open', 0):g}", f"{found.get('harm', 0):g}",
+        _share(int(found.get("failed_calls", 0)), int(found.get("calls", 0))), f"{found.get('faults', 0):g}",
+    ]  # fmt: skip
 
 
-def trend(shares: list[Rate]) -> str | None:
-    """The shares of several rounds in one line; None for fewer than two. They rise or fall only if the intervals of the
-    first and the last do not overlap."""
-    if len(shares) < 2:
-        return None
-    first, last = shares[0], shares[-1]
-    way = "no change shown"
-    if last.interval.low > first.interval.high:
-        way = "better"
-    elif last.interval.high < first.interval.low:
-        way = "worse"
-    return f"{' → '.join(f'{each.value:.0%}' for each in shares[-8:])} of the trials passed: {way}"
+def _share(count: int, total: int) -> str:
+    return f"{count}/{total} ({count / total:.0%})" if total else "–"
 
 
 def plain(story: JournalStory) -> dict[str, Any]:

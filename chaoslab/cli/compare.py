@@ -39,7 +39,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--alpha", type=alpha, default=0.05, help="the chance of a false verdict (%(default)s)")
     add_open_max(parser)
     parser.add_argument("--a-a", type=whole(1, 1000), metavar="N", help="compare the base with itself, so many times")
-    parser.add_argument("--shrink", action="store_true", help="look for the smallest cause of pairs that changed")
+    parser.add_argument(
+        "--shrink",
+        action="store_true",
+        help="look for a cause of pairs that changed, of which no fault can be left out",
+    )
     parser.add_argument("--seed", type=seed, help="seed of the faults' dice, in place of the scenario's own")
     parser.add_argument("--jobs", type=whole(1, 1024), default=1, help="processes (%(default)s)")
     parser.add_argument("-k", dest="only", default="", metavar="TEXT", help="the scenarios with this text in the name")

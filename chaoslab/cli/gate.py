@@ -114,6 +114,7 @@ def _short(suites: list[tuple[Scenario, Suite]], told: str) -> list[str]:
 
 
 def _write(wanted: list[Scenario], options: argparse.Namespace) -> int:
+    from chaoslab.record.provenance import revision
     from chaoslab.scenarios.baseline import Baseline, Suite
     from chaoslab.scenarios.sides import OfScenario
 
@@ -138,12 +139,14 @@ def _write(wanted: list[Scenario], options: argparse.Namespace) -> int:
     if unfit:
         print("\n".join([*unfit, f"nothing is written to {options.baseline}"]), file=sys.stderr)
         return PROVES_NOTHING
-    made = Baseline.now(suites)
+    made = Baseline.now(suites, options.baseline)
     made.save(options.baseline)
     if options.json:
         print_json(baseline=str(options.baseline), trials={each.name: len(each.rows) for each in suites})
     else:
         print(f"written: {options.baseline}, {made.in_words}")
+        if revision() and not made.revision:
+            print("it names no revision, since changes are not committed: a gate that fails will not be asked again")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""`chaoslab shrink`: the smallest cause of a trial that failed."""
+"""`chaoslab shrink`: a cause of a trial that failed, of which no fault can be left out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from chaoslab.execution.explore import FoundFailure
     from chaoslab.scenarios.scenario import Scenario
 
-HELP = "find the smallest cause of a trial that failed, and write a test that shows it"
+HELP = "leave out of a trial that failed all faults that it does not need, and write a test that shows it"
 EXAMPLE = "chaoslab shrink latest --trial p1.r7"
 IS_APART = True
 
@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     from chaoslab.scenarios.exploring import command, plain_failure, pytest_of, shrink
 
     scenario, number = _chosen(options)
-    with telling(lambda: f"the smallest cause of trial {number} is not found yet, and nothing was written"):
+    with telling(lambda: f"the cause of trial {number} is not found yet, and nothing was written"):
         failure = shrink(scenario, number, seed=options.seed)
     test = pytest_of(scenario, failure, changed=options.set)
     if options.json:

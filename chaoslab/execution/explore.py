@@ -1,4 +1,4 @@
-"""`lab.explore` and `lab.shrink`: every fault at every call, and the smallest cause of each failure."""
+"""`lab.explore` and `lab.shrink`: the faults that apply at each call, and a cause of each failure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from chaoslab.search import attribution, causes, shrinking, strategies
 from chaoslab.search.attribution import Share
 from chaoslab.search.contrast import LOOKS, Contrast, SelfFailure
 from chaoslab.search.map import GOES_ON, Map, alike
-from chaoslab.search.roots import UNNOTICED, by_root, in_words, key_of, places, rank
+from chaoslab.search.roots import by_root, in_words, is_unnoticed, key_of, places, rank
 from chaoslab.search.variation import FOR_GOOD, GOOD, Known, Root, Site, Tried, Variation, lasting, site_of
 
 T = TypeVar("T")
@@ -73,7 +73,7 @@ class SearchProgress:
 
 @dataclass
 class FoundFailure:
-    """A root cause, with the smallest variation that shows it.
+    """A root cause, with a variation that shows it, shrunk as far as the budget went.
 
     `trial`: the trial of that variation. `others`: the trials that went wrong at the same place, by other faults.
     `reruns`: the trials that shrinking took; `minimal`: without any one of its parts it does not fail alike. `shares`,
@@ -285,7 +285,7 @@ class _Explorer:
         calm, before = self._calm()
         self.calm = calm
         probes, self.others = trials.probes([asked.tries] if isinstance(asked.tries, str) else asked.tries)
-        self.known = Known(calm, probes, seed=asked.seed)
+        self.known = Known(calm, probes, seed=asked.seed, patience_s=asked.timeout_s)
         self._by = asked.by or (("singles",) if asked.world != "virtual" else strategies.ORDER)
         if asked.world != "virtual":
             self.known.longest_s = 2 * asked.timeout_s
@@ -449,7 +449,7 @@ class _Explorer:
 
     def found(self, failures: Sequence[FoundFailure], ended: str) -> Exploration:
         """The findings so far."""
-        map_ = Map(self.known, self.others, "" if ended == GOES_ON else ended)
+        map_ = Map(self.known, self.others, "" if ended == GOES_ON else ended, folds=not self._asked.tries)
         folder = self._journal.folder if self._journal is not None else None
         took_s = system.monotonic() - self._began_s
         made = Exploration([*failures], map_, list(self.known.tried.values()), ended, took_s, folder, self._asked)
@@ -538,7 +538,7 @@ def distinct(shrunk: Iterable[Shrunk]) -> list[Shrunk]:
 
 def is_folded(tried: Tried, asked: AskedExplore) -> bool:
     """True of a failure that no agent could have noticed, unless its faults were asked for."""
-    return tried.root is not None and tried.root.symptom == UNNOTICED and not asked.tries
+    return is_unnoticed(tried) and not asked.tries
 
 
 def _shrunk(explorer: _Explorer, group: Sequence[Tried]) -> Shrunk:
@@ -625,7 +625,7 @@ def _driven(search: Generator[Variation, bool, T], holds: Callable[[Variation], 
 
 
 def shrink(trial: Trial, *, accept: Sequence[str] = GOOD) -> FoundFailure:
-    """Shrinks a trial of `run` or `run_many` that failed to the smallest cause that fails alike: fewer faults, plainer
+    """Shrinks a trial of `run` or `run_many` that failed to a cause that fails alike: fewer faults, plainer
     triggers and parameters, shorter delays, fewer swaps of parallel calls.
 
     Its faults are first stated as they hit, call by call, with the values that were drawn.
@@ -691,7 +691,7 @@ def _shorter(prompt: Any) -> Iterator[Any]:
 
 
 def shrunk_in(trials: SearchSession, trial: Trial) -> FoundFailure:
-    """The smallest cause of a trial of this session's agent. Raises ValueError: it does not happen again."""
+    """A cause of a trial of this session's agent, shrunk. Raises ValueError: it does not happen again."""
     trials.number = trial.number - 1
     with trials.one_by_one():
         return _shrunk_in(trials, trial)

@@ -224,8 +224,8 @@ class _Taking:
         return RunRead(
             key_of(self.folder), self.name, self.folder, began, world, subject, scenario,
             None if started is None else started.seed, level_in(started),
-            revision_named(runs.revision_of(self.folder), started), self.facts,
-            [*self._experiments(subject, world)], targets,
+            revision_named([runs.revision_of(self.folder, name) for name in ("revision", "changed")], started),
+            self.facts, [*self._experiments(subject, world)], targets,
         )  # fmt: skip
 
     def _experiments(self, subject: str, world: str) -> Iterator[Experiment]:
@@ -240,11 +240,11 @@ class _Taking:
             yield replace(found, incidents=int(count), recovered=int(recovered), repair_s=repair_s)
 
 
-def revision_named(commit: str, started: events.RunStarted | None) -> str:
-    """The revision of an agent: the commit, and the digest of the file of the agent, which tells what was changed
-    since."""
+def revision_named(tree: Sequence[str], started: events.RunStarted | None) -> str:
+    """The revision of an agent. `tree`: the commit, and the digest of what was changed since. The file of the agent has
+    a digest of its own, for where there is no Git."""
     code = {} if started is None else started.code
-    return ".".join(each for each in (commit, code.get(AGENT) or code.get("agent", "")) if each)
+    return ".".join(each for each in (*tree, code.get(AGENT) or code.get("agent", "")) if each)
 
 
 def experiment_of(

@@ -192,7 +192,8 @@ def _of_scenario(
         ((calm, trial),) = made.session.tried([Variation()], "calm")
         started = made.session.subject.run.started(0)
         evidence = store.evidence(
-            started.model or scenario.name, revision=revision_named(provenance.revision(), started)
+            started.model or scenario.name,
+            revision=revision_named((provenance.revision(), provenance.changes()), started),
         )
         # notes what the trial without faults calls and changes, for targets of which the memory knows nothing
         undoes = {each for _, event in trial.history.of(PromptStarted) for each in (event.undoes or {}).values()}

@@ -5,6 +5,7 @@ import hashlib
 import os
 import platform
 import re
+import subprocess
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -36,6 +37,26 @@ def revision(folder: Path | None = None) -> str:
     except (OSError, ValueError):
         return ""
     return found[:12] if re.fullmatch(r"[0-9a-f]{40,64}", found) else ""
+
+
+def changes(*, but: Path | None = None) -> str:
+    """A digest of what is changed in the Git work tree around the current folder and not committed, in 12 hex digits;
+    empty if nothing is, or Git cannot tell. New files that Git does not know count for nothing. `but`: a file whose
+    changes do not count."""
+    root = next((place for place in (Path.cwd(), *Path.cwd().parents) if (place / ".git").exists()), None)
+    if root is None:
+        return ""
+    more = [] if but is None else ["--", ".", f":(exclude){os.path.relpath(but.absolute(), root)}"]
+    # Both places are named, since a hook of Git has others of its own in the environment.
+    git = ["git", f"--git-dir={root / '.git'}", f"--work-tree={root}"]
+    try:
+        said = subprocess.run(
+            [*git, "diff", "--no-ext-diff", "--binary", "HEAD", *more], cwd=root, check=True, stdin=subprocess.DEVNULL,
+            capture_output=True,
+        ).stdout  # fmt: skip
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return hashlib.blake2b(said, digest_size=6).hexdigest() if said else ""
 
 
 def _head(git: Path) -> str:

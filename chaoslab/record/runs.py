@@ -22,7 +22,7 @@ from chaoslab.base.shapes import Shape, Within
 from chaoslab.core.events import LASTS_MAX_S, Moment
 from chaoslab.record.held import MAIN
 from chaoslab.record.log import Log
-from chaoslab.record.provenance import revision
+from chaoslab.record.provenance import changes, revision
 
 NAME_MAX, REVISION_MAX = 64, 12
 STAMP = "%Y%m%d-%H%M%S"
@@ -126,15 +126,18 @@ class Run:
         data = {"name": self.name, "origin": self.origin, "now": self.now, "started": started, "writers": [*writers]}
         if found := revision():
             data["revision"] = found
+            if changed := changes():
+                data["changed"] = changed
         # `alone` is made on demand, maybe by two threads or processes at once: each writes a file of its own.
         with files.replacing(self.folder / "run.json") as part:
             part.write_text(json.dumps(data, indent=2) + "\n")
 
 
-def revision_of(folder: Path) -> str:
-    """The commit at which the run in this folder was made; empty if its run.json names none."""
+def revision_of(folder: Path, name: str = "revision") -> str:
+    """The commit at which the run in this folder was made; empty if its run.json names none. `name`: "changed" for the
+    digest of what was not committed."""
     try:
-        found = files.json_of(folder / "run.json")["revision"]
+        found = files.json_of(folder / "run.json")[name]
     except (ValueError, TypeError, KeyError):
         return ""
     return found[:REVISION_MAX] if isinstance(found, str) else ""

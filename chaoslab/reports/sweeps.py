@@ -18,7 +18,7 @@ from chaoslab.reports.page import percent, percents
 PAGE = "sweep.html"
 HEADER = ("well", "interval", "open", "done", "faults", "recovered", "MTTR", "a trial")
 NOTES = [
-    "well: trials that ended well, of the judged ones, with the 95 % Wilson interval; open: not known;",
+    "well: trials that ended well, of the judged ones, with the 95 % interval over prompts; open: not known;",
     "done: trials that did all as asked, of those of which that is known; faults: witnessed;",
     "recovered: of the incidents; MTTR: the mean of the recovered; a trial: the mean",
 ]
@@ -78,6 +78,7 @@ def plain(done: DoneCell) -> dict[str, Any]:
         "levels": dict(done.cell.levels), "run": str(done.folder), "trials": len(done.report.trials),
         "ended": vars(figures.ended), "done": None if figures.done is None else vars(figures.done),
         "interval": None if well is None else [well.interval.low, well.interval.high],
+        "prompts": None if well is None else well.prompts,
         "incidents": recovery.n, "never_recovered": recovery.never, "cut_short": recovery.censored,
         "mttr_mean_s": recovery.mean_s, "trial_mean_s": fmean(times) if times else None,
     }  # fmt: skip

@@ -15,7 +15,7 @@ from chaoslab.base.commandline import FORMAT
 from chaoslab.base.files import Unreadable, json_of
 from chaoslab.base.identity import digest
 from chaoslab.base.version import __version__
-from chaoslab.record.provenance import revision
+from chaoslab.record.provenance import changes, revision
 from chaoslab.reports.formats import put
 from chaoslab.scenarios.comparing import PLACES
 from chaoslab.scenarios.located import ScenarioError
@@ -67,7 +67,7 @@ class Suite:
 
 @dataclass(frozen=True)
 class Baseline:
-    """`date`: in UTC, as ISO 8601. `revision`: the commit that was checked out; empty if there was none."""
+    """`date`: in UTC, as ISO 8601. `revision`: the commit that has the code of its trials; empty if there is none."""
 
     lab: str
     python: str
@@ -76,9 +76,10 @@ class Baseline:
     suites: Mapping[str, Suite]
 
     @classmethod
-    def now(cls, suites: Sequence[Suite]) -> "Baseline":
-        """The baseline of these trials, made at this moment."""
-        return cls(__version__, _python(), revision(), iso(system.utc()), {each.name: each for each in suites})
+    def now(cls, suites: Sequence[Suite], path: Path) -> "Baseline":
+        """The baseline of these trials, made at this moment for a file."""
+        commit = "" if changes(but=path) else revision()
+        return cls(__version__, _python(), commit, iso(system.utc()), {each.name: each for each in suites})
 
     @property
     def in_words(self) -> str:

@@ -88,7 +88,7 @@ def paired(
     name: str = "", open_max: float = OPEN_MAX,
 ) -> Comparison:  # fmt: skip
     """The comparison of two sides, which ends as soon as it is decided. `trials`: the most pairs, less those of a round
-    that would not be whole. `shrink`: the smallest cause of the first pairs that changed is looked for."""
+    that would not be whole. `shrink`: a cause of the first pairs that changed is looked for."""
     found = Comparison(alpha, name=name, open_max=open_max)
     trials = max(trials - trials % new.period, new.period)
     while len(found.pairs) < trials and not found.decided:
@@ -152,7 +152,7 @@ def compare(asked: AskedCompare) -> Comparison:
     or the keys of the scenario, that the new side has in place of these. `trials`: the most pairs. `alpha`: the chance
     of a false verdict. `open_max`: the share of pairs that may be open beside those that decide. `revisions`: for a
     scenario's file, one or two Git revisions whose code is tried, the second of which is the work tree if it is left
-    out. `accept`: the outcomes that are well, of agents. `shrink`: the smallest cause of pairs that changed is looked
+    out. `accept`: the outcomes that are well, of agents. `shrink`: a cause of pairs that changed is looked
     for. `tell` is called with the `Comparison` as it grows.
 
     Raises:

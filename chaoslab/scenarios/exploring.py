@@ -385,7 +385,7 @@ def estimate(scenario: Scenario, *, seed: int | None, trials: int | None, tries:
 
 
 def shrink(scenario: Scenario, number: int, *, seed: int | None = None) -> FoundFailure:
-    """The smallest cause of a trial of the scenario that fails. `number`: from 1. Raises ScenarioError: it does not
+    """A cause of a trial of the scenario that fails, shrunk. `number`: from 1. Raises ScenarioError: it does not
     fail, or does not happen again with its faults stated one by one."""
     (ruling,) = run(scenario, seed=seed, only=number, apart=True)
     if ruling.held and ruling.state is not RulingState.FAILED:

@@ -33,7 +33,7 @@ class Sides(Protocol):
         """The trials with these numbers, from 1, in order."""
 
     def cause(self, number: int, /) -> str:
-        """The smallest cause of a trial that is not well, in one line, or why there is none."""
+        """The cause of a trial that is not well, in one line, or why there is none."""
 
 
 @dataclass(frozen=True)

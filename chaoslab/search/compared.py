@@ -35,7 +35,7 @@ class Comparison(Figures):
             "verdict": self.verdict, "alpha": self.alpha, "open_max": self.open_max, "pairs": len(self.pairs),
             "why_open": self.why_open, "worse": self.count(WORSE), "better": self.count(BETTER),
             "open": self.count(OPEN),
-            "figures": {each.name: _figure(each) for each in self.stated},
+            "figures": {each.name: figure_data(each) for each in self.stated},
             "outcomes": self.outcomes,
             "harm": {"base": self.harmed[0], "new": self.harmed[1]},
             "costs": {each.amount: {"base": each.base, "new": each.new} for each in self.costs},
@@ -53,7 +53,8 @@ class Comparison(Figures):
     __repr__ = __str__
 
 
-def _figure(figure: ComparedFigure) -> dict[str, Any]:
+def figure_data(figure: ComparedFigure) -> dict[str, Any]:
+    """A figure as JSON values."""
     interval = figure.interval
     return {
         **figure.shares._asdict(), "worse": figure.count(WORSE), "better": figure.count(BETTER),

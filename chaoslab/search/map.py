@@ -8,7 +8,7 @@ from typing import Any
 
 from chaoslab.analysis.verdict.answer import UNDECIDED
 from chaoslab.search import causes
-from chaoslab.search.roots import RANK
+from chaoslab.search.roots import RANK, is_unnoticed
 from chaoslab.search.strategies import ORDER
 from chaoslab.search.strategies.pairs import by_kind, of_pair
 from chaoslab.search.strategies.singles import of_timeout
@@ -70,6 +70,8 @@ class Map:
     """The reason that a fault does not apply, by target and fault."""
     ended: str = ""
     """The reason that the search ended before all was tried; empty if it did not."""
+    folds: bool = True
+    """A failure that no agent could have noticed makes no single point of failure."""
 
     @cached_property
     def rows(self) -> list[MapRow]:
@@ -161,17 +163,21 @@ class Map:
     def by_order(self) -> list[OrderTried]:
         """The part that was tried, by the number of faults: single ones, those that last, those at calls that others
         bring up, and pairs by the kind of what the caller sees. Higher orders are tried by dice alone."""
-        calm = [MapRow(site) for site in self.known.calm.sites]
-        lasting_rows = [MapRow(site, lasts=True) for site in self.known.calm.first_sites]
-        behind = [row for row in self.rows if row.after.injections]
-        found = [
-            self._order(name, rows)
-            for name, rows in (("single faults", calm), ("lasting", lasting_rows), ("behind another", behind))
-            if rows
-        ]
         pairs = [self.known.of(of_pair(pair)) is not None for pair in by_kind(self.known)]
-        whole = not self.ended or (found[:1] and found[0].tried == found[0].of)
-        return [*found, OrderTried("pairs by kind", sum(pairs), len(pairs) if whole else None)]
+        singles = self._of_cells[:1]
+        whole = not self.ended or (singles and singles[0].tried == singles[0].of)
+        return [*self._of_cells, OrderTried("pairs by kind", sum(pairs), len(pairs) if whole else None)]
+
+    @cached_property
+    def _of_cells(self) -> list[OrderTried]:
+        calm = [MapRow(site) for site in self.known.calm.sites]
+        behind = [row for row in self.rows if row.after.injections]
+        parts = (("single faults", calm), ("lasting", self._lasting), ("behind another", behind))
+        return [self._order(name, rows) for name, rows in parts if rows]
+
+    @property
+    def _lasting(self) -> list[MapRow]:
+        return [MapRow(site, lasts=True) for site in self.known.calm.first_sites]
 
     def _order(self, name: str, rows: Sequence[MapRow]) -> OrderTried:
         cells = [self._trial(row, probe) for row in rows for probe in self.probes(row)]
@@ -186,23 +192,33 @@ class Map:
         count = sum(len(tried.variation.injections) > 2 and tried.by != "born" for tried in self.known.tried.values())
         return f"{count} plans of three faults or more, not all" if count else "higher orders not tried"
 
+    @property
+    def lasts(self) -> bool:
+        """A fault that lasts was tried."""
+        return any(tried.by == "lasting" for tried in self.known.tried.values())
+
     @cached_property
     def whole_calls(self) -> list[Site]:
-        """The calls of the calm trial at which every fault was tried, or one failed."""
+        """The calls of the calm trial at which every fault was tried, those that last too if any was, or one failed."""
         points = {*self.single_points}
+        lasting_rows = self._lasting if self.lasts else []
         return [
             site for site in self.known.calm.sites
-            if site in points or all(self._trial(MapRow(site), each) for each in self.probes(MapRow(site)))
+            if site in points or all(
+                self._trial(row, each)
+                for row in (MapRow(site), *(row for row in lasting_rows if row.site == site))
+                for each in self.probes(row)
+            )
         ]  # fmt: skip
 
     @property
     def single_points(self) -> list[Site]:
-        """The calls of the calm trial at which one fault alone is enough for a failure."""
-        return [
-            row.site
-            for row in self.rows
-            if not row.after.injections and not row.lasts and any(tried.failed for _, _, tried in self.of_row(row))
-        ]
+        """The calls of the calm trial at which one fault alone is enough for a failure, whether it lasts or not."""
+        failed = {
+            row.site for row in self.rows if not row.after.injections
+            for _, _, tried in self.of_row(row) if tried.failed and not (self.folds and is_unnoticed(tried))
+        }  # fmt: skip
+        return [site for site in self.known.calm.sites if site in failed]
 
     def of_row(self, row: MapRow) -> Iterator[tuple[MapRow, Probe, Tried]]:
         for probe in self.probes(row):
@@ -216,11 +232,12 @@ class Map:
         counts = Counter(each.outcome for each in tried)
         points = self.single_points
         text = f"{self.ended}: " if self.ended and self.ended != GOES_ON else ""
-        text += f"{len(tried)} of {sum(1 for _ in self.cells)} cells tried"
+        of = sum(each.of or 0 for each in self._of_cells)
+        text += f"{sum(each.tried for each in self._of_cells)} of {of} cells tried"
         text += (": " + ", ".join(f"{count} {name}" for name, count in counts.most_common()) if counts else "") + ". "
-        text += f"{len(points)} of {whole} call{'s' if whole != 1 else ''} "
-        text += f"tried with every fault (of {calls}) " if whole < calls else ""
-        text += f"{'is a' if len(points) == 1 else 'are'} single point{'s' if len(points) != 1 else ''} of failure"
+        text += f"{len(points)} of {whole} call{'s' if whole != 1 else ''} tried with every fault"
+        text += ("" if self.lasts else " that hits once") + (f" (of {calls})" if whole < calls else "")
+        text += f" {'is a' if len(points) == 1 else 'are'} single point{'s' if len(points) != 1 else ''} of failure"
         return text + (f": {', '.join(map(str, points))}." if points else ".")
 
     def __str__(self) -> str:

@@ -63,7 +63,7 @@ class Side:
 @dataclass(frozen=True)
 class Pair:
     """The same trial on both sides. `cluster`: the prompt that it asks; pairs of one prompt are not independent.
-    `differs`: the first difference of both stories, if they ended otherwise. `cause`: the smallest cause of the bad
+    `differs`: the first difference of both stories, if they ended otherwise. `cause`: that of the bad
     one, if it was looked for."""
 
     number: int

@@ -205,6 +205,11 @@ def places(tried: Sequence[Tried]) -> list[str]:
     return [*dict.fromkeys(root.line or root.operation for root in roots if root.line or root.operation)]
 
 
+def is_unnoticed(tried: Tried) -> bool:
+    """True of a failure that no agent could have noticed."""
+    return tried.root is not None and tried.root.symptom == UNNOTICED
+
+
 RANK = {name: n for n, name in enumerate(("harm", "false_success", "undone", "hung", "wrong", "failed"))}
 """The outcomes, worst first."""
 

@@ -2,7 +2,7 @@
 
 Delta debugging (A. Zeller and R. Hildebrandt, Simplifying and isolating failure-inducing input, IEEE TSE 28(2), 2002):
 `parts` is their ddmin over injections and orders. Then each part is made plainer. The passes are generators that yield
-a variation, are sent True if it fails alike, and return the smallest one.
+a variation, are sent True if it fails alike, and return the last that does.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence

@@ -238,10 +238,13 @@ class Tried:
 
 class Known:
     """All that a search knows: what is possible, and what was tried. `probes`: the faults that apply, by target.
-    `seed`: of the dice of strategies."""
+    `seed`: of the dice of strategies. `patience_s`: the seconds after which the run itself ends a call that nobody
+    gives up, which is no timeout of its caller."""
 
-    def __init__(self, calm: Tried, probes: Mapping[str, Sequence[Probe]], *, seed: int) -> None:
-        self.calm, self.probes, self.seed = calm, probes, seed
+    def __init__(
+        self, calm: Tried, probes: Mapping[str, Sequence[Probe]], *, seed: int, patience_s: float = inf
+    ) -> None:
+        self.calm, self.probes, self.seed, self.patience_s = calm, probes, seed, patience_s
         self.longest_s = inf
         """The longest delay that is tried, in seconds: in real time somebody waits for it."""
         self.tried: dict[str, Tried] = {}
@@ -256,7 +259,7 @@ class Known:
     def learn_timeouts(self, tried: Tried) -> None:
         """Takes the seconds after which a trial's calls were given up."""
         for made in tried.made:
-            if made.given_up_s is not None:
+            if made.given_up_s is not None and made.given_up_s < self.patience_s:
                 known = self._given_up.setdefault(made.site.target, [])
                 known += [made.given_up_s] if made.given_up_s not in known else []
 

@@ -10,6 +10,7 @@ from statistics import median
 import pytest
 
 import chaoslab as lab
+from chaoslab.analysis.verdict.standing import stand_by_outcome
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.record.history import History
 from chaoslab.reports.changes import Changes, Way
@@ -49,8 +50,8 @@ def test_pairs_are_by_prompt_and_repetition_and_new_failures_have_their_replay(f
     assert 0 < len(hit) < 10
     assert sorted(one.trial for one in found.new) == hit
     assert (found.count(Way.WORSE), found.count(Way.BETTER), found.count(Way.SAME)) == (len(hit), 0, 10 - len(hit))
-    assert found.p == min(1, 2 / 2 ** len(hit))
-    assert (found.discordant, sorted(found.then_alone)) == (len(hit), ["p1.r11", "p1.r12"])
+    assert (found.figure.count("worse"), found.figure.count("better")) == (len(hit), 0)
+    assert sorted(found.then_alone) == ["p1.r11", "p1.r12"]
     for one in found.new:
         assert (one.then, one.now) == ("correct", "wrong")
         assert one.replay.endswith(f"{folders[1]} --trial {one.trial}")
@@ -59,14 +60,30 @@ def test_pairs_are_by_prompt_and_repetition_and_new_failures_have_their_replay(f
 def test_the_other_way_round_they_are_better_and_nothing_is_new(folders: tuple[Path, Path]) -> None:
     now, then = map(of, folders)
     found, back = Changes.of(then, now), Changes.of(now, then)
-    assert (found.new, found.count(Way.BETTER), found.p) == ([], back.count(Way.WORSE), back.p)
+    assert (found.new, found.count(Way.BETTER)) == ([], back.count(Way.WORSE))
+    assert found.figure.change == pytest.approx(-(back.figure.change or 0))
 
 
 def test_a_run_and_itself_have_nothing_to_test(folders: tuple[Path, Path]) -> None:
     one = of(folders[0])
     found = Changes.of(one, one)
-    assert (found.count(Way.SAME), found.p) == (12, None)
-    assert "nothing to test" in text(found)
+    assert (found.count(Way.SAME), found.figure.change, found.change) == (12, 0, "")
+    assert "12 → 12 of 12 pairs" in found.tested
+
+
+def test_many_trials_of_one_prompt_that_became_worse_say_nothing_of_three(tmp_path: Path) -> None:
+    list(lab.run_many(patient, "The price?", trials=48, reads=[price], logs=tmp_path, anyway=True))
+    then = of(tmp_path / "latest")
+
+    def asked(prompts: int, now: Outcome) -> Contents:
+        """The run with its trials shared among so many prompts, those of the first of which ended so."""
+        rows = [replace(row, prompt=str(n % prompts)) for n, row in enumerate(then.rows)]
+        first = [replace(row, outcome=now, standing=stand_by_outcome(now)) for row in rows if row.prompt == "0"]
+        return changed(then, rows=[*first, *(row for row in rows if row.prompt != "0")])
+
+    one, three = (Changes.of(asked(number, Outcome.CORRECT), asked(number, Outcome.WRONG)) for number in (1, 3))
+    assert (one.change, len(one.new), three.change, len(three.new)) == ("worse", 48, "", 16)
+    assert three.tested.endswith("(the mean over 3 prompts): no change is shown.")
 
 
 def test_every_format_tells_the_same(folders: tuple[Path, Path]) -> None:
@@ -78,7 +95,7 @@ def test_every_format_tells_the_same(folders: tuple[Path, Path]) -> None:
         assert found.tested in unescape(shown[kind]), kind
         assert found.new[0].replay in shown[kind], kind
     value = json.loads(told["json"])
-    assert value["mcnemar"]["p"] == found.p
+    assert (value["well"]["change"], value["change"]) == (found.figure.change, found.change)
     assert [pair["trial"] for pair in value["pairs"] if pair["new"]] == [one.trial for one in found.new]
     assert "<b>99" not in told["html"]
 

@@ -181,6 +181,8 @@ def test_a_gate_that_would_fail_asks_again_on_fresh_seeds(
     alone = chaoslab(tmp_path, *words)
     assert (alone.returncode, alone.stdout.splitlines()[-1]) == (1, "gate FAILED: drawn became worse")
     assert "not asked again on fresh seeds, so one verdict decides: Git knows no revision" in alone.stdout
+    assert "it names no revision, since changes are not committed" in typed.out(*words, "--write", "--budget", "60")
+    assert json.loads(Path("base.json").read_text())["revision"] == ""
 
 
 def changed(path: Path, **values: Any) -> Path:
@@ -210,7 +212,7 @@ def test_a_baseline_of_something_else_is_refused_in_one_line(
     tmp_path: Path, values: dict[str, Any], said: str, typed: Typed
 ) -> None:
     (scenario,) = load(SCENARIO)
-    Baseline.now([Suite.of(scenario, 1, [WELL] * 3)]).save(path := tmp_path / "baseline.json")
+    Baseline.now([Suite.of(scenario, 1, [WELL] * 3)], path := tmp_path / "baseline.json").save(path)
     err = typed.refused("gate", SCENARIO, "--baseline", changed(path, **values))
     assert said in err
     assert err.endswith((": --write makes a new one\n", ": --write makes one\n"))
@@ -219,7 +221,7 @@ def test_a_baseline_of_something_else_is_refused_in_one_line(
 def test_a_baseline_is_the_same_in_its_file(tmp_path: Path) -> None:
     (scenario,) = load(SCENARIO)
     rows = [replace(WELL, done=True, met=False, held="lever x", dollars=None, models=("m",)), BAD, HARM, OPEN]
-    made = Baseline.now([Suite.of(scenario, 1, rows)])
+    made = Baseline.now([Suite.of(scenario, 1, rows)], tmp_path / "baseline.json")
     made.save(path := tmp_path / "baseline.json")
     assert Baseline.read(path) == made
     assert len(path.read_text().splitlines()) == 4 + 4  # a trial a line
@@ -228,7 +230,7 @@ def test_a_baseline_is_the_same_in_its_file(tmp_path: Path) -> None:
 
 def test_an_old_baseline_and_one_of_another_python_are_told(tmp_path: Path) -> None:
     (scenario,) = load(SCENARIO)
-    Baseline.now([Suite.of(scenario, 1, [WELL])]).save(path := tmp_path / "baseline.json")
+    Baseline.now([Suite.of(scenario, 1, [WELL])], path := tmp_path / "baseline.json").save(path)
     assert Baseline.read(path).notes == []
     aged = Baseline.read(changed(path, date="2026-01-02T00:00:00.000000Z", python="3.9"))
     assert [note.partition(" days")[0][:16] for note in aged.notes] == ["the baseline is ", "the baseline was"]

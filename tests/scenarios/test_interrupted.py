@@ -66,7 +66,7 @@ EARLY = {
     "compare --set accept=[harm]": "no pair was tried",
     "compare --a-a 3": "not all 3 comparisons with itself are done, and none is kept",
     "gate --baseline base.json --write --budget 40": "0 of 1 scenarios are done, and no baseline was written",
-    "shrink --trial 1": "the smallest cause of trial 1 is not found yet, and nothing was written",
+    "shrink --trial 1": "the cause of trial 1 is not found yet, and nothing was written",
     "prove --try backoff -q": "0 proofs are done, and none is kept",
 }
 

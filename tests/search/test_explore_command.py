@@ -71,7 +71,8 @@ def test_a_scenario_is_explored_and_its_failure_is_kept_until_it_is_fixed(here: 
     assert "1. HARM: Pay twice: the agent does again what may have been done." in lines
     assert "   at: desk.py:8: pay(17)" in lines
     assert "   cause: lost_reply at pay 1" in lines
-    assert "map: 2 of 2 cells tried: 1 correct, 1 harm. 1 of 2 calls is a single point of failure: pay 1." in lines
+    points = "1 of 2 calls tried with every fault that hits once is a single point of failure: pay 1."
+    assert f"map: 2 of 4 cells tried: 1 correct, 1 harm. {points}" in lines
     assert file_names(here) == ["shop-repeats-pay-"]
     (file,) = (here / "found").iterdir()
     assert err == f"saved {file.relative_to(here)}\n"
@@ -161,7 +162,7 @@ def test_a_file_can_say_how_it_is_explored(here: Path, capsys: Said) -> None:
     (here / "shop.chaos.yml").write_text(FILE.format(agent="desk:agent") + more)
     _, said, _ = explore(capsys, "shop.chaos.yml", "-q", "--no-logs")
     assert said.startswith("shop: the budget of 2 trials was spent: 1 root cause in 2 trials")
-    assert "1 of 2 cells tried: 1 harm." in said
+    assert "1 of 4 cells tried: 1 harm." in said
     assert "the budget of … trials was spent; a larger budget tries it" in said
 
 
@@ -170,7 +171,7 @@ def test_a_run_goes_on_where_it_was(here: Path, capsys: Said) -> None:
     (run,) = {each.parent for each in (here / "logs").glob("*/info.log") if not each.parent.is_symlink()}
     code, said, _ = explore(capsys, "shop.chaos.yml", *SMALL, "--resume", str(run), "--trials", "1")
     assert code == 1
-    assert "2 of 2 cells tried" in said
+    assert "2 of 4 cells tried" in said
 
 
 @pytest.mark.parametrize("quiet", [(), ("-q",)])
@@ -200,12 +201,12 @@ def test_an_exploration_of_the_labs_own_agent_is_logged_and_goes_on_where_it_was
     code, first, _ = explore(capsys, "shop.chaos.yml", *SMALL[:-1], "--logs", "logs")
     (run,) = {each.parent for each in (here / "logs").glob("*/info.log") if not each.parent.is_symlink()}
     assert code == 0
-    assert "3 of 3 cells tried: 3 correct" in first
+    assert "3 of 5 cells tried: 3 correct" in first
     tried = [event.tried for _, event in History.read(run).of(VariationTried) if event.tried["by"] != "again"]
     assert len(tried) == 4  # and the one without faults
     code, again, _ = explore(capsys, "shop.chaos.yml", *SMALL, "--resume", str(run), "--trials", "1")
     assert code == 0
-    assert "3 of 3 cells tried: 3 correct" in again
+    assert "3 of 5 cells tried: 3 correct" in again
 
 
 MAKER = """

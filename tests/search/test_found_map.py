@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from chaoslab.search import causes
 from chaoslab.search.map import GOES_ON, Map, alike
-from chaoslab.search.variation import Known, Site, Tried, Variation
+from chaoslab.search.roots import UNNOTICED
+from chaoslab.search.variation import Known, Root, Site, Tried, Variation
 from tests.search.search_parts import ERROR, PROBES, RESET, A, B, C, at, tried
 
 LATER = Site("a", 1, 2)
@@ -40,17 +41,33 @@ def test_every_cell_that_was_not_tried_has_its_reason() -> None:
     assert "exception at b 1: unknown: no twin" in [str(each) for each in Map(twinless, {}).untried]
 
 
+def test_a_call_is_no_single_point_of_failure_before_faults_that_last_were_tried_at_it_too() -> None:
+    once = [tried(at(site, probe=probe)) for site in (A, B) for probe in (ERROR, RESET)]
+    said = Map(known(*once), {}).in_words()
+    assert said.endswith("0 of 2 calls tried with every fault that hits once are single points of failure.")
+    first, second = (Variation((probe.at(A, lasts=True),)) for probe in (ERROR, RESET))
+    said = Map(known(*once, tried(first, by="lasting")), {}).in_words()
+    assert said.endswith("0 of 0 calls tried with every fault (of 2) are single points of failure.")
+    said = Map(known(*once, tried(first, by="lasting"), tried(second, "failed", by="lasting")), {}).in_words()
+    assert said.endswith("1 of 1 call tried with every fault (of 2) is a single point of failure: a 1.")
+
+
+def test_what_no_agent_could_notice_makes_no_single_point_of_failure_unless_it_was_asked_for() -> None:
+    made = known(replace(tried(at(A), "wrong"), root=Root(UNNOTICED)))
+    assert (Map(made, {}).single_points, Map(made, {}, folds=False).single_points) == ([], [A])
+
+
 def test_the_map_is_told_in_words_and_as_data() -> None:
     made = Map(known(tried(at(A), "failed", number=4), tried(at(B))), {})
     assert made.in_words() == (
-        "2 of 4 cells tried: 1 failed, 1 correct. "
-        "1 of 1 call tried with every fault (of 2) is a single point of failure: a 1."
+        "2 of 8 cells tried: 1 failed, 1 correct. "
+        "1 of 1 call tried with every fault that hits once (of 2) is a single point of failure: a 1."
     )
     assert made.in_words() == Map(made.known, {}, ended=GOES_ON).in_words()
     assert (
         Map(made.known, {}, ended="the budget of 2 trials was spent")
         .in_words()
-        .startswith("the budget of 2 trials was spent: 2 of 4 cells tried")
+        .startswith("the budget of 2 trials was spent: 2 of 8 cells tried")
     )
     assert [str(each) for each in made.by_order] == ["single faults 2 of 4", "lasting 0 of 4", "pairs by kind 0 of 0"]
     assert made.higher == "higher orders not tried"

@@ -1,9 +1,6 @@
 """Pairs of trials, one of each of two sides: did the share of bad ones change? The evidence may be looked at after
 every pair, or after every round of prompts, and so may the interval of the mean change. The power is the evidence's.
 
-McNemar 1947, in its exact form: under no change each discordant pair (bad in one run alone) is worse or better
-with probability 1/2, so the two-sided p is twice the smaller binomial tail, at most 1. Concordant pairs say nothing.
-
 *Power* is that of the e-process of `e_value`, exact: the chance that it has reached 1 / alpha by so many pairs,
 a share of which are worse and a share better, independent of each other.
 
@@ -13,9 +10,8 @@ variables by betting, Journal of the Royal Statistical Society B 86(1), 2024.
 
 import math
 from collections.abc import Sequence
-from fractions import Fraction
 from functools import lru_cache
-from math import comb, exp, log
+from math import exp, log
 from typing import NamedTuple
 
 from chaoslab.analysis.measures.intervals import Interval
@@ -27,15 +23,6 @@ _RATIOS = [(log(2 * share), log(2 * (1 - share))) for share in SHARES]
 MOST = 1e300
 """The largest evidence that is told."""
 _MOST = log(MOST)
-
-
-def mcnemar(worse: int, better: int) -> float | None:
-    """The two-sided p of these discordant pairs; None if there are none."""
-    n = worse + better
-    if not n:
-        return None
-    tail = sum(comb(n, k) for k in range(min(worse, better) + 1))
-    return min(1.0, float(Fraction(2 * tail, 2**n)))
 
 
 @lru_cache(65536)  # looked at after each pair, most of which change nothing

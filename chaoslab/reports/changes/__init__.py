@@ -1,18 +1,17 @@
 """The changes between two runs, trial by trial, before they have a format.
 
 A trial of one run is paired with the trial of the other that has the same prompt and the same repetition. A pair counts
-as worse or better by the order of the outcomes, and for McNemar's test if it ended well in one run and badly in the
-other. A pair of which one trial allows no conclusion counts for neither.
+as worse or better by the order of the outcomes; one of which a trial allows no conclusion counts for neither. The share
+of trials that ended well is compared as by `chaoslab compare`, with the prompt as the unit.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
-from chaoslab.analysis.measures.anytime import mcnemar
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.standing import Standing
 from chaoslab.analysis.verdict.table import Outcome
@@ -25,9 +24,11 @@ from chaoslab.reports.contents._rows import TrialRow
 from chaoslab.reports.frames import summarize_run
 from chaoslab.reports.levels import PassRate, pooled
 from chaoslab.reports.page import count
+from chaoslab.search.compared import figure_text
+from chaoslab.search.comparing import ALPHA, ComparedFigure
+from chaoslab.search.pairs import BETTER, WORSE
 
-SURE = 0.05
-"""The p below which a change is more than chance would explain."""
+KNOWN = {Standing.WELL: True, Standing.BAD: False, Standing.OPEN: None}
 
 
 class Way(StrEnum):
@@ -68,6 +69,8 @@ class Changes:
     notes: Sequence[str] = ()
     spent: Sequence[MovedAmount] = ()
     """The means of what a trial took then and now, over the pairs that ended."""
+    figure: ComparedFigure = field(default_factory=lambda: ComparedFigure("well", ALPHA))
+    """The trials that ended well then and now, by prompt."""
     levels: PassRate | None = None
     """The share of correct trials at the two levels of chaos, if the runs differ in nothing else."""
 
@@ -77,6 +80,9 @@ class Changes:
         before, after = keyed(then), keyed(now)
         both = [(before[key], row) for key, row in after.items() if key in before]
         pairs = [_change(one, now, other) for one, other in both]
+        figure = ComparedFigure("well", ALPHA)
+        for one, other in both:
+            figure.add((KNOWN[one.standing], KNOWN[other.standing]), other.prompt)
         order = list(Way)
         return cls(
             then=then.where,
@@ -86,6 +92,7 @@ class Changes:
             now_alone=[row.trial for key, row in after.items() if key not in before],
             notes=tuple(differences(then.report.started, now.report.started)),
             spent=moved(then, now, both),
+            figure=figure,
             levels=_levels(then.report, now.report),
         )
 
@@ -99,16 +106,6 @@ class Changes:
         return [one for one in self.pairs if one.new]
 
     @property
-    def discordant(self) -> int:
-        """The number of pairs that ended badly in one run alone."""
-        return sum(one.new or one.fixed for one in self.pairs)
-
-    @property
-    def p(self) -> float | None:
-        """The two-sided p of McNemar's exact test; None without a discordant pair."""
-        return mcnemar(len(self.new), self.discordant - len(self.new))
-
-    @property
     def said(self) -> str:
         """The result in one line."""
         if not self.pairs:
@@ -117,15 +114,19 @@ class Changes:
         return f"{count(len(self.pairs), 'pair')} of trials: {counts}"
 
     @property
+    def change(self) -> str:
+        """worse or better if that is shown of the share of trials that ended well; else empty."""
+        return next((each for each in (WORSE, BETTER) if self.figure.shown(each)), "")
+
+    @property
     def tested(self) -> str:
-        """McNemar's test in one sentence."""
-        if self.p is None:
-            return "No pair ended badly in one run alone, so there is nothing to test."
-        more = "more than chance explains" if self.p < SURE else "no more than chance explains"
-        return (
-            f"{count(self.discordant, 'discordant pair')}: {len(self.new)} ended badly only now, "
-            f"{self.discordant - len(self.new)} only then; McNemar's exact test p = {self.p:.3g}, {more}."
-        )
+        """The share of trials that ended well then and now, and if a change is shown, in one sentence."""
+        prompts = len(self.figure.by_prompt)
+        if self.figure.change is None:
+            return "No pair is judged in both runs, so there is nothing to test."
+        over = f" (the mean over {prompts} prompts)" if prompts > 1 else ""
+        shown = f"shown to be {self.change}" if self.change else "no change is shown"
+        return f"Trials that {figure_text(self.figure)}{over}: {shown}."
 
 
 def differences(then: RunStarted | None, now: RunStarted | None) -> Iterator[str]:

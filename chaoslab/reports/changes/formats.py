@@ -8,8 +8,9 @@ from chaoslab.reports.changes._spending import MovedAmount
 from chaoslab.reports.contents.outcomes import word
 from chaoslab.reports.formats.markdown import code
 from chaoslab.reports.page import table, wrapped
+from chaoslab.search.compared import figure_data
 
-VERSION = 1
+VERSION = 2
 SHOWN = 20
 """The most pairs that the terminal lists."""
 ROWS_MAX = 500
@@ -58,12 +59,10 @@ def as_json(found: Changes) -> str:
         "then": found.then,
         "now": found.now,
         "counts": {str(way): found.count(way) for way in Way},
-        "mcnemar": {
-            "discordant": found.discordant,
-            "bad_only_now": len(found.new),
-            "bad_only_then": found.discordant - len(found.new),
-            "p": found.p,
-        },
+        "well": figure_data(found.figure),
+        "change": found.change,
+        "bad_only_now": len(found.new),
+        "bad_only_then": sum(one.fixed for one in found.pairs),
         "spent": {one.amount: _spent(one) for one in found.spent},
         "notes": list(found.notes),
         "then_alone": list(found.then_alone),

@@ -16,7 +16,7 @@ IDLE, EMPTY, EDGE = "#E4E8EC", "#FFFFFF", "#D5DBE2"
 
 def fault_matrix(run: Frames) -> Figure:
     """A cell per fault and target: the trials that did not end well, of the judged ones that met it alone, with the
-    95 % Wilson interval; of those that met others too, with a *, if there are no others. The colour is their worst
+    95 % interval; of those that met others too, with a *, if there are no others. The colour is their worst
     outcome's; grey: not run; hatched: scheduled and not witnessed."""
     from matplotlib.patches import Patch, Rectangle
 
@@ -31,7 +31,7 @@ def fault_matrix(run: Frames) -> Figure:
     found = found[found["fault"].isin(scheduled)]
     met = found.groupby("fault")["attempts"].sum().sort_values(ascending=False, kind="stable").index
     rows, targets = [*met[:ROWS]], [*found["target"].unique()[:COLUMNS]]
-    note = "0/3: of 3 judged trials that met this fault alone 0 did not end well, with the 95 % Wilson interval; "
+    note = "0/3: of 3 judged trials that met this fault alone 0 did not end well, with the 95 % interval over prompts; "
     note += "*: each met others too; colour: the worst outcome; most met first"
     hidden = {"faults": len(met) - len(rows), "targets": found["target"].nunique() - len(targets)}
     left = [f"{more} more {what}" for what, more in hidden.items() if more]

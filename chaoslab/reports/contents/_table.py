@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from chaoslab.analysis.measures.intervals import Estimate, Interval, Rate, rate
+from chaoslab.analysis.measures.intervals import Estimate, Interval, Rate
 from chaoslab.base.durations import difference, duration
 from chaoslab.reports._columns import COLUMNS, Column
 from chaoslab.reports.page import percent, percents, rate_text
@@ -22,7 +22,8 @@ MANY = 40
 
 class Figure(NamedTuple):
     """One figure. `said`: the sentence; empty if that of the figure before tells it. `value`: None without data.
-    `unit`: share (0 to 1), s, USD, or what is counted. `n`: the observations behind it."""
+    `unit`: share (0 to 1), s, USD, or what is counted. `n`: the observations behind it. `prompts`: the number of those
+    that a rate is over, which are the unit of its interval."""
 
     name: str
     said: str
@@ -31,6 +32,7 @@ class Figure(NamedTuple):
     high: float | None = None
     unit: str = ""
     n: int | None = None
+    prompts: int | None = None
 
     @classmethod
     def of(
@@ -38,14 +40,15 @@ class Figure(NamedTuple):
         *, unit: str = "", n: int | None = None,
     ) -> "Figure":  # fmt: skip
         """A figure of a rate, an estimate or a plain value. An end of an interval that the data do not give is None."""
+        prompts = None
         if isinstance(found, Rate):
-            unit, n, interval, found = "share", found.total, found.interval, found.value
+            unit, n, prompts, interval, found = "share", found.total, found.prompts, found.interval, found.value
         elif isinstance(found, Estimate):
             interval, found = found.interval, found.value
         low, high = (
             (interval.low, None if interval.high == float("inf") else interval.high) if interval else (None, None)
         )
-        return cls(name, said, found, low, high, unit, n)
+        return cls(name, said, found, low, high, unit, n, prompts)
 
 
 def finite(end: float) -> float | None:
@@ -106,7 +109,7 @@ FORMS: dict[str, Callable[[Any, Row], str]] = {
     "more": lambda value, _: difference(value).removesuffix(" s"),
     "met": lambda value, _: "with one" if value else "without",
     "interval": lambda value, row: percents(Interval(value, row["high"])),
-    "rate": lambda value, row: rate_text(rate(value, row["judged"])),
+    "rate": lambda value, row: rate_text(Rate(value, row["judged"], Interval(row["low"], row["high"]))),
 }
 """The words for a value, by the form of its column; another form is a format of Python's."""
 

@@ -15,7 +15,7 @@ NAME = 60
 
 
 def draw(line: PassRate, number: int = 1, *, least: float | None = None) -> Picture | None:
-    """A point with its 95 % Wilson interval at each level. `number`: that of the picture in its page. `least`: the
+    """A point with its 95 % interval at each level. `number`: that of the picture in its page. `least`: the
     share that is asked for. None if nothing was judged."""
     if not line.points:
         return None
@@ -42,7 +42,7 @@ def draw(line: PassRate, number: int = 1, *, least: float | None = None) -> Pict
         down = 8 if rate.value > 0.5 else -8  # beside the interval, which is longer on that side
         parts.append(el("text", percent(rate.value), x=x, dx=8, y=y(rate.value) + down + 6))
     told = "; ".join(f"{percent(rate.value)} at level {level:g}" for level, rate in line.points)
-    caption = "Judged trials that pass (in a run: correct ones), with the 95 % Wilson interval; "
+    caption = "Judged trials that pass (in a run: correct ones), with the 95 % interval over prompts; "
     caption += "below each level its share of calls that meet a fault"
     caption += f"; dashed: the {percent(least)} that the scenario asks for" if least is not None else ""
     said = f"{one_line(line.label or 'All runs together', NAME)}: {told}."

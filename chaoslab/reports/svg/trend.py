@@ -24,7 +24,7 @@ class TrendPoint(NamedTuple):
 
 
 def draw(points: Sequence[TrendPoint], number: int = 1) -> Picture | None:
-    """A point with its 95 % Wilson interval for each run, oldest first; with harm, in the colour of what is bad.
+    """A point with its 95 % interval for each run, oldest first; with harm, in the colour of what is bad.
     `number`: that of the picture in its page. None below two runs."""
     if len(points) < 2:
         return None
@@ -49,5 +49,5 @@ def draw(points: Sequence[TrendPoint], number: int = 1) -> Picture | None:
             parts.append(el("text", moment, x=x, y=HEIGHT + 16, text_anchor="middle", class_="dim"))
     first, last = (f"{percent(one.well.value)} on {one.when}" for one in (points[0], points[-1]))
     said = f"{len(points)} runs: from {first} to {last}."
-    caption = "Judged trials that ended well, run by run, with the 95 % Wilson interval; red: harm was done."
+    caption = "Judged trials that ended well, run by run, with the 95 % interval over prompts; red: harm was done."
     return picture(f"trend-{number}", "Trend", said, HEIGHT, parts, caption=caption, style="levels")
