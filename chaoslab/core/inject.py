@@ -92,6 +92,12 @@ Parameter = bool | int | float | str
 ENGINE_ALONE = "is done by a container's engine: use `chaoslab lab WORLD=compose`, with FAULTS"
 """The refusal of a fault of containers in a world without any."""
 
+OF_AGENT = (
+    "kills the agent's process, and something should go on: give resume_with=, in virtual time, or use chaoslab exec "
+    "with --resume-with"
+)
+"""The refusal of a fault that kills the agent where nothing would go on."""
+
 
 def inject(
     fault: str | Fault, target: str | Sequence[str], *, name: str | None = None, chance: float = 1.0,
@@ -217,13 +223,14 @@ def of_tools(fault: str, model: str) -> str:
 
 def check(
     injections: Iterable[Injection], known: Iterable[str], *, turns: int = 1, models: Iterable[str] = (),
-    functions: Iterable[str] = (), objects: Iterable[str] = (), may_be: Iterable[str] = (),
+    functions: Iterable[str] = (), objects: Iterable[str] = (), may_be: Iterable[str] = (), mortal: bool = False,
 ) -> tuple[Injection, ...]:  # fmt: skip
     """The injections, if each has a name of its own, targets that exist and triggers that can hold in a conversation of
     so many turns. `models`: the targets whose requests have messages, which faults of the context need. `functions`:
     the targets that return no stream, which faults of streams need. `objects`: the models whose calls have objects as
-    arguments, where no text can be cut. `may_be`: the targets that are models if they are asked as such. Raises
-    LookupError: a target does not exist. ValueError: two of one name, or one that can never hit."""
+    arguments, where no text can be cut. `may_be`: the targets that are models if they are asked as such. `mortal`: the
+    agent's process can be killed, and goes on. Raises LookupError: a target does not exist. ValueError: two of one
+    name, or one that can never hit."""
     names, there, has_messages, returns, maybe = set(), list(known), set(models), set(functions), set(may_be)
     checked, no_texts = tuple(injections), tuple(objects)
     for injection in checked:
@@ -262,6 +269,8 @@ def check(
                     )
         for choice in injection.choices:
             kind = load(choice.fault)
+            if trait(kind, "of_agent") and not mortal:
+                raise ValueError(f"{choice.fault} {OF_AGENT}")
             if trait(kind, "of_container"):
                 raise ValueError(f"{choice.fault} {ENGINE_ALONE}")
             for name in filter(injection.covers, returns if trait(kind, "of_process") else ()):
