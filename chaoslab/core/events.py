@@ -432,6 +432,8 @@ class ServiceResumed(Event):
 class AgentDied(AttemptEvent):
     """A fault has killed the agent's process at this call."""
 
+    tool: str
+
     @property
     def place(self) -> str:
         """The call, as in "charge (1.2)"."""

@@ -16,6 +16,7 @@ from chaoslab.base.identity import nth
 from chaoslab.base.jsonable import describe_error, to_jsonable
 from chaoslab.core import events
 from chaoslab.core.conversation import Conversation, Talk
+from chaoslab.core.exchange import Call
 from chaoslab.execution._place import Here, TrialPlace
 from chaoslab.execution.agents._calling import Ask, Loop, Start, awaited, text_of
 from chaoslab.execution.agents._case import AgentCase, AgentResult
@@ -180,8 +181,8 @@ def _ask(case: AgentCase, ready: Ready, place: TrialPlace, result: AgentResult, 
 
     deaths = 0
 
-    def kill(at: events.AttemptRef) -> None:
-        book.note(events.AgentDied(at=at))
+    def kill(call: Call) -> None:
+        book.note(events.AgentDied(at=call.at, tool=call.tool))
         place.kill()
 
     def again() -> Callable[[], None] | None:

@@ -21,7 +21,7 @@ from chaoslab.base.jsonable import brief, line_of
 from chaoslab.base.user_line import line_of_function, user_line
 from chaoslab.core.attempt import Attempt
 from chaoslab.core.chain import at_once
-from chaoslab.core.events import CANCELLED, OPEN, REPLY_MAX, AttemptRef, Event, own_words
+from chaoslab.core.events import CANCELLED, OPEN, REPLY_MAX, Event, own_words
 from chaoslab.core.exchange import Call, Failure, Reply
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import Candidates, Decision, Plan
@@ -93,8 +93,8 @@ class FunctionSeam:
         self.memory = TrialMemory(plan, "")
         self.pace: Callable[[str], int] = lambda _: UNPACED
         self.left = 0
-        self.kill: Callable[[AttemptRef], object] = lambda _: None
-        """Kills the agent's process at this attempt."""
+        self.kill: Callable[[Call], object] = lambda _: None
+        """Kills the agent's process at this call."""
         # A trial's threads may call at once. No thread waits while it holds this, so no world need know of it.
         self._numbering = Lock()
 
@@ -314,7 +314,7 @@ class _Attempt(Attempt):
         own one stays unchanged, and of the coroutine, which would make a RuntimeError of a StopIteration."""
         if failure is not None:
             if failure.kind == "died":
-                self._kill(self.call.at)
+                self._kill(self.call)
             error = failure.native
             if error is None:
                 error = of_fault(self.tool.errors.failed(self.tool.name, failure.kind), self.book.calls)
