@@ -122,7 +122,7 @@ class TrialLog:
         return [noted.name for noted in self.open_parts()]
 
     def open_parts(self) -> list[Any]:
-        """What has begun and is not over."""
+        """The calls of functions that have begun and are not over."""
         begun = {id(noted): noted for _, noted, part in self._lines if part == "begin"}
         for _, noted, part in self._lines:
             if part == "end":

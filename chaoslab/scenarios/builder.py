@@ -62,7 +62,7 @@ class ScenarioBuilder:
         return self._with("upstreams", {**self.data.get("upstreams", {}), name: url})
 
     def resume_with(self, agent: Any, *, resumes: int = 1) -> Self:
-        """What goes on when the agent's process was killed, or its "module:name", and how often it may."""
+        """The agent that goes on when the first was killed, or its "module:name", and how often it may."""
         made = self._named("resume_with", agent)
         return made if resumes == 1 else made._with("resumes", resumes)
 
