@@ -92,7 +92,7 @@ class Lock(metaclass=_Either):
         except BaseException:
             if waiter.woken:  # given to a thread that is ending
                 self._free()
-            else:
+            elif not waiter.strand.killed:  # else it may have been passed over
                 self._waiters.remove(waiter)
             raise
         if not given:
@@ -247,7 +247,7 @@ class SimpleQueue(metaclass=_Either):
             try:
                 waiter.park("SimpleQueue.get", until)
             finally:
-                if not waiter.woken:
+                if not (waiter.woken or waiter.strand.killed):
                     self._waiters.remove(waiter)
 
     def put_nowait(self, item: Any) -> None:

@@ -302,7 +302,6 @@ class Machine:
         for strand in dead:
             strand.killed = True
             del self._strands[strand.number]
-            threading._active.pop(strand.number, None)  # type: ignore[attr-defined]
         self._dead += dead
         for _, _, timer in self._timers:
             waiter = getattr(timer.call, "__self__", None)
@@ -409,7 +408,8 @@ class Machine:
         """
         main = self.start(work, name=name)
         main.first, main.of_agent, main.gr_context = True, True, contextvars.copy_context()
-        self.locals.begin(main)
+        if not self._dead:  # a fresh process has values of its own
+            self.locals.begin(main)
         self.go_on(main)
 
     def go_on(self, thread: VirtualThread) -> None:
@@ -500,7 +500,8 @@ class Machine:
         """
         over, failed = self.now, list[BaseException]()
         self.stopping = True
-        for strand in [*self._strands.values(), *self._dead]:
+        self._strands.update((strand.number, strand) for strand in self._dead)
+        for strand in list(self._strands.values()):
             self._last_moves = self.looks_left = 0
             self.steps.renew()
             for _ in range(100):
