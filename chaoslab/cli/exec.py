@@ -38,17 +38,23 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="a command that tries one request more often is in a loop, and has hung (%(default)s)",
     )
+    parser.add_argument(
+        "--resume-with", metavar="COMMAND", help="what goes on, once, when agent_dies has killed the command: one text"
+    )
     gateway.of_statement(parser, fact="a text that the answer must show", like="POST /refunds")
     parser.add_argument("words", nargs="+", metavar="COMMAND", help="after --: the command and its arguments")
 
 
 def run(options: argparse.Namespace) -> int:
+    import shlex
+
     from chaoslab.execution.upstreams import check_bases
     from chaoslab.surfaces import exec_agent
     from chaoslab.surfaces.gateway import stated, trial_of, warn_of_unreached
 
     try:
-        known, plan, made = gateway.serving(options, 0 if options.proxy else None, "--proxy")
+        resume = shlex.split(options.resume_with or "")
+        known, plan, made = gateway.serving(options, 0 if options.proxy else None, "--proxy", mortal=bool(resume))
         check_bases(known)
         variables = exec_agent.variables(options.env, known)
         started = trial_of(" ".join(options.words), options.fact, stated(options.effects))
@@ -56,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
         return exec_agent.run(
             options.words, variables, known, plan, made, started=started, logs=options.logs, settle_s=options.settle,
             gate=_requirements.of_or_by_itself(options), levers=options.levers or options.lease is not None,
-            deadline_s=options.deadline, attempts_max=options.attempts_max,
+            deadline_s=options.deadline, attempts_max=options.attempts_max, resume=resume,
         )  # fmt: skip
     except (ValueError, TypeError, LookupError, OSError) as error:
         return refuse(error)

@@ -130,10 +130,10 @@ def stop_if(text: str) -> tuple[float, float]:
 
 
 def serving(
-    options: argparse.Namespace, proxy_port: int | None, named: str
+    options: argparse.Namespace, proxy_port: int | None, named: str, *, mortal: bool = False
 ) -> tuple[dict[str, GatewayRoute], Plan, Callable[..., AbstractContextManager[RunningGateway]]]:
     """The routes, the plan, and a function that makes the gateway which the options describe. `named`: the option for a
-    proxy. Raises ValueError, TypeError, LookupError, OSError: one is wrong."""
+    proxy. `mortal`: the agent may be killed. Raises ValueError, TypeError, LookupError, OSError: one is wrong."""
     from chaoslab.config.settings import inherited
     from chaoslab.record.audit import Audit
     from chaoslab.seams.gateway.controls import Bounds
@@ -145,7 +145,7 @@ def serving(
         raise ValueError(f"--elsewhere is about the proxy: it needs {named}")
     known = routes(options.route, hosts=proxied)
     ports = ports_of(options.port_of, known)
-    plan = limits_of(options, plan_of(options.fault, options.plan, options.seed, known, hosts=proxied))
+    plan = limits_of(options, plan_of(options.fault, options.plan, options.seed, known, hosts=proxied, mortal=mortal))
     most = None if options.stop_if is None else stop_if(options.stop_if)
     audit = None if options.audit is None else Audit(options.audit, why=options.why or "")
     check_loop(inherited(), options.port, proxy_port)

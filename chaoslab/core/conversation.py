@@ -152,6 +152,8 @@ class Talk:
         self._note, self._requests, self._memory, self._clock = note, requests, memory, clock
         self._conversation, self._number, self._began_s = conversation, 0, 0.0
         self.answers: list[str] = []
+        self.words = ""
+        """The user's words of the turn that goes on."""
         self.wait_s = 0.0
         """The time that passes before the turn that `next` gave."""
 
@@ -168,7 +170,7 @@ class Talk:
         if self._number > 1:
             self._requests.begin_turn(self._number)
             self._memory.begin_turn(self._number, self._requests.counts)
-        self._began_s = self._clock.monotonic()
+        self._began_s, self.words = self._clock.monotonic(), words
         self._note(TurnStarted(turn=self._number, prompt=words))
 
     def answered(self, text: str) -> None:

@@ -286,8 +286,9 @@ class CallFinished(AttemptEvent):
     duration_s: Seconds
     status: Count | None = None
     error: str | None = None
-    """timed_out, refused, reset, closed, garbled, too_large, cancelled (nobody waited for the answer any more), "status
-    200, and no JSON" or "no body" (a reply of success that its caller cannot use), or the service's own message."""
+    """timed_out, refused, reset, closed, garbled, too_large, died (its agent was killed), cancelled (nobody waited for
+    the answer any more), "status 200, and no JSON" or "no body" (a reply of success that its caller cannot use), or the
+    service's own message."""
     bytes: Count = 0
     via: str = "proxy"
     """proxy (clean), lane (poisoned), direct (around the proxy), function (in this process), service (on the virtual
@@ -425,6 +426,26 @@ class ServiceResumed(Event):
     """killed or paused, as it was stopped."""
     lasted_s: Seconds
     """Seconds since it had stopped."""
+
+
+@fixed(frozen=True, kw_only=True)
+class AgentDied(AttemptEvent):
+    """A fault has killed the agent's process at this call."""
+
+    tool: str
+
+    @property
+    def place(self) -> str:
+        """The call, as in "charge (1.2)"."""
+        return f"{self.target} ({self.request}.{self.attempt})"
+
+
+@fixed(frozen=True, kw_only=True)
+class AgentResumed(Event):
+    """A fresh process of the agent goes on after its death."""
+
+    nth: Count
+    """The number of the resumption, from 1."""
 
 
 @fixed(frozen=True, kw_only=True)

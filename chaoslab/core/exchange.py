@@ -180,8 +180,8 @@ class Reply:
 
 
 class Failure(Exception):
-    """The exchange ended without a reply. `kind`: timed_out, dns (no such name), refused, untrusted (its
-    certificate), reset, closed, garbled, or too_large."""
+    """The exchange ended without a reply. `kind`: timed_out, dns (no such name), refused, untrusted (its certificate),
+    reset, closed, garbled, too_large, or died (its caller's process did)."""
 
     def __init__(self, kind: str, *, native: BaseException | None = None) -> None:
         super().__init__(kind)

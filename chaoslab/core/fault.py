@@ -58,6 +58,7 @@ class Fault:
     - `of_text`: it acts on the text of a tool call's arguments, which some models have none of: theirs are objects.
     - `of_bytes`: it acts on the bytes of an answer, which a function's has none of.
     - `of_process`: it acts on the process of a service, for all clients of the service (see `outage`).
+    - `of_agent`: it ends the process of the agent, which is then made to go on (`resume_with`).
     - `of_container`: it is done by a container's engine alone, so it exists in the compose world alone.
     - `of_stdio`: it acts between the lines of a server's standard output, which `chaoslab mcp` alone has.
     - `of_clock`: it moves the wall clock of its target, which there is one of only in virtual time.
@@ -102,6 +103,7 @@ class Fault:
     of_text: ClassVar[bool] = False
     of_bytes: ClassVar[bool] = False
     of_process: ClassVar[bool] = False
+    of_agent: ClassVar[bool] = False
     of_container: ClassVar[bool] = False
     of_stdio: ClassVar[bool] = False
     of_clock: ClassVar[bool] = False

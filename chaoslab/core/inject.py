@@ -100,6 +100,13 @@ def alone(fault: str) -> str:
     return ENGINE_ALONE if trait(kind, "of_container") else STDIO_ALONE if trait(kind, "of_stdio") else ""
 
 
+OF_AGENT = (
+    "kills the agent's process, and something should go on: give resume_with=, in virtual time, or use chaoslab exec "
+    "with --resume-with"
+)
+"""The refusal of a fault that kills the agent where nothing would go on."""
+
+
 def inject(
     fault: str | Fault, target: str | Sequence[str], *, name: str | None = None, chance: float = 1.0,
     calls: Sequence[int] | int | float = (), attempts: Sequence[int] | None = None, every: int | None = None,
@@ -225,13 +232,14 @@ def of_tools(fault: str, model: str) -> str:
 def check(
     injections: Iterable[Injection], known: Iterable[str], *, turns: int = 1, models: Iterable[str] = (),
     functions: Iterable[str] = (), objects: Iterable[str] = (), may_be: Iterable[str] = (), stdio: bool = False,
+    mortal: bool = False,
 ) -> tuple[Injection, ...]:  # fmt: skip
     """The injections, if each has a name of its own, targets that exist and triggers that can hold in a conversation of
     so many turns. `models`: the targets whose requests have messages, which faults of the context need. `functions`:
     the targets that return no stream, which faults of streams need. `objects`: the models whose calls have objects as
     arguments, where no text can be cut. `may_be`: the targets that are models if they are asked as such. `stdio`: the
-    targets are tools of a server on standard output. Raises LookupError: a target does not exist. ValueError: two of
-    one name, or one that can never hit."""
+    targets are tools of a server on standard output. `mortal`: the agent's process can be killed, and goes on. Raises
+    LookupError: a target does not exist. ValueError: two of one name, or one that can never hit."""
     names, there, has_messages, returns, maybe = set(), list(known), set(models), set(functions), set(may_be)
     checked, no_texts = tuple(injections), tuple(objects)
     for injection in checked:
@@ -270,6 +278,8 @@ def check(
                     )
         for choice in injection.choices:
             kind = load(choice.fault)
+            if trait(kind, "of_agent") and not mortal:
+                raise ValueError(f"{choice.fault} {OF_AGENT}")
             if (where := alone(choice.fault)) and not (stdio and where == STDIO_ALONE):
                 raise ValueError(f"{choice.fault} {where}")
             for name in filter(injection.covers, returns if trait(kind, "of_process") else ()):

@@ -65,13 +65,15 @@ class Ground:
     models: Sequence[str]
     turns: int
     world: str
+    mortal: bool = False
+    """The agent can be killed, and something goes on."""
 
     @classmethod
     def of(cls, run: AgentSpec) -> "Ground":
         """That of a run which was checked."""
         names = _validation.names_of(run.tools, run.reads, {**run.services, **run.upstreams})
         turns = run.prompt.most if isinstance(run.prompt, Conversation) else 1
-        return cls(names, run.services, run.upstreams, run.models, turns, run.options.world)
+        return cls(names, run.services, run.upstreams, run.models, turns, run.options.world, _is_mortal(run.options))
 
     @property
     def there(self) -> dict[str, Any]:
@@ -88,6 +90,7 @@ class Ground:
             models=self.models,
             functions=[name for name in self.names if name not in self.there],
             objects=[name for name in self.models if with_objects(name)],
+            mortal=self.mortal,
         )
         check_services(found, self.there)
         _validation.check_lost(found, self.services)
@@ -124,7 +127,11 @@ def checked(asked: RunArguments) -> tuple[AgentSpec, bool, Path | None]:
     if isinstance(prompt, Conversation):
         turns, words = prompt.most, repr(prompt)
         deadline_s += prompt.waits_s
-    ground = Ground(names, services, upstreams, models, turns, world)
+    if asked.resume_with is not None:
+        _validation.agent(asked.resume_with, "resume_with")
+        if world != "virtual":
+            raise ValueError("resume_with= needs world='virtual': in real time, chaoslab exec has --resume-with")
+    ground = Ground(names, services, upstreams, models, turns, world, _is_mortal(asked))
     plan = limited(Plan(asked.seed, ground.checked(faults), all_of(asked.limits) if asked.limits is not None else ()))
     check_hosts(plan, upstreams)
     if not there and asked.limits is not None:  # a service may have tools of other names
@@ -189,6 +196,10 @@ def _others(asked: RunArguments) -> list[list[Any]]:
         for each in fields(RunOptions)
         if each.name not in NAMED | NOT_NAMED and (value := getattr(asked, each.name)) != each.default
     ]
+
+
+def _is_mortal(options: RunOptions) -> bool:
+    return options.world == "virtual" and (options.resume_with is not None or not options.resumes)
 
 
 def _check_world(world: str, services: Mapping[str, Any]) -> None:

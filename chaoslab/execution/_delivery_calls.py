@@ -8,7 +8,7 @@ import re
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cache, partial
 from typing import Any
@@ -51,7 +51,7 @@ TIMED = frozenset({"clock_skew"})
 def _trial(agent: Callable[[str], str], cell: DeliveryCell, fault: Injection, **world: Any) -> Trial:
     asked = RunArguments(
         agent, "check", faults=[fault], seed=cell.seed, twin=False, timeout_s=TIMEOUT_S, deadline_s=SECONDS_MAX,
-        calls_max=10**9, model_calls_max=10**9, settle_s=0, **world,
+        calls_max=10**9, model_calls_max=10**9, settle_s=0, resume_with=agent, resumes=10**9, **world,
     )  # fmt: skip
     (trial,) = numbered(asked, range(1))
     return trial
@@ -64,8 +64,8 @@ def _function(cell: DeliveryCell, fault: Injection) -> Trial:
         at_work()
         return {**ORDER, "order": order}
 
-    def calling(calls: int) -> None:
-        for number in range(calls):
+    def calling(numbers: Iterable[int]) -> None:
+        for number in numbers:
             _pass_time(number)
             with suppress(Exception):
                 get_order(number % 7)
@@ -90,9 +90,9 @@ def _service(cell: DeliveryCell, fault: Injection) -> Trial:
         start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(LISTED)))])
         return [LISTED]
 
-    def asking(calls: int) -> None:
+    def asking(numbers: Iterable[int]) -> None:
         wanted = ("POST", "/mcp", LIST) if lists else None
-        _ask(SHOP, calls, lambda number: wanted or ("GET", f"/orders/{number % 7}", None), tls=_in_handshake(cell))
+        _ask(SHOP, numbers, lambda number: wanted or ("GET", f"/orders/{number % 7}", None), tls=_in_handshake(cell))
 
     lists = trait(load(cell.fault), "of_listing")
     streams = load(cell.fault).layer == "stream"
@@ -108,11 +108,11 @@ def _order(path: str) -> bytes:
 
 
 def _model(cell: DeliveryCell, fault: Injection) -> Trial:
-    def asking(calls: int) -> None:
+    def asking(numbers: Iterable[int]) -> None:
         def request(number: int) -> tuple[str, str, bytes | None]:
             return "POST", "/v1/chat/completions", bodies[number % len(bodies)]
 
-        _ask(MODEL, calls, request, tls=_in_handshake(cell))
+        _ask(MODEL, numbers, request, tls=_in_handshake(cell))
 
     fault_class = load(cell.fault)
     whole = fault_class.layer != "stream"
@@ -123,15 +123,17 @@ def _model(cell: DeliveryCell, fault: Injection) -> Trial:
     return _trial(_agent(cell, asking), cell, fault, services={MODEL: _RememberingModel(_at_work(cell))})
 
 
-def _agent(cell: DeliveryCell, calling: Callable[[int], None]) -> Callable[[str], str]:
-    """An agent that makes the calls of a cell, by as many callers as its fault needs."""
+def _agent(cell: DeliveryCell, calling: Callable[[Iterable[int]], None]) -> Callable[[str], str]:
+    """An agent that makes the calls of a cell, by as many callers as its fault needs. One that is killed goes on with
+    the next call."""
     callers = CALLERS.get(cell.fault, 1)
+    own = iter(range(cell.calls - (callers - 1) * (cell.calls // callers)))
 
     def agent(_: str) -> str:
-        others = [threading.Thread(target=calling, args=(cell.calls // callers,)) for _ in range(callers - 1)]
+        others = [threading.Thread(target=calling, args=(range(cell.calls // callers),)) for _ in range(callers - 1)]
         for other in others:
             other.start()
-        calling(cell.calls - len(others) * (cell.calls // callers))
+        calling(own)
         for other in others:
             other.join()
         return "done"
@@ -183,11 +185,13 @@ def _pass_time(number: int) -> None:
         system.sleep(STEP_S)
 
 
-def _ask(host: str, calls: int, request: Callable[[int], tuple[str, str, bytes | None]], *, tls: bool) -> None:
+def _ask(
+    host: str, numbers: Iterable[int], request: Callable[[int], tuple[str, str, bytes | None]], *, tls: bool
+) -> None:
     """Sends so many requests over one connection, or the next if one is lost."""
     context = ssl.create_default_context() if tls else None
     connection: socket.socket | None = None
-    for number in range(calls):
+    for number in numbers:
         _pass_time(number)
         try:
             if connection is None:

@@ -11,6 +11,8 @@ from chaoslab.base.dice import Dice
 from chaoslab.seams.functions.seam import Turns
 from chaoslab.worlds.virtual.context import own_line
 
+Again = Callable[[], Callable[[], Any] | None]
+"""Gives the work of the next process, or None."""
 LOOK_S = 0.01
 """The time between two looks at what is under way, in real time."""
 
@@ -27,11 +29,16 @@ class TrialPlace(Protocol):
         """True if a program has drawn chance of its own; None: not known."""
 
     def entered(self) -> AbstractContextManager[None]: ...
-    def run(self, work: Callable[[], Any], *, over: Callable[[], object]) -> Any:
+    def run(self, work: Callable[[], Any], *, over: Callable[[], object], again: Again) -> Any:
         """Runs the work, then calls `over`: later events, from threads that outlive the work, are no part of the
-        trial."""
+        trial. `again`: asked for the work of a fresh process when `kill` ended the program's."""
 
-    def run_async(self, work: Callable[[], Coroutine[Any, Any, Any]], *, over: Callable[[], object]) -> Any: ...
+    def run_async(
+        self, work: Callable[[], Coroutine[Any, Any, Any]], *, over: Callable[[], object], again: Again
+    ) -> Any: ...
+
+    def kill(self) -> None:
+        """Kills the program's process, and with it the calling thread, if that is the program's."""
 
     def settle(self, within_s: float, busy: Callable[[], Sequence[str]]) -> None:
         """Lets what is under way go on after the answer, for at most so long; to be called by the work. `busy`:
@@ -101,7 +108,10 @@ class Here:
     def aside(self, work: Callable[[], None]) -> None:
         work()
 
-    def run(self, work: Callable[[], Any], *, over: Callable[[], object]) -> Any:
+    def kill(self) -> None:
+        """Does nothing: this process is the lab's, too (`Ground.checked`)."""
+
+    def run(self, work: Callable[[], Any], *, over: Callable[[], object], again: Again) -> Any:  # noqa: ARG002
         outer = _get_running_loop()
         _set_running_loop(None)  # in a notebook, for example: its loop rests while the trial's loop runs
         try:
@@ -110,5 +120,7 @@ class Here:
             over()
             _set_running_loop(outer)
 
-    def run_async(self, work: Callable[[], Coroutine[Any, Any, Any]], *, over: Callable[[], object]) -> Any:
-        return self.run(lambda: asyncio.run(work()), over=over)
+    def run_async(
+        self, work: Callable[[], Coroutine[Any, Any, Any]], *, over: Callable[[], object], again: Again
+    ) -> Any:
+        return self.run(lambda: asyncio.run(work()), over=over, again=again)

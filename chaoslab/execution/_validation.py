@@ -302,22 +302,22 @@ def isolated(value: Any) -> bool:
     return value is not None
 
 
-def agent(value: Any) -> None:
+def agent(value: Any, where: str = "agent") -> None:
     """Checks that an agent can be asked: with the prompt alone, unless a framework calls it. Raises TypeError: it
     cannot."""
     if isinstance(value, Fresh) or adapters.of_agent(value) is not None:
         return
     if not callable(value):
         right = adapters.words("a callable", (each.agents for each in adapters.adapters()))
-        raise TypeError(f"agent is {a(type(value).__name__)}: it should be {right}")
+        raise TypeError(f"{where} is {a(type(value).__name__)}: it should be {right}")
     if isinstance(value, type) and not issubclass(value, str):
         raise TypeError(
-            f"agent is the class {value.__name__}: it should be an object of it, or lab.fresh(…) of a "
+            f"{where} is the class {value.__name__}: it should be an object of it, or lab.fresh(…) of a "
             "function that makes one"
         )
     if why := misfit(value, "the prompt"):
         makes = "" if misfit(value) else "; what makes an agent is given as fresh"
-        raise TypeError(f"agent is {name_of(value)}, which cannot be called with the prompt alone ({why}){makes}")
+        raise TypeError(f"{where} is {name_of(value)}, which cannot be called with the prompt alone ({why}){makes}")
 
 
 def names_of(tools: Sequence[Any], reads: Sequence[Any], services: Mapping[str, Any]) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 from chaoslab.analysis.measures.delivery import DeliveryCell, DeliveryCounts
 from chaoslab.base.registry import names
 from chaoslab.core.events import CallFinished, Event, FaultEvent, FaultInjected, FaultScheduled, FaultWitnessed
-from chaoslab.core.fault import GROUP, load
+from chaoslab.core.fault import GROUP, load, trait
 from chaoslab.core.inject import check, inject
 from chaoslab.core.plan import Injection
 from chaoslab.execution import _arrival as arrival
@@ -19,6 +19,8 @@ from chaoslab.execution._delivery_calls import SEAMS
 
 CALLS = 20_000
 """The calls of each fault through each seam, shared among the chances."""
+DEATHS = 400
+"""The calls of a fault that kills the agent, of which each death takes milliseconds."""
 SHARES = {0.02: 0.45, 0.2: 0.45, 1.0: 0.1}
 """Chance → its share of the calls. Where each call is hit, one that is not is proof enough."""
 CHANCES = tuple(SHARES)
@@ -38,11 +40,15 @@ def cells(faults: Sequence[str] = (), *, calls: int = CALLS, seed: int = 1) -> l
     if twice := next((fault for fault in faults if faults.count(fault) > 1), None):
         raise LookupError(f"{twice} is named twice: name it once")
     return [
-        DeliveryCell(fault, seam, chance, max(1, round(calls * share)), seed)
+        DeliveryCell(fault, seam, chance, max(1, round(share * (min(calls, DEATHS) if _kills(fault) else calls))), seed)
         for fault in faults or names(GROUP)
         for seam in SEAMS
         for chance, share in SHARES.items()
     ]  # fmt: skip
+
+
+def _kills(fault: str) -> bool:
+    return bool(trait(load(fault), "of_agent"))
 
 
 @dataclass(frozen=True)
@@ -86,7 +92,7 @@ def refusal(cell: DeliveryCell) -> str:
     _, target = SEAMS[cell.seam]
     models, functions = ([target] if cell.seam == seam else [] for seam in ("model", "function"))
     try:
-        check([_injection(cell, target)], [target], models=models, functions=functions)
+        check([_injection(cell, target)], [target], models=models, functions=functions, mortal=True)
     except ValueError as error:
         return str(error)
     return ""

@@ -334,7 +334,7 @@ class _Explorer:
             if name not in self._by:
                 continue
             for batch in strategies.load(name)(self.known):
-                new = {each.key: each for each in batch if self.known.of(each) is None}
+                new = {each.key: each for each in batch if self.known.of(each) is None and not each.dies_often}
                 self.possible += len(new)
                 # processes are handed trials ahead, and in real time each takes a second of the budget
                 most = len(new) if self._asked.world == "virtual" else self._asked.jobs

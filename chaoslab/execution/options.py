@@ -187,6 +187,17 @@ class RunOptions:
         "form. `lab.offline_model()`, `lab.scripted(…)` and `lab.recorded(…)` are known without being named.",
         group=AGENT, key="The names of the services and upstreams that speak a model's API.",
     )  # fmt: skip
+    resume_with: Any = option(
+        None, "the callable that goes on when a fault has killed the agent's process (`agent_dies`). It is called like "
+        "`agent`, with the same prompt, and finds what the agent has kept: a file, a database, a framework's "
+        "checkpoints. It may be the agent itself.", group=AGENT,
+        key="What goes on when the agent's process was killed, as module:name. It may be the agent itself.",
+    )  # fmt: skip
+    resumes: int = option(
+        1, "the most times that `resume_with` is called in a trial. An agent that is killed once more stays dead.",
+        group=AGENT, check=partial(check_number, whole=True, least=0),
+        key="The most times that resume_with is called in a trial.",
+    )  # fmt: skip
     faults: Sequence[Injection] | None = option(
         (), "see `inject`.", group=WORLD, key="The faults, each with its target, its triggers and its parameters.",
     )  # fmt: skip

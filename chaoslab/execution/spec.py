@@ -31,6 +31,10 @@ class ProcessCrashed(Exception):
     """An agent's process ended before its trial did; the message has the ending."""
 
 
+class AgentKilled(Exception):
+    """A fault killed the agent's process, and nothing goes on; the message has the place."""
+
+
 @dataclass(frozen=True)
 class TrialSpec:
     """One trial to run: its number in the run, from 0, and the run's spending before it. `stopped`: the reason why it

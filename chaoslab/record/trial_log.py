@@ -119,7 +119,11 @@ class TrialLog:
 
     def under_way(self) -> list[str]:
         """The functions whose calls have begun and are not over."""
-        begun = {id(noted): noted.name for _, noted, part in self._lines if part == "begin"}
+        return [noted.name for noted in self.open_parts()]
+
+    def open_parts(self) -> list[Any]:
+        """The calls of functions that have begun and are not over."""
+        begun = {id(noted): noted for _, noted, part in self._lines if part == "begin"}
         for _, noted, part in self._lines:
             if part == "end":
                 begun.pop(id(noted), None)

@@ -208,6 +208,10 @@ def event_text(event: events.Event) -> str:
             return f"process  {_place(event)} {event.how} for {event.fault}"
         case events.ServiceResumed():
             return f"process  {event.target} back after {_wait(event.lasted_s)}"
+        case events.AgentDied():
+            return f"process  {_place(event)} the agent was killed"
+        case events.AgentResumed():
+            return f"process  the agent resumes ({event.nth})"
         case events.CallDisturbed():
             return f"lab      {_place(event)} disturbed: {_flat(event.why)}"
         case events.Retry():

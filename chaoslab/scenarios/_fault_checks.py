@@ -83,7 +83,8 @@ class FaultChecks:
             n = self._places[made.name]
             try:
                 if names and not services and n not in dict(missed):
-                    check([_without_after(made)], names, turns=turns, functions=names)
+                    mortal = spec.resume_with is not None or not spec.resumes
+                    check([_without_after(made)], names, turns=turns, functions=names, mortal=mortal)
                 else:
                     made.check(turns=turns)
             except (LookupError, ValueError) as error:

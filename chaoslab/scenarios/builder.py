@@ -61,6 +61,11 @@ class ScenarioBuilder:
         address in CRM_URL."""
         return self._with("upstreams", {**self.data.get("upstreams", {}), name: url})
 
+    def resume_with(self, agent: Any, *, resumes: int = 1) -> Self:
+        """The agent that goes on when the first was killed, or its "module:name", and how often it may."""
+        made = self._named("resume_with", agent)
+        return made if resumes == 1 else made._with("resumes", resumes)
+
     def state(self, read: Any) -> Self:
         """The function that returns the state of the agent's world, or its "module:name"."""
         return self._named("state", read)

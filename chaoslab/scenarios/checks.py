@@ -30,7 +30,7 @@ NOT_OF_A_COMMAND = {
     "services": "it asks real addresses, so give upstreams",
     "state": "it is compared with a run without faults, which real time has none of; state effects or facts",
     **dict.fromkeys(
-        ("isolate", "elsewhere", "calls_max", "model_calls_max", "now", "order", "memory_mb"),
+        ("isolate", "elsewhere", "calls_max", "resume_with", "resumes", "model_calls_max", "now", "order", "memory_mb"),
         "that is for an agent in virtual time",
     ),
     "turns": "it is started for one prompt and keeps nothing; give prompt",
@@ -155,6 +155,7 @@ class Checks:
         for path, dotted in (
             (("agent",), spec.agent if spec.agent != LAB else None),
             (("fresh",), spec.fresh),
+            (("resume_with",), spec.resume_with),
             (("state",), spec.state),
             (("judge",), spec.judge_named),
             *((("services", host), dotted) for host, dotted in spec.services.items()),

@@ -403,6 +403,7 @@ def imported(scenario: Scenario) -> tuple[Any, dict[str, Any]]:
         "reads": listed("reads"),
         "services": services,
         "faults": scenario.injections,
+        "resume_with": named("resume_with", spec.resume_with) if spec.resume_with else None,
         "state": named("state", spec.state) if spec.state else None,
         "judge": named("judge", spec.judge_named) if spec.judge_named else spec.judge,
         "says": named("says", spec.says) if isinstance(spec.says, str) else spec.says,

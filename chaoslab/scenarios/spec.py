@@ -272,6 +272,8 @@ class ScenarioSpec(Strict):
     services: dict[str, Dotted] = Field(default_factory=dict)
     upstreams: dict[str, Text] = Field(default_factory=dict)
     models: list[str] = Field(default_factory=list)
+    resume_with: Dotted | None = None
+    resumes: Annotated[int, Field(ge=0, le=1000)] = 1
     state: Dotted | None = None
     judge: Annotated[str, Field(pattern=rf"^model$|{DOTTED}")] | None = None
     says: Dotted | dict[str, Any] | None = None
@@ -349,7 +351,8 @@ class ScenarioSpec(Strict):
     def dotted(self) -> list[str]:
         """All names of the form module:name."""
         says = self.says if isinstance(self.says, str) else None
-        one = (self.agent if isinstance(self.agent, str) else None, self.fresh, self.state, says, self.judge_named)
+        agent = self.agent if isinstance(self.agent, str) else None
+        one = (agent, self.fresh, self.resume_with, self.state, says, self.judge_named)
         functions = [dotted for _, _, _, dotted in self.functions]
         return [*filter(None, one), *functions, *self.services.values()]
 

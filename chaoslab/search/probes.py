@@ -40,7 +40,9 @@ def applicable(
 def _of(fault: str) -> Iterator[Probe]:
     cls = load(fault)
     both = "stream" in {each.name for each in fields(cls)} and not trait(cls, "delays")
-    if both:
+    if trait(cls, "of_agent"):
+        yield from (Probe(fault, (("moment", each),)) for each in ("before", "after"))
+    elif both:
         yield from (Probe(fault, (("stream", each),)) for each in DIRECTIONS)
     else:
         yield Probe(fault)

@@ -49,6 +49,14 @@ SYMPTOMS = {
         "{harm}: a request that arrives twice is done twice.",
         "Give each write an Idempotency-Key, by which its service knows a request that it has served.",
     ),
+    "resumes twice": Symptom(
+        "{harm}: when the agent is killed and goes on, it does again what was done.",
+        "Write down the key of a write before it is sent; when going on, send that key again, or ask what was done.",
+    ),
+    "resumes too far": Symptom(
+        "When the agent is killed and goes on, something is left undone or wrong.",
+        "Write down that a step is done after it was done, and what the next ones need together with it.",
+    ),
     "unasked": Symptom(
         "{harm}: the agent does something else when {op} fails.",
         "Confirm a write that the user did not ask for, also one that makes up for a failure.",
@@ -104,6 +112,11 @@ def root_of(variation: Variation, verdict: Verdict, made: Sequence[Made], histor
     aimed_at = variation.injections[-1].targets[0] if variation.injections else ""
     operation, line = (_operation(last.made), last.made.line) if last is not None else (aimed_at, "")
     unnoticed = any(unnoticeable(hit.fault) for hit in hits)
+    if any(trait(load(hit.fault), "of_agent") for hit in hits):
+        found, own = _finding(verdict, AGAIN), Root("", operation, line)
+        return (
+            _at_effect("resumes twice", found, made, history, own) if found else own._replace(symptom="resumes too far")
+        )
     if verdict.outcome is Outcome.HARM:
         if (again := _finding(verdict, AGAIN)) is not None:
             if any(trait(load(hit.fault), "redelivers") for hit in hits):

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from chaoslab.analysis.verdict.table import ENDED_OPEN
 from chaoslab.base.identity import canonical, digest
+from chaoslab.core.fault import load, trait
 from chaoslab.core.inject import inject
 from chaoslab.core.plan import Injection
 
@@ -99,6 +100,12 @@ class Variation:
     def size(self) -> int:
         """The number of its parts."""
         return len(self.injections) + len(self.order or ())
+
+    @cached_property
+    def dies_often(self) -> bool:
+        """True if it kills the agent more than once, which no agent outlives that may go on once."""
+        deaths = [each for each in self.injections if any(trait(load(one.fault), "of_agent") for one in each.choices)]
+        return len(deaths) > 1 or any(map(lasting, deaths))
 
     @property
     def places(self) -> frozenset[tuple[str, int]]:

@@ -17,6 +17,7 @@ from chaoslab.base.commandline import GATE_FAILED, PROVES_NOTHING
 from chaoslab.base.registry import did_you_mean
 from chaoslab.config.settings import inherited
 from chaoslab.core import events
+from chaoslab.core.exchange import Call
 from chaoslab.core.plan import Plan
 from chaoslab.execution.upstreams import addresses, without_proxy
 from chaoslab.reports.gate import BY_ITSELF, Gate
@@ -55,15 +56,17 @@ def run(
     words: Sequence[str], own: Mapping[str, str], routes: Mapping[str, GatewayRoute], plan: Plan,
     made: Callable[..., AbstractContextManager[RunningGateway]], *, started: events.PromptStarted, logs: Path,
     settle_s: float, gate: Gate = BY_ITSELF, levers: bool = False, deadline_s: float = DEADLINE_S,
-    attempts_max: int = ATTEMPTS_MAX,
+    attempts_max: int = ATTEMPTS_MAX, resume: Sequence[str] = (),
 ) -> int:  # fmt: skip
     """Runs a command and prints the verdict to standard error. Returns the exit code that the gate asks for, else the
     command's, which is 128 and the number of the signal that ended it, if one did. `own`: routes by the variables that
     shall hold their addresses; `made`: makes the gateway; `levers`: they are there, and told; `settle_s`: as in
     `RunningGateway.end`; `deadline_s`, `attempts_max`: a command that takes longer, or tries one request more often, is
-    ended and has hung. Raises LookupError: there is no such command. OSError: the port is taken, or no log can be
-    written."""
+    ended and has hung. `resume`: the command that goes on, once, when a fault has killed the first. Raises LookupError:
+    there is no such command. OSError: the port is taken, or no log can be written."""
     check_command(words)
+    if resume:
+        check_command(resume)
     environment = inherited()
     secrets = [value for name, value in environment.items() if name.upper().endswith(KEYS) and len(value) > 7]
     stop = partial(os.kill, os.getpid(), signal.SIGTERM) if levers else None
@@ -77,7 +80,18 @@ def run(
         told |= {name: running.url(route) for name, route in own.items()}
         ending = CommandEnding(until_s=began_s + deadline_s, deadline_s=deadline_s)
         running.seam.attempts_max, running.seam.runaway = attempts_max, ending.end
+
+        def kill(call: Call) -> None:
+            died = events.AgentDied(at=call.at, tool=call.tool)
+            running.book.note(died)
+            ending.kill(died.place)
+
+        running.seam.kill = kill
         answer, code, error = _ran(words, told, ending)
+        if ending.killed and resume:
+            ending.killed = ""
+            running.book.note(events.AgentResumed(nth=1))
+            answer, code, error = _ran(resume, told, ending)
         seconds = system.monotonic() - began_s
 
         def finish() -> None:
@@ -118,6 +132,15 @@ class CommandEnding:
     until_s: float
     deadline_s: float
     why: str = ""
+    killed: str = ""
+    """The call at which a fault has killed it; empty if none has."""
+    child: ChildGroup | None = None
+
+    def kill(self, place: str) -> None:
+        """Kills it and its children, at once. It may be called from any thread."""
+        self.killed = place
+        if self.child is not None:
+            self.child.send(signal.SIGKILL)
 
     def end(self, why: str) -> None:
         """Has the command ended, at the next look. It may be called from any thread."""
@@ -138,11 +161,14 @@ def _ran(words: Sequence[str], environment: Mapping[str, str], ending: CommandEn
         said = f"the command {words[0]!r} cannot be run: {error.strerror}"
         print(said, file=sys.stderr, flush=True)
         return "", NOT_RUN, said
+    ending.child = child
     with child, told_of_signals(child.send):
         answer = _passed_on(child, ending)
         code = child.close() if ending.why else child.wait()
     if ending.why:
         return answer, 0, ending.why
+    if ending.killed:
+        return answer, 128 + signal.SIGKILL, f"killed at {ending.killed}"
     if code < 0:
         return answer, 128 - code, f"the command was ended by {signal.Signals(-code).name}"
     return answer, code, f"the command ended with exit code {code}" if code else ""

@@ -174,12 +174,14 @@ def plan_of(
     routes: dict[str, GatewayRoute] | None,
     *,
     hosts: bool = False,
+    mortal: bool = False,
 ) -> Plan:
     """The plan from `--fault` options, a file, or both. A fault is "name:route", or JSON as in {"fault": "latency",
     "target": "crm", "delay_s": 2}; a lost reply given by its name alone is that of the first call that changes
     something. A file holds a list of such objects, or {"seed": …, "faults": […], "limits": {…}}.
     `routes` of None: the targets are not known yet, so any name is one. `hosts`: hosts that faults name become routes
-    too. Raises ValueError, LookupError, TypeError: one of them is wrong; OSError: the file cannot be read."""
+    too. `mortal`: the agent may be killed. Raises ValueError, LookupError, TypeError: one of them is wrong; OSError:
+    the file cannot be read."""
     limits: tuple[Limits, ...] = ()
     given: list[tuple[str, Any]] = [(f"--fault {text[:60]}", _of_text(text, tools=routes is None)) for text in faults]
     if file is not None:
@@ -216,7 +218,7 @@ def plan_of(
             routes[target] = of_host(target)
     models = [name for name in routes if of_model(routes[name])]
     objects = [name for name in models if formats.with_objects(routes[name].host) or formats.with_objects(name)]
-    checked = check(injections, list(routes), models=models, may_be=routes, objects=objects)
+    checked = check(injections, list(routes), models=models, may_be=routes, objects=objects, mortal=mortal)
     check_refusing(checked, routes)
     return limited(Plan(seed, checked, limits))
 

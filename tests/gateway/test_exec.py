@@ -76,6 +76,42 @@ def test_a_lost_reply_is_met_and_the_second_refund_is_harm(crm: str, tmp_path: P
     assert capfd.readouterr().err.startswith(said)
 
 
+DYING_AGENT = """
+const fs = require("fs"), key = process.argv[2] ? {"Idempotency-Key": process.argv[2]} : {};
+const headers = {"content-type": "application/json", ...key};
+(async () => {
+  try {
+    await fetch(process.env.CRM_URL + "/refunds", {method: "POST", body: JSON.stringify({order: 17}), headers});
+  } catch { fs.writeFileSync("caught", ""); }
+  console.log("Refunded 30.");
+  process.exit(0);
+})();
+"""
+DIES = json.dumps({"fault": "agent_dies", "target": "crm", "calls": [1]})
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
+@pytest.mark.parametrize(("key", "code", "said"), [("", 1, "harm – POST /refunds twice"), ("k17", 0, "correct – all")])
+def test_a_command_that_is_killed_goes_on(
+    key: str, code: int, said: str, crm: str, tmp_path: Path, capfd: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "agent.js").write_text(DYING_AGENT)
+    monkeypatch.chdir(tmp_path)
+    command = ["node", "agent.js", *filter(None, [key])]
+    options = ["--fault", DIES, "--effects", EFFECTS, "--fact", "30", "--resume-with", " ".join(command)]
+    assert exec_(tmp_path / "logs", crm, command, *options) == code
+    out, err = capfd.readouterr()
+    assert (out, err.startswith(f"chaoslab: {said}"), "; killed at crm (1.1), it went on (" in err) == (
+        "Refunded 30.\n", True, True,
+    )  # fmt: skip
+    assert not (tmp_path / "caught").exists()
+
+
+def test_a_command_with_nothing_to_go_on_is_not_killed(crm: str, tmp_path: Path, capfd: Any) -> None:
+    assert exec_(tmp_path, crm, [sys.executable, "-c", PATIENT], "--fault", DIES) == 2
+    assert "agent_dies kills the agent's process, and something should go on" in capfd.readouterr().err
+
+
 def test_a_fault_for_a_request_that_never_came_proves_nothing(crm: str, tmp_path: Path, capfd: Any) -> None:
     third = json.dumps({"fault": "latency", "target": "crm", "calls": [3]})
     assert exec_(tmp_path, crm, [sys.executable, "-c", PATIENT], "--fault", third, "--effects", EFFECTS) == 4

@@ -9,6 +9,7 @@ from datetime import timedelta
 from functools import lru_cache
 
 from chaoslab.analysis.verdict import _end_state, _spoilt, ledger
+from chaoslab.analysis.verdict._deaths import tell_deaths
 from chaoslab.analysis.verdict._repeated_request import find_repeated_requests
 from chaoslab.analysis.verdict.answer import AnsweredTrial, AnswerSense, sense_of
 from chaoslab.analysis.verdict.guard import guarded
@@ -67,7 +68,7 @@ def verdicts(history: History) -> dict[str, Verdict]:
 
 def _judged(seen: TrialEvents, history: History) -> Verdict:
     return guarded(
-        lambda: _judge_by_orders(seen, history),
+        lambda: tell_deaths(_judge_by_orders(seen, history), seen, history),
         lambda why: Verdict(Outcome.UNKNOWN, f"it could not be judged ({why})", broken=True),
     )
 

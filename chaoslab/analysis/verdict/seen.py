@@ -6,6 +6,8 @@ from sys import intern
 from typing import Any, NamedTuple, TypeVar
 
 from chaoslab.core.events import (
+    AgentDied,
+    AgentResumed,
     AnswerRead,
     CallDisturbed,
     CallFinished,
@@ -32,9 +34,9 @@ from chaoslab.record.lines import Record
 E = TypeVar("E", bound=Event)
 
 JUDGED = (
-    AnswerRead, CallDisturbed, CallFinished, Effect, EndState, FaultArmed, FaultHealed, FaultHeldBack, FaultInjected,
-    FaultUnreached, FaultWitnessed, GroundLost, PromptAttempt, PromptFinished, PromptStarted, TurnFinished, TurnStarted,
-    TwinReordered,
+    AgentDied, AgentResumed, AnswerRead, CallDisturbed, CallFinished, Effect, EndState, FaultArmed, FaultHealed,
+    FaultHeldBack, FaultInjected, FaultUnreached, FaultWitnessed, GroundLost, PromptAttempt, PromptFinished,
+    PromptStarted, TurnFinished, TurnStarted, TwinReordered,
 )  # fmt: skip
 """The kinds of events that a verdict depends on."""
 

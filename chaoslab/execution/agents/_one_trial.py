@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from chaoslab.base.boundary import let_through
@@ -15,12 +16,13 @@ from chaoslab.base.identity import nth
 from chaoslab.base.jsonable import describe_error, to_jsonable
 from chaoslab.core import events
 from chaoslab.core.conversation import Conversation, Talk
+from chaoslab.core.exchange import Call
 from chaoslab.execution._place import Here, TrialPlace
 from chaoslab.execution.agents._calling import Ask, Loop, Start, awaited, text_of
 from chaoslab.execution.agents._case import AgentCase, AgentResult
 from chaoslab.execution.agents._says import read
 from chaoslab.execution.agents._trial_record import STOPPED, UNHELD, close, unasked, uncalled
-from chaoslab.execution.spec import ProcessCrashed, TrialSpec
+from chaoslab.execution.spec import AgentKilled, ProcessCrashed, TrialSpec
 from chaoslab.model.app import ModelApp
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams.functions.seam import FunctionSeam
@@ -45,6 +47,8 @@ class Ready:
     ask: Ask
     of_coroutine: bool
     unheld: Sequence[str]
+    resume: Ask | None = None
+    """Asked when the agent was killed, in its place."""
 
 
 def run_trial(case: AgentCase, spec: TrialSpec, ready: Ready) -> AgentResult:
@@ -121,9 +125,11 @@ def _ask(case: AgentCase, ready: Ready, place: TrialPlace, result: AgentResult, 
             talk.answered(text_of(await awaited(ask(words, start))))
         return talk.whole
 
-    def whole(loop: Loop) -> Any:
+    def whole(loop: Loop, resume: Ask | None = None) -> Any:
         if talk is None:
-            return loop.fetched(ask(prompt, start))
+            return loop.fetched((resume or ask)(prompt, start))
+        if resume is not None:
+            talk.answered(text_of(loop.fetched(resume(talk.words, start))))
         while (words := talk.next()) is not None:
             loop.sleep(talk.wait_s)
             talk.begin(words)
@@ -148,22 +154,53 @@ def _ask(case: AgentCase, ready: Ready, place: TrialPlace, result: AgentResult, 
         ended()
         return case.settle_s
 
+    def alive(mine: Start) -> bool:
+        """False of a process that was killed, whose threads are told to end when the trial is over."""
+        return mine is start
+
     async def work_async() -> None:
-        with _caught(result, hung):
-            result.answer = await whole_async()
+        mine = start
+        with _caught(result, hung, partial(alive, mine)):
+            answer = await whole_async()
+            result.answer = answer if alive(mine) else result.answer
         within_s = settling_s()
         with suppress(*_ERRORS):  # of what the agent has left
             await place.settle_async(within_s, busy)
         book.over = True
 
-    def work() -> None:
-        with closing(start.loop) as loop:
-            with _caught(result, hung):
-                result.answer = whole(loop)
+    def work(resume: Ask | None = None) -> None:
+        mine = start
+        with closing(mine.loop) as loop:
+            with _caught(result, hung, partial(alive, mine)):
+                answer = whole(loop, resume)
+                result.answer = answer if alive(mine) else result.answer
             within_s = settling_s()
             with suppress(*_ERRORS):
                 loop.settle(place, within_s, busy)
             book.over = True
+
+    deaths = 0
+
+    def kill(call: Call) -> None:
+        book.note(events.AgentDied(at=call.at, tool=call.tool))
+        place.kill()
+
+    def again() -> Callable[[], None] | None:
+        """The work of the process that goes on, if one does."""
+        nonlocal start, deaths
+        start = Start(lambda: None)
+        ready.functions.end_open(book)
+        ready.services.outages.hang_up()
+        if book.answered:
+            return None
+        if deaths == case.options.resumes or ready.resume is None:
+            result.error = AgentKilled(f"killed at {[*book.noted(events.AgentDied)][-1].place}")
+            return None
+        deaths += 1
+        book.note(events.AgentResumed(nth=deaths))
+        return partial(work, ready.resume)
+
+    ready.functions.kill = ready.services.kill = kill
 
     def over() -> None:
         book.over = True
@@ -176,13 +213,17 @@ def _ask(case: AgentCase, ready: Ready, place: TrialPlace, result: AgentResult, 
         ready.services.end()
         if case.options.state is not None:
             place.aside(states.after)
+        if any(
+            book.noted(events.AgentDied)
+        ):  # its `finally` blocks run when its threads are ended, and must do nothing
+            ready.functions.pace, ready.functions.left = _refuse, 0
 
     try:
         with _caught(result, hung):  # a task or thread may have ended everything by raising
             if ready.of_coroutine:
-                place.run_async(work_async, over=over)
+                place.run_async(work_async, over=over, again=again)
             else:
-                place.run(work, over=over)
+                place.run(work, over=over, again=again)
     except hung as error:
         if book.answered:
             result.pending = f"after the answer: {str(error).splitlines()[0]}"
@@ -192,6 +233,10 @@ def _ask(case: AgentCase, ready: Ready, place: TrialPlace, result: AgentResult, 
                 silent.clear()
             waits = [each for each in waits if not silent or " waits in Queue.get" not in each]
             result.hung = "\n".join([why, *silent, *waits])
+
+
+def _refuse(function: str) -> int:
+    raise AgentKilled(f"{function} is called by an agent whose process was killed")
 
 
 def _read_turn(says: Any, text: str) -> dict[str, Any] | None:
@@ -211,17 +256,20 @@ _ERRORS = (Exception, SystemExit, asyncio.CancelledError)
 
 
 @contextmanager
-def _caught(result: AgentResult, hung: tuple[type[Exception], ...]) -> Iterator[None]:
-    """Records an exception of the agent as the trial's error, so that it does not end the caller."""
+def _caught(
+    result: AgentResult, hung: tuple[type[Exception], ...], alive: Callable[[], bool] = lambda: True
+) -> Iterator[None]:
+    """Records an exception of the agent as the trial's error, so that it does not end the caller. `alive`: it may tell
+    anything yet."""
     try:
         yield
     except hung:
         raise
     except asyncio.CancelledError as error:
-        result.error = error
+        result.error = error if alive() else result.error
     except BaseException as error:  # noqa: BLE001 - the agent's own, whatever it is
         let_through(error)
-        result.error = error
+        result.error = error if alive() else result.error
 
 
 @dataclass(frozen=True)

@@ -149,9 +149,11 @@ class AgentSpec(AgentCase):
             seam.mitigation = KINDS[self.mitigation]() if self.mitigation else None
             pairs, unheld = stack.enter_context(self._wrapped(seam, exchanged))
             ask, of_coroutine = self._ask(self.agent)
+            resume = self.options.resume_with
             if isinstance(self.agent, Fresh):  # the functions it will reach are not known yet
-                ask, of_coroutine, unheld = self._anew(pairs), False, ()
-            yield Ready(seam, self._seam_of_services(self.plan), new, hung, ask, of_coroutine, unheld)
+                ask, of_coroutine, unheld = self._anew(self.agent, pairs), False, ()
+            again = None if resume is None else self._ask_of(resume, pairs)
+            yield Ready(seam, self._seam_of_services(self.plan), new, hung, ask, of_coroutine, unheld, again)
 
     def _seam_of_services(self, plan: Plan) -> ServiceSeam:
         models = {name: _model(self.services.get(name)) for name in self.models}
@@ -228,17 +230,21 @@ class AgentSpec(AgentCase):
 
     # The agent and its functions.
 
-    def _anew(self, pairs: Pairs) -> Ask:
+    def _ask_of(self, agent: Any, pairs: Pairs) -> Ask:
+        """The agent as it is asked, whether it is made anew or not."""
+        return self._anew(agent, pairs) if isinstance(agent, Fresh) else self._ask(agent)[0]
+
+    def _anew(self, fresh: Fresh, pairs: Pairs) -> Ask:
         """A callable that makes the agent, then calls it with the stand-ins in place wherever it can reach the
         functions."""
 
         def ask(prompt: Any, start: Start) -> Any:
             if start.agent is None:
-                start.agent = self.agent.make()
+                start.agent = fresh.make()
             agent = start.agent
             if not callable(agent) and adapters.of_agent(agent) is None:
                 agents = adapters.words("a callable", (each.agents for each in adapters.adapters()))
-                raise TypeError(f"{name_of(self.agent)} made {a(type(agent).__name__)}: an agent is {agents}")
+                raise TypeError(f"{name_of(fresh)} made {a(type(agent).__name__)}: an agent is {agents}")
             with References([agent], pairs):
                 return start.loop.fetched(self._ask(agent)[0](prompt, start))
 
@@ -277,7 +283,9 @@ class AgentSpec(AgentCase):
                         names.append(name)
                         pairs.append(code_swap.by_reference(function, made))
             agent = self.agent.make if isinstance(self.agent, Fresh) else self.agent
-            found = References([agent, *all_bare], [*pairs, *exchanged])
+            resume = self.options.resume_with
+            more = [] if resume is None else [resume.make if isinstance(resume, Fresh) else resume]
+            found = References([agent, *more, *all_bare], [*pairs, *exchanged])
             swapped = stack.enter_context(found)
             for each in later:  # after the world's clocks, which the copies of the functions are to have too
                 stack.enter_context(each)

@@ -61,8 +61,9 @@ class CallRecord:
     """One call of a function. Its parts become events when the trial's log is read."""
 
     __slots__ = (
-        "args", "at", "began_s", "began_t", "broken_within", "content", "done", "error", "keyed", "kwargs", "late",
-        "name", "names", "nth", "ok", "place", "protocol", "reply", "request", "rolled", "status", "tool", "via",
+        "args", "at", "began_s", "began_t", "broken_within", "content", "cut", "done", "error", "keyed", "kwargs",
+        "late", "name", "names", "nth", "ok", "place", "protocol", "reply", "request", "rolled", "status", "tool",
+        "via",
     )  # fmt: skip
 
     def __init__(self, tool: WrappedFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
@@ -74,6 +75,8 @@ class CallRecord:
         """(request number, attempt, repetition), or None before the call is numbered."""
         self.ok, self.late, self.via, self.broken_within = True, False, "function", False
         self.done = True
+        self.cut = False
+        """Its agent was killed meanwhile, which has ended it."""
         self.began_s, self.nth = 0.0, 0
         self.error: str | None = None
         self.status: int | None = None

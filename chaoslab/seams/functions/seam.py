@@ -52,6 +52,8 @@ class _Noted:
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         book, made = self.book, self.made
+        if made.cut:
+            return
         if error is not None:
             if made.ok:
                 made.raised(error)
@@ -91,6 +93,8 @@ class FunctionSeam:
         self.memory = TrialMemory(plan, "")
         self.pace: Callable[[str], int] = lambda _: UNPACED
         self.left = 0
+        self.kill: Callable[[Call], object] = lambda _: None
+        """Kills the agent's process at this call."""
         # A trial's threads may call at once. No thread waits while it holds this, so no world need know of it.
         self._numbering = Lock()
 
@@ -99,6 +103,14 @@ class FunctionSeam:
         self.book, self.memory = book, TrialMemory(self.plan, book.key, clock=self.clock, note=book.note)
         if self.mitigation is not None:
             self.mitigation.begin()
+
+    def end_open(self, book: TrialLog) -> None:
+        """Ends the calls that are under way, whose agent was killed."""
+        for made in book.open_parts():
+            if isinstance(made, CallRecord):
+                made.ok, made.error, made.cut = False, made.error or CANCELLED, True
+                made.ended(book.requests)
+                book.note_part(made, "end")
 
     def stand_in(self, tool: WrappedFunction) -> Callable[..., Any]:
         """Returns a wrapper with the function's signature; async if the function is."""
@@ -281,6 +293,7 @@ class _Attempt(Attempt):
             note=book.note,
         )
         made.rolled = self.faults.rolled
+        self._kill = seam.kill
 
     async def run(self) -> tuple[Reply | None, Failure | None]:
         reply: Reply | None = None
@@ -300,6 +313,8 @@ class _Attempt(Attempt):
         """Gives the caller the result of `run`. An exception is raised outside of any handler, so that the function's
         own one stays unchanged, and of the coroutine, which would make a RuntimeError of a StopIteration."""
         if failure is not None:
+            if failure.kind == "died":
+                self._kill(self.call)
             error = failure.native
             if error is None:
                 error = of_fault(self.tool.errors.failed(self.tool.name, failure.kind), self.book.calls)

@@ -16,6 +16,9 @@ class Droppable(Protocol):
     def drop(self) -> None:
         """Breaks it, as its process's death does."""
 
+    def hang_up(self) -> None:
+        """Ends it as the death of its client does."""
+
 
 @dataclass(frozen=True)
 class Current:
@@ -68,6 +71,12 @@ class Outages:
             for line in list(self._lines.pop(name, {}).values()):
                 line.drop()
         return found
+
+    def hang_up(self) -> None:
+        """Ends all connections, whose client was killed."""
+        for lines in self._lines.values():
+            for line in list(lines.values()):
+                line.hang_up()
 
     def of(self, name: str) -> Current | None:
         """The outage of the service that goes on; None if there is none."""

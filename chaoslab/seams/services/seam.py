@@ -102,6 +102,8 @@ class ServiceSeam:
         self.refusals = Refusals(
             plan, self.outages, timeout_s=timeout_s, clock=clock, connected=lambda name: self.asked_of.add(name)
         )
+        self.kill: Callable[[Call], object] = lambda _: None
+        """Kills the agent's process at this call."""
         self.limit: Callable[[Candidates], Candidates] = lambda reach: reach
         """Those of the injections that may hit now: somebody may have stopped some or all."""
         self._warned = False
@@ -343,7 +345,13 @@ class ServiceAttempt(Attempt):
     async def played(self) -> tuple[Started, Parts]:
         """The head of the reply to send, and its body, whose `take` may raise too. Raises Failure: the connection ends
         in this way; timed_out is silence."""
-        reply: Reply = await self.finished()
+        try:
+            reply: Reply = await self.finished()
+        except Failure as failure:
+            if failure.kind == "died" and not self.over:
+                self._finish("died", self.seam.timeout_s, None, 0)
+                self.seam.kill(self.call)
+            raise
         last = [("Connection", "close")] if self.seam.refusals.will_refuse(self.name) else []
         if reply.stream is not None:
             unchanged = self._fields if reply.headers == dict(self._fields) else reply.headers.items()

@@ -42,6 +42,10 @@ class ClientSide:
         else:
             self._end.close()
 
+    def hang_up(self) -> None:
+        """Ends it as the death of its client does."""
+        self._end.peer.close()
+
     def attempt_of(self, request: h11.Request, body: bytes) -> ServiceAttempt | None:
         """The attempt that a request is; None if nobody watches any more."""
         method, target = request.method.decode(), request.target.decode("latin-1")

@@ -92,7 +92,7 @@ class Lock(metaclass=_Either):
         except BaseException:
             if waiter.woken:  # given to a thread that is ending
                 self._free()
-            else:
+            elif not waiter.strand.killed:  # else it may have been passed over
                 self._waiters.remove(waiter)
             raise
         if not given:
@@ -116,10 +116,13 @@ class Lock(metaclass=_Either):
                 self._inner.release()
 
     def let_go(self, machine: Machine) -> None:
-        """Takes the lock from a thread of the machine that was left behind, and out of the wait of such threads."""
+        """Takes the lock from a thread of the machine that was left behind or killed, and out of the wait of such
+        threads."""
         for waiter in [one for one in self._waiters if one.machine is machine]:
-            self._waiters.remove(waiter)
-        if isinstance(self._holder, VirtualThread) and self._holder.parent is machine.hub:
+            if machine.stopping or waiter.strand.killed:
+                self._waiters.remove(waiter)
+        holder = self._holder
+        if isinstance(holder, VirtualThread) and holder.parent is machine.hub and (machine.stopping or holder.killed):
             self._free()
 
     def locked(self) -> bool:
@@ -244,7 +247,7 @@ class SimpleQueue(metaclass=_Either):
             try:
                 waiter.park("SimpleQueue.get", until)
             finally:
-                if not waiter.woken:
+                if not (waiter.woken or waiter.strand.killed):
                     self._waiters.remove(waiter)
 
     def put_nowait(self, item: Any) -> None:

@@ -46,6 +46,10 @@ class Hung(Exception):
         return Hung, (self.why, self.waiting)
 
 
+class Killed(BaseException):
+    """The program's process was killed. A machine raises it, and none of the program's threads ever gets it."""
+
+
 class Reporter(Protocol):
     """An object to wait in that can describe the wait better than its thread, such as an event loop with its tasks."""
 
@@ -72,7 +76,8 @@ Wait = str | Callable[[], str] | Reporter
 class VirtualThread(greenlet):
     """One thread of the machine. `waits_for`: the wait in which it is parked. `over`: called once at its end, for
     whatever reason. `sentinel`: the lock by which `Thread.join` learns of its end, before Python 3.13. `served`: the
-    work of a thread that nobody waits for, until it is done.
+    work of a thread that nobody waits for, until it is done. `of_agent`: it is the program's, and no service's.
+    `killed`: it died with its process, and never goes on.
 
     The first one is the thread of the process that runs the machine, and has no number of its own.
     """
@@ -80,7 +85,7 @@ class VirtualThread(greenlet):
     def __init__(self, work: Callable[[], Any], number: int, name: str, over: Callable[[], Any] | None) -> None:
         super().__init__(work)
         self.number, self.name, self.over = number, name, over
-        self.first = False
+        self.first = self.of_agent = self.killed = False
         self.waits_for: Wait = "its first turn"
         self.locals: Any = None
         self.sentinel: Any = None
@@ -105,7 +110,7 @@ class Waiter:
 
     def wake(self) -> bool:
         """Ends the wait, so that the thread goes on in its turn; True if it was still waiting."""
-        if self._over:
+        if self._over or self.strand.killed:
             return False
         self.machine.own_thread()
         self._over = self._woken = True
@@ -141,12 +146,13 @@ class Waiter:
         return self._woken
 
     def _expire(self) -> None:
-        if not self._over:
+        if not (self._over or self.strand.killed):
             self.machine.lapsed_at = self.machine.now
             self._resume()
 
     def _resume(self) -> None:
-        self.strand.switch()
+        if not self.strand.killed:
+            self.strand.switch()
 
 
 class Machine:
@@ -164,13 +170,17 @@ class Machine:
         self._order = itertools.count()
         self._idents = itertools.count(1_000_001)
         self._strands: dict[int, VirtualThread] = {}
+        self._dead: list[VirtualThread] = []
+        """The threads of processes that were killed. A greenlet that nobody holds would be told to end, and run its
+        `finally` blocks."""
         self._spare: list[VirtualThread] = []
         """The greenlets of served requests that are over: each has a stack already, which the next one takes."""
         self.locals = ThreadLocals()
         self.endings: list[Callable[[], Any]] = []
         """Called when the run is over and no thread is left."""
-        self.pools: set[int] = set()
-        """The ids of the thread pools that were moved to this machine; `endings` keeps them alive."""
+        self.pools: dict[int, Callable[[], object]] = {}
+        """By id, the thread pools that were moved to this machine, each with a function that gives it threads anew;
+        `endings` keeps them alive."""
         self._numbers: defaultdict[type, itertools.count[int]] = defaultdict(_from_one)
         self._numbered: dict[int, int] = {}
         self.thread_names, self.pool_names = itertools.count(1), itertools.count()
@@ -276,12 +286,40 @@ class Machine:
             self.hub.switch()
         raise GreenletExit
 
+    def kill(self) -> None:
+        """Kills the program's process: `run` raises Killed. If the caller is one of its threads, this never returns."""
+        self.end_as(Killed())
+        if _is_of_agent(getcurrent()):
+            self.leave()
+
+    def is_dead(self) -> bool:
+        """True if the calling thread was killed, and is told to end now that the run is over."""
+        return getcurrent() in self._dead
+
+    def bury(self) -> None:
+        """Takes all threads of a process that was killed out of the run, at the places where they are."""
+        dead = [strand for strand in self._strands.values() if strand.of_agent]
+        for strand in dead:
+            strand.killed = True
+            del self._strands[strand.number]
+        self._dead += dead
+        for _, _, timer in self._timers:
+            waiter = getattr(timer.call, "__self__", None)
+            if isinstance(waiter, Waiter) and waiter.strand.killed:
+                timer.cancel()
+        held = [(call, args) for call, args in self.ready if getattr(call, "__self__", None) not in dead]
+        self.ready.clear()
+        self.ready.extend(held)
+        self._quiet = None
+        for renew in self.pools.values():
+            renew()
+
     # Threads.
 
     def start(self, work: Callable[[], Any], *, name: str, over: Callable[[], Any] | None = None) -> VirtualThread:
         """Starts a thread, which begins in its turn. An exception of `work` ends the run."""
         strand = VirtualThread(lambda: self._work(work, strand), next(self._idents), name, over)
-        strand.parent = self.hub
+        strand.parent, strand.of_agent = self.hub, _is_of_agent(getcurrent())
         self._strands[strand.number] = strand
         self.soon(strand.switch)
         return strand
@@ -369,8 +407,9 @@ class Machine:
             Hung: it would never be over, or not before the deadline.
         """
         main = self.start(work, name=name)
-        main.first, main.gr_context = True, contextvars.copy_context()
-        self.locals.begin(main)
+        main.first, main.of_agent, main.gr_context = True, True, contextvars.copy_context()
+        if not self._dead:  # a fresh process has values of its own
+            self.locals.begin(main)
         self.go_on(main)
 
     def go_on(self, thread: VirtualThread) -> None:
@@ -461,6 +500,7 @@ class Machine:
         """
         over, failed = self.now, list[BaseException]()
         self.stopping = True
+        self._strands.update((strand.number, strand) for strand in self._dead)
         for strand in list(self._strands.values()):
             self._last_moves = self.looks_left = 0
             self.steps.renew()
@@ -489,6 +529,13 @@ class Machine:
         for error in failed:
             if under_way() is None or not isinstance(error, Exception):
                 raise error
+
+
+def _is_of_agent(thread: greenlet | None) -> bool:
+    """True of a thread of the program, and of a greenlet that the program has made in one."""
+    while thread is not None and not isinstance(thread, VirtualThread):
+        thread = thread.parent
+    return thread is not None and thread.of_agent
 
 
 _from_one = partial(itertools.count, 1)

@@ -2,7 +2,9 @@
 `Turns` is the order of calls that begin at the same moment: drawn by dice, or stated."""
 
 import asyncio
+import gc
 import socket
+import sqlite3
 import sys
 from asyncio import _get_running_loop, _set_running_loop
 from collections import Counter
@@ -10,7 +12,8 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, TypeVar
+from itertools import compress
+from typing import Any, TypeVar, cast
 
 from greenlet import getcurrent
 
@@ -22,7 +25,7 @@ from chaoslab.worlds.virtual._loop import settle as resolve
 from chaoslab.worlds.virtual._sockets import Sockets
 from chaoslab.worlds.virtual.context import ProcessEnded, Unsupported, within
 from chaoslab.worlds.virtual.elsewhere import Elsewhere
-from chaoslab.worlds.virtual.machine import STARTS_S, Hung, Machine, Waiter
+from chaoslab.worlds.virtual.machine import STARTS_S, Hung, Killed, Machine, Waiter
 from chaoslab.worlds.virtual.network import TRIP_S, Address, Network
 from chaoslab.worlds.virtual.patches import chance, kept_locks
 
@@ -88,6 +91,7 @@ class Turns:
 
 
 T = TypeVar("T")
+Again = Callable[[], Callable[[], Any] | None]
 DEADLINE_S = 3600.0
 FIRST = "the agent"
 """The name of the first thread."""
@@ -229,9 +233,16 @@ class World:
         finally:
             self.dice, self.labels, self.kept = before
 
-    def run(self, work: Callable[[], T], *, over: Callable[[], object] = lambda: None) -> T:
+    def kill(self) -> None:
+        """Kills the program's process, and with it the calling thread, if that is the program's."""
+        self.machine.kill()
+
+    def run(
+        self, work: Callable[[], T], *, over: Callable[[], object] = lambda: None, again: Again = lambda: None
+    ) -> T:
         """Runs `work` as the first thread of this world and returns its result; then calls `over` and ends the
-        remaining threads.
+        remaining threads. `again`: asked for the work of a fresh process when the program's was killed; None if it
+        stays dead, and the result is None.
 
         Raises:
             Hung: it would never return.
@@ -241,17 +252,28 @@ class World:
         outcome: list[T] = []
         failed: list[BaseException] = []
 
-        def first() -> None:
+        def first(work: Callable[[], Any]) -> None:
             try:
                 outcome.append(work())
             except BaseException as error:  # noqa: BLE001 - it is raised again in the caller
-                failed.append(error)
+                if not self.machine.is_dead():
+                    failed.append(error)
+
+        def run_processes() -> None:
+            process: Callable[[], Any] | None = work
+            while process is not None:
+                try:
+                    self.machine.run(partial(first, process), name=FIRST)
+                    return
+                except Killed:
+                    self._bury()
+                    process = again()
 
         try:
             with self.entered(), _own_asyncio():
                 try:
                     try:
-                        self.machine.run(first, name=FIRST)
+                        run_processes()
                     finally:
                         over()
                     self._close()
@@ -263,7 +285,17 @@ class World:
         self._raise_end(None)
         if failed:
             raise failed[0]
-        return outcome[0]
+        return outcome[0] if outcome else cast(T, None)
+
+    def _bury(self) -> None:
+        """Takes out of the world what ends with a process that was killed: its threads, its locks, and the transactions
+        that it has not committed. Its connections are their services' matter (`ServiceSeam.hang_up`)."""
+        self.machine.bury()
+        kept_locks.let_go(self.machine)
+        kinds, objects = _kinds_of(sqlite3.Connection), gc.get_objects()
+        for connection in compress(objects, map(kinds.__contains__, map(type, objects))):  # in C: there are 100,000
+            with suppress(sqlite3.Error):  # closed, or of another thread of the process
+                connection.rollback()
 
     def settle(self, within_s: float, busy: Callable[[], Sequence[str]]) -> None:  # noqa: ARG002 - the machine knows
         """Lets everything else go on until nothing is due any more, or for so long; for the first thread."""
@@ -312,7 +344,10 @@ class World:
         if found := self.ended_by or self.machine.foreign or next(unheard, None):
             raise found from cause
 
-    def run_async(self, work: Callable[[], Coroutine[Any, Any, T]], *, over: Callable[[], object] = lambda: None) -> T:
+    def run_async(
+        self, work: Callable[[], Coroutine[Any, Any, T]], *, over: Callable[[], object] = lambda: None,
+        again: Again = lambda: None,
+    ) -> T:  # fmt: skip
         """Runs a coroutine in the same way, on its own event loop."""
 
         def main() -> T:
@@ -327,7 +362,12 @@ class World:
                     asyncio.set_event_loop(None)
                     loop.close()
 
-        return self.run(main, over=over)
+        return self.run(main, over=over, again=again)
+
+
+def _kinds_of(kind: type) -> set[type]:
+    """A class and those derived from it."""
+    return {kind}.union(*map(_kinds_of, kind.__subclasses__()))
 
 
 @contextmanager

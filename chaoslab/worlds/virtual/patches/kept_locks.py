@@ -67,7 +67,7 @@ def patches() -> Iterable[Patch]:
 
 
 def let_go(machine: Machine) -> None:
-    """Takes them from the threads of a machine that would not end: nobody else would ever get them."""
+    """Takes them from the threads of a machine that were killed, or would not end: nobody else would ever get them."""
     for _, _, value in _held():
         if type(value) is Lock:
             value.let_go(machine)

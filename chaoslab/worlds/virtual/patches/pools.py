@@ -30,10 +30,14 @@ def _move(pool: Any, machine: Machine) -> None:
     """Moves a pool to the machine until the run is over. It may be one of an earlier world, whose threads ended with
     that."""
     before = {name: getattr(pool, name) for name in _INSIDE}
-    inside = (SimpleQueue(), threading.Semaphore(0), set[threading.Thread](), Lock())
-    machine.pools.add(id(pool))
-    for name, value in zip(_INSIDE, inside, strict=True):
-        setattr(pool, name, value)
+
+    def renew() -> None:
+        inside = (SimpleQueue(), threading.Semaphore(0), set[threading.Thread](), Lock())
+        for name, value in zip(_INSIDE, inside, strict=True):
+            setattr(pool, name, value)
+
+    machine.pools[id(pool)] = renew
+    renew()
 
     def back() -> None:
         for name, value in before.items():
