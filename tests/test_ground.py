@@ -159,11 +159,30 @@ def test_a_poll_that_never_read_its_end_is_never_certainly_correct(
     until: Callable[[str], bool], pending: int, said: str, when: dict[str, Any]
 ) -> None:
     trial = poll(polls(until, said, said, pending), **when)
-    if pending == 0 and until is NO_MORE and "ready" not in said:
-        assert trial.outcome == "correct"  # as an agent that does not look at what it reads
-    else:
-        assert trial.outcome == "unknown", trial.why
-        assert "job_state, which it never got" in trial.why
+    assert trial.outcome == "unknown", trial.why
+    assert "job_state, which it never got" in trial.why
+
+
+def numbered_state(job: str, look: int) -> str:  # noqa: ARG001
+    return "pending" if look < 2 else "ready"
+
+
+def stops_too_early(prompt: str) -> str:  # noqa: ARG001
+    with suppress(OSError):
+        look = 0
+        while numbered_state("r-1", look) == "pending":
+            look += 1
+    return "Your report can be fetched."
+
+
+@pytest.mark.parametrize("fault", ["refused", "wrong_value"])
+@pytest.mark.parametrize("call", [1, 2])
+def test_a_poll_that_a_fault_ends_early_is_open_whatever_its_arguments_are(fault: str, call: int) -> None:
+    trial = lab.run(
+        stops_too_early, "Is r-1 ready?", reads=[numbered_state],
+        faults=[lab.inject(fault, "numbered_state", calls=[call])]
+    )  # fmt: skip
+    assert trial.outcome == "unknown", trial.why
 
 
 @pytest.mark.parametrize("pending", [0, 2])

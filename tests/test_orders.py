@@ -4,12 +4,14 @@ result in each order."""
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import permutations
 from typing import Any
 
 import pytest
 
 import chaoslab as lab
 from chaoslab.core.events import TwinReordered
+from chaoslab.execution.agents._orders import choose_late_calls
 from chaoslab.record.history import History
 
 account = {"balance": 0, "made": 0}
@@ -101,6 +103,34 @@ def test_no_further_trial_runs_where_calls_follow_each_other_or_the_trial_is_rig
     assert account["made"] == 3  # twice without faults, once with them
     assert trial(lab.inject("latency", WRITE, calls=[2], delay_s=0.01)).outcome == "correct"
     assert account["made"] == 3
+
+
+@pytest.mark.parametrize("many", [9, 16, 21])
+def test_of_any_two_of_many_calls_each_once_begins_after_the_other(many: int) -> None:
+    calls = [("", "pay", number) for number in range(many)]
+    runs = [*choose_late_calls(calls)]
+    assert len(runs) == 2 * (many - 1).bit_length()
+    assert all(any(one in run and other not in run for run in runs) for one, other in permutations(calls, 2))
+
+
+def test_where_not_each_order_was_tried_none_that_fits_is_open() -> None:
+    async def pays(prompt: str) -> str:  # noqa: ARG001
+        async def deposit(amount: int) -> None:
+            await write_balance("a", await read_balance("a") + amount)
+
+        await asyncio.gather(*map(deposit, range(1, 10)))
+        return "All are made."
+
+    def make() -> Callable[[str], Any]:
+        account.update(balance=100)
+        return pays
+
+    found = lab.run(
+        lab.fresh(make), "Deposit.", reads=[read_balance, write_balance], faults=[lab.inject("wrong_value", READ)],
+        state=lambda: {"balance": account["balance"]},
+    )  # fmt: skip
+    assert any(event.together for _, event in found.history.of(TwinReordered))
+    assert (found.outcome, found.verdict.done) == ("unknown", None), (found.why, account)
 
 
 def test_the_log_alone_tells_the_same(tmp_path: Any) -> None:

@@ -242,6 +242,10 @@ def told(report: RunReport) -> dict[str, str]:
     trials=[([NEVER_BEGAN], "ok"), ([NEVER_BEGAN._replace(whose=0)], "ok")], several=False, old=False,
     side_by_side=False, around=[], ended=False, damages=[], least=1,
 )  # fmt: skip
+@example(  # the gap is known only when the stray line's batch could be over
+    trials=[([NEVER_BEGAN], "ok"), ([NEVER_BEGAN._replace(whose=0, gap_s=0.25)] * 2, "ok")], several=False, old=False,
+    side_by_side=False, around=[], ended=False, damages=[("lose", 5, 0)], least=1,
+)  # fmt: skip
 def test_a_report_of_batches_is_the_history_s(
     folder: Path, trials: list[tuple[list[Step], str]], several: bool, old: bool, side_by_side: bool,
     around: list[Step], ended: bool, damages: list[tuple[str, int, int]], least: int,

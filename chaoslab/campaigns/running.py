@@ -219,6 +219,7 @@ class Runner:
         finally:
             with suppress(OSError):  # a log that cannot be read tells no more
                 self._gauge.look()
+            self._progress(last=True)
             figures = {name: round(value - before[name], 9) for name, value in self._figures().items()}
             self._journal.note("over", state=state, why=why, figures=figures)
             self._undo_step(unit.step)
@@ -457,9 +458,10 @@ class Runner:
         states = {each.state for each in self.story.own}
         return next((state for state in ("broken", "failed", "unproven") if state in states), "held")
 
-    def _progress(self) -> None:
+    def _progress(self, *, last: bool = False) -> None:
+        """Tells how far a step is, now and then, and at its end, with what ended it counted."""
         now_s = self._clock.monotonic()
-        if now_s - self._told_s >= TOLD_S and self.story.own:
+        if (last or (now_s - self._told_s >= TOLD_S and self._gauge.standings.total)) and self.story.own:
             self._told_s = now_s
             at = self.story.own[-1]
             number = [(unit.step, unit.level) for unit in self.campaign.units].index((at.step, at.level)) + 1

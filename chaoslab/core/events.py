@@ -705,7 +705,8 @@ class GroundLost(Event):
     effects: bool
     """The effects were others then."""
     calls: bool = False
-    """Other calls were made then, as by a loop that asks until it reads a value."""
+    """Other calls were made then, as by a loop that asks until it reads a value; or the trial asked more often than its
+    twin."""
     shown: bool = False
     """The twin's answer has words of the read that the prompt has not."""
     sole: bool = False
@@ -723,6 +724,8 @@ class TwinReordered(Event):
     effects: list[dict[str, Any]]
     state: Any = None
     """The end state; None if none is compared."""
+    together: bool = False
+    """Others began later together with it, so there are orders that nobody tried."""
 
 
 @fixed(frozen=True, kw_only=True)

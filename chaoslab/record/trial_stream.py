@@ -110,6 +110,8 @@ class TrialStream:
                         if trial in past:
                             raise Unordered(f"trial {trial} goes on after others began")
                         here.add(trial)
+                        if kind not in _MARKS:
+                            under_way.add(trial)  # its beginning is lost, so a gap far behind may be one of its own
                     last = trial
             own.append(record)
         yield self._history(own, until=inf)

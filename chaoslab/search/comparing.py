@@ -255,8 +255,9 @@ class Figures:
 
     @property
     def open(self) -> list[ComparedFigure]:
-        """The figures of which more pairs are open than may be."""
-        return [each for each in self.stated if each.open]
+        """The figures of which more pairs are open than may be. Each trial ended in some way, so that is one also where
+        nothing is known of it; if nothing was stated about effects, nothing was asked about what is done."""
+        return [each for each in self.figures.values() if each.open and (each.stated or each.name == "well")]
 
     @property
     def nothing(self) -> str:
@@ -271,8 +272,7 @@ class Figures:
             return OPEN
         if any(each.shown(WORSE) for each in self.stated):
             return WORSE
-        if any(each.shown(BETTER) and all(other is each or not other.open for other in self.stated)
-               for each in self.stated):  # fmt: skip
+        if any(each.shown(BETTER) and self.open in ([], [each]) for each in self.stated):
             return BETTER
         if len(self.pairs) < LEAST or (self.pairs and 1 < self.prompts < PROMPTS_LEAST):
             return FEW

@@ -41,6 +41,7 @@ WAIT_S = 60.0
 LOOK_S = 0.05
 """The time between two looks if a call waits still, in seconds."""
 PROMPT = "all calls of tools"
+ONE_RUN = "if its client starts the server anew to try again, --session NAME has the tries judged as one run"
 _FIELD = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 Message = dict[str, Any]
 Ask = Callable[[bytes], None]
@@ -427,6 +428,8 @@ class ProxySession:
                 seam.book = None
                 answer = "\n".join(made[0].said) if self.facts else "the connection was closed"
                 finished(book, prompt=PROMPT, answer=answer, seconds=system.monotonic() - book.origin)
+            if not key and (fault := sessions.find_given_up(History.read(book.run.folder))):
+                print(f"chaoslab: {fault} ended a call: {ONE_RUN}", file=sys.stderr, flush=True)
             return judge_run(book, started, BY_ITSELF, code, logs=self.logs, passes=True)
 
 

@@ -79,6 +79,15 @@ def take_runs(logs: Path, name: str) -> list[str]:
     return found
 
 
+def find_given_up(history: History) -> str:
+    """The fault that ended the last try of a call, as in "lost_reply on refund"; empty if each was answered. Its client
+    may start its server anew for the next try. That it has the same parent tells nothing: so have the next trial of a
+    loop and the next conversation, and a wrapper such as npx is a new parent each time."""
+    ends = {(end.target, end.request): end.ok for _, end in history.of(events.CallFinished)}
+    met = [event for _, event in history.of(events.FaultWitnessed)]
+    return next((f"{e.fault} on {e.target}" for e in reversed(met) if not ends.get((e.target, e.request), True)), "")
+
+
 def _link(logs: Path, key: str) -> Path:
     return logs / f".session-{key}"
 

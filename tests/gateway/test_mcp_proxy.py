@@ -31,6 +31,7 @@ from chaoslab.seams.functions.seam import FunctionSeam
 from chaoslab.seams.protocols import mcp
 from chaoslab.surfaces.gateway import live, plan_of, trial_of
 from chaoslab.surfaces.mcp_proxy import Ask, McpProxy, Patience, ProxySession
+from chaoslab.surfaces.sessions import find_given_up
 from tests import warm
 from tests.gateway.parts import history
 from tests.measure_parts import calls, uninjected
@@ -101,6 +102,13 @@ def test_proxies_of_other_sessions_or_servers_and_without_a_session_are_runs_of_
         asyncio.run(session(tmp_path, [], ["refund"], [*more, *LOCAL]))
     asyncio.run(session(tmp_path, [], ["refund"], ["--session", "one", *LOCAL[:-1], SERVER + "#"]))
     assert len({path.resolve() for path in tmp_path.iterdir() if path.is_dir()}) == 4
+
+
+@pytest.mark.parametrize(("tries", "told"), [(1, "tool_error on refund"), (2, "")])
+def test_a_fault_that_ended_a_call_is_named_unless_it_was_made_again(tmp_path: Path, tries: int, told: str) -> None:
+    fault = {"fault": "tool_error", "target": "refund", "attempts": [1], "status": 503}
+    asyncio.run(session(tmp_path, [fault], ["refund"] * tries))
+    assert find_given_up(history(tmp_path)) == told
 
 
 def test_calls_meet_the_faults_and_everything_else_passes(tmp_path: Path) -> None:

@@ -208,6 +208,14 @@ def test_a_baseline_is_not_written_of_it(outcome: str, here: Path, typed: Typed)
 
 
 @pytest.mark.parametrize("outcome", LIVE)
+def test_a_comparison_of_it_proves_nothing(outcome: str, here: Path, typed: Typed) -> None:
+    name = write_scenario(here, outcome)
+    ended = typed("compare", name, name, "--trials", "60", "--json")
+    assert ended.code == 4, ended.out
+    assert json.loads(ended.out)["verdict"] not in ("better", "no worse")
+
+
+@pytest.mark.parametrize("outcome", LIVE)
 def test_a_test_for_pytest_with_it_does_not_pass(outcome: str, here: Path) -> None:
     write_agent(here, outcome)
     given = dict(FAULTS[outcome])

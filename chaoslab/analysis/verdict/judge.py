@@ -92,7 +92,7 @@ def _judge_by_orders(seen: TrialEvents, history: History) -> Verdict:
         found = _judge(beside, history)
         if stand_by_outcome(found.outcome) is Standing.WELL:
             return replace(found, why=f"{found.why}, in another order of its calls: {depends}")
-        if found.outcome is not verdict.outcome:
+        if found.outcome is not verdict.outcome or other.together:
             verdict = Verdict(Outcome.UNKNOWN, depends, world=WorldState.MAY)
     return verdict
 

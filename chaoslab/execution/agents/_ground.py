@@ -7,6 +7,7 @@ change, they rest on it. Once a read and run, in virtual time, where that costs 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from chaoslab.analysis.answers.compare import Likeness, compare
 from chaoslab.analysis.answers.structures import parse_structure
 from chaoslab.analysis.answers.values import is_value, tokens
 from chaoslab.analysis.verdict.seen import TwinRead
+from chaoslab.analysis.verdict.standing import Standing, stand_by_outcome
 from chaoslab.base.identity import canonical
 from chaoslab.core import events
 from chaoslab.core.exchange import Call, Flow, Reply, TrialContext
@@ -66,22 +68,40 @@ def _ended_calls(history: History) -> Iterator[tuple[tuple[str, str, str], event
         yield (call.target, call.tool, arguments.get(call.at, "")), call
 
 
-def find_lost_reads(reads: Sequence[TwinRead], history: History) -> list[TwinRead]:
+def find_lost_reads(reads: Sequence[TwinRead], history: History) -> dict[TwinRead, bool]:
     """The reads of the twin that a trial tried and never got, or got no further than to what the twin read before, with
     nothing in their place: no right answer of a call that the twin did not make has each of their values. Flags and
-    words alone are too common to be such values."""
-    if not any(True for _ in history.of(events.FaultWitnessed)):
-        return []
-    known = {read.key for read in reads}
-    tried, right, others = set(), dict[tuple[str, str, str], str](), list[set[str]]()
+    words alone are too common to be such values. True if the trial asked more often than its twin, as who waits for a
+    value does. With a lost read goes what the twin read of the same tool with other arguments, as a poll does."""
+    witnessed = [event for _, event in history.of(events.FaultWitnessed)]
+    if not witnessed:
+        return {}
+    spoilt = {event.at for event in witnessed if event.changed}
+    values = {read.key: read.reply for read in reads}
+    tried, right, others = Counter[tuple[str, str, str]](), dict[tuple[str, str, str], str](), list[set[str]]()
     for key, call in _ended_calls(history):
-        tried.add(key)
-        if call.ok and call.finish_reason is None:
+        tried[key] += 1
+        lost_values = call.at in spoilt and _lacks_values(values.get(key, ""), call.reply)
+        if call.ok and call.finish_reason is None and not lost_values:
             right[key] = call.reply
-            if key not in known:
+            if key not in values:
                 others.append(set(tokens(call.reply)))
-    lost = [read for read in reads if read.key in tried and right.get(read.key) in (None, *read.earlier)]
-    return [read for read in lost if not _is_replaced(read, others)]
+    missing = [read for read in reads if right.get(read.key) in (None, *read.earlier)]
+    lost = {read: tried[read.key] > len(read.requests) for read in missing if tried[read.key]}
+    tools = {read.key[:2] for read in lost}
+    had = {(key[:2], reply) for key, reply in right.items()}
+    lost |= {
+        read: False for read in missing
+        if not tried[read.key] and read.key[:2] in tools and (read.key[:2], read.reply) not in had
+    }  # fmt: skip
+    return {read: again for read, again in lost.items() if not _is_replaced(read, others)}
+
+
+def _lacks_values(right: str, changed: str) -> bool:
+    """True if a reply that a fault changed lacks a value of the right one; it may have it in another form."""
+    value = parse_structure(right)
+    texts = _find_texts(right if value is None else value)
+    return not {token for text in texts for token in tokens(text)} <= set(tokens(changed))
 
 
 def _is_replaced(read: TwinRead, others: Sequence[set[str]]) -> bool:
@@ -115,13 +135,16 @@ class Grounds:
         twin = case.twin
         if twin is None or not twin.reads or not twin.said or not result.ok:
             return result
-        for read in find_lost_reads(twin.reads, result.history):
+        lost_reads = find_lost_reads(twin.reads, result.history)
+        if not lost_reads or stand_by_outcome(result.outcome) is Standing.BAD:  # it has no ground to lose
+            return result
+        for read, again in lost_reads.items():
             key = (number if case.own_twins is not None else 0, read)
             if key not in self._known:
                 self._known[key] = self._find(case, key[0], read)
             if (lost := self._known[key]) is not None:
                 sole = lost.sole and not _has_other_source(read, result.history)
-                result.book.add(replace(lost, sole=sole))
+                result.book.add(replace(lost, sole=sole, calls=lost.calls or again))
         return result
 
     def _find(self, case: AgentCase, number: int, read: TwinRead) -> events.GroundLost | None:

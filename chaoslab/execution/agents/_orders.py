@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from chaoslab.analysis.answers.compare import Likeness, compare
 from chaoslab.analysis.verdict.ledger import effects_of
@@ -23,8 +23,8 @@ from chaoslab.execution.agents._case import AgentCase, AgentResult
 from chaoslab.execution.agents._ground import name_effects
 from chaoslab.record.history import History
 
-ORDERS_MAX = 8
-"""The most calls of a twin that are held back, each in a run of its own."""
+EACH_MAX = 8
+"""The most calls of a twin that are held back each in a run of its own. Of more, some are held back together."""
 DEPENDS = "the trial without faults has another result if {} begins after the calls beside it: a race of the agent's"
 SLACK_S = 0.001
 """The time by which a call is held back longer than the twin took."""
@@ -86,14 +86,29 @@ class Orders:
     def _find(self, case: AgentCase, number: int) -> Iterator[events.TwinReordered]:
         assert case.twin is not None
         wait_s = (case.twin.seconds or 0.0) + SLACK_S
-        for target, tool, request in case.twin.parallel[:ORDERS_MAX]:
-            held = inject(HeldBack(wait_s), target, name="held back", calls=[request])
-            result = self._run(number, [held])
+        for late in choose_late_calls(case.twin.parallel):
+            held = [
+                inject(HeldBack(wait_s), target, name=f"held back {request}", calls=[request])
+                for target, _, request in late
+            ]
+            result = self._run(number, held)
             ends = [call for _, call in result.history.of(events.CallFinished)]
             if all(call.ok for call in ends) and len(ends) == case.twin.calls:  # else more than the order is another
+                target, tool, request = late[0]
                 other = _read_result(case, result, f"{tool or target} {request}")
                 if other is not None:
-                    yield other
+                    yield replace(other, together=len(late) > 1)
+
+
+def choose_late_calls(calls: Sequence[ParallelCall]) -> Iterator[Sequence[ParallelCall]]:
+    """The calls that begin later, run by run: each alone, or, if there are many, by the digits of their numbers in
+    binary, so that of any two each comes once after the other."""
+    if len(calls) <= EACH_MAX:
+        yield from ([call] for call in calls)
+        return
+    for digit in range((len(calls) - 1).bit_length()):
+        for late in (1, 0):
+            yield [call for number, call in enumerate(calls) if number >> digit & 1 == late]
 
 
 def _read_result(case: AgentCase, result: AgentResult, call: str) -> events.TwinReordered | None:
