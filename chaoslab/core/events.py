@@ -435,7 +435,7 @@ class AgentDied(AttemptEvent):
     tool: str
 
     @property
-    def place(self) -> str:
+    def call_name(self) -> str:
         """The call, as in "charge (1.2)"."""
         return f"{self.target} ({self.request}.{self.attempt})"
 

@@ -84,7 +84,7 @@ def run(
         def kill(call: Call) -> None:
             died = events.AgentDied(at=call.at, tool=call.tool)
             running.book.note(died)
-            ending.kill(died.place)
+            ending.kill(died.call_name)
 
         running.seam.kill = kill
         answer, code, error = _ran(words, told, ending)

@@ -18,7 +18,7 @@ def tell_deaths(verdict: Verdict, seen: TrialEvents, history: History) -> Verdic
     how = "it never went on"
     if len(resumed) == len(deaths):
         how = "it resumed from the start" if _repeats_all(seen, history, resumed[-1][0].seq) else "it went on"
-    places = ", ".join(event.place for _, event in deaths)
+    places = ", ".join(event.call_name for _, event in deaths)
     return replace(verdict, why=f"{verdict.why}; killed at {places}, {how}")
 
 

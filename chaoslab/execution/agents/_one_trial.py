@@ -185,7 +185,7 @@ def _ask(case: AgentCase, ready: Ready, place: TrialPlace, result: AgentResult, 
         book.note(events.AgentDied(at=call.at, tool=call.tool))
         place.kill()
 
-    def again() -> Callable[[], None] | None:
+    def resume_work() -> Callable[[], None] | None:
         """The work of the process that goes on, if one does."""
         nonlocal start, deaths
         start = Start(lambda: None)
@@ -194,7 +194,7 @@ def _ask(case: AgentCase, ready: Ready, place: TrialPlace, result: AgentResult, 
         if book.answered:
             return None
         if deaths == case.options.resumes or ready.resume is None:
-            result.error = AgentKilled(f"killed at {[*book.noted(events.AgentDied)][-1].place}")
+            result.error = AgentKilled(f"killed at {[*book.noted(events.AgentDied)][-1].call_name}")
             return None
         deaths += 1
         book.note(events.AgentResumed(nth=deaths))
@@ -221,9 +221,9 @@ def _ask(case: AgentCase, ready: Ready, place: TrialPlace, result: AgentResult, 
     try:
         with _caught(result, hung):  # a task or thread may have ended everything by raising
             if ready.of_coroutine:
-                place.run_async(work_async, over=over, again=again)
+                place.run_async(work_async, over=over, again=resume_work)
             else:
-                place.run(work, over=over, again=again)
+                place.run(work, over=over, again=resume_work)
     except hung as error:
         if book.answered:
             result.pending = f"after the answer: {str(error).splitlines()[0]}"
