@@ -387,6 +387,7 @@ class _Explorer:
                 if by != CALM:  # without which nothing can be said
                     if self._spent >= self._asked.trials:
                         raise _Ended(f"the budget of {self._asked.trials} trials was spent")
+                    # In real time a part of the budget is kept for shrinking and showing what was found.
                     if self.late(SHARE if self._asked.world != "virtual" else 1.0):
                         raise _Ended(f"the budget of {self._asked.seconds:g} s was spent")
                 self._spent += 1
@@ -405,6 +406,7 @@ class _Explorer:
     def _tell_from_noise(self, tried: Tried) -> None:
         """Tries a failure again. One that its faults do not bring about counts as survived; one that holds a cause that
         is known already shows nothing new."""
+        # A known cause is part of it, so that it fails too shows nothing new.
         if any(each.kind == tried.kind and each.variation.parts < tried.variation.parts for each in self._causes):
             return
         by_itself = any(each.failed and each.root == tried.root for each in self.confirmation.calm)

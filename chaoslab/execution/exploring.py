@@ -283,6 +283,7 @@ def session(
     if asked.world != "virtual" and not asked.upstreams:
         raise ValueError(f"world is {asked.world!r}: a search runs in virtual time, where equal trials end alike")
     spec, wants_twin, _ = checked(asked)
+    # Lines of the user's source tell root causes apart.
     spec = replace(spec, mitigation=mitigation, finds_lines=True)
     if spec.sequential:
         raise ValueError("a budget in dollars counts over a whole run, and the trials of a search have no order")

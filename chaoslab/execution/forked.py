@@ -74,11 +74,14 @@ class Child(Generic[S, R]):
     def __init__(self, opened: Opened[S, R]) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
+        # Both streams were flushed first: the child would write its copy of the buffers once more.
         self._stack = Stack()
         asked_end, self._asks = os.pipe()
         self._came, came_end = os.pipe()
+        # Nobody writes into it: the system signals the child when this process, its only holder, is gone.
         lifeline, self._held = os.pipe()
         self._got = bytearray()
+        # Blocked until the child has handlers of its own: this process's would run in the copy.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         try:
             with warnings.catch_warnings():  # other threads do not go along, and no trial waits for them
@@ -111,6 +114,7 @@ class Child(Generic[S, R]):
                     del self._got[:end]
                     return found
             if not self._poll.poll(None if limit_s is None else limit_s * 1000):
+                # SIGABRT and not SIGKILL: its handler in C writes the stack that the message tells.
                 os.kill(self._pid, signal.SIGABRT)
                 raise TooLong(f"it had not ended after {limit_s:g} s of real time{self._stack.places()}")
             part = os.read(self._came, 1 << 20)
@@ -383,6 +387,7 @@ def _serve(opened: Opened[Any, Any], asked_end: int, came_end: int, lifeline: in
                 sent.flush()
         code = 0
     finally:
+        # Not sys.exit: exit handlers and open files are the parent's.
         os._exit(code)
 
 

@@ -385,6 +385,7 @@ def taking(arguments: Callable[P, A]) -> Callable[[Callable[[A], R]], Callable[P
     called with the arguments themselves."""
     signature = inspect.signature(arguments)
     options = {each.name for each in fields(RunOptions)}
+    # Inherited fields come first in a dataclass; in the signature the agent and the prompt do.
     parameters = sorted(signature.parameters.values(), key=lambda each: (each.kind, each.name in options))
     signature = signature.replace(parameters=parameters)
 

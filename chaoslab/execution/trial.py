@@ -317,6 +317,7 @@ def _trials(
             book = stack.enter_context(written(spec, len(numbers), folder, keep=spec.options.keep))
         run: RunSpec[AgentResult] = spec if drawn is None else DrawnRun(spec, drawn)
         if jobs > 1:
+            # Judged where it ran: else this process would read the events of all others.
             run = JudgedRun(run, lines=book is not None)
         does = alone if jobs == 1 else children(jobs, limit_s, at_once=at_once) if apart else executor(jobs)
         done = stack.enter_context(closing(results(run, numbers, executor=does, book=book)))

@@ -133,6 +133,7 @@ def without_proxy(environment: Mapping[str, str]) -> dict[str, str]:
 def _listening(port: int, instead: str) -> socket.socket:
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
+        # Else a port whose last connections have just been closed counts as taken for a while.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", port))
         listener.listen(1024)

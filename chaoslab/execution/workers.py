@@ -173,6 +173,7 @@ class Processes:
                     chunk = left.popleft()
                     out.append((chunk, workers.give(chunk)))
                 chunk, future = out[0]
+                # Its worker died: one at a time, so that the trial that kills its process is found.
                 if future is None:
                     out.popleft()
                     yield from self.alone.map(work, chunk) if self.alone else self._one_at_a_time(lone, work, chunk)
@@ -251,6 +252,7 @@ class _Workers(Generic[S, R]):
     def __init__(self, work: Work[S, R], jobs: int, method: str | None) -> None:
         self.method = method or _default_method()
         self._jobs, self._context = jobs, multiprocessing.get_context(self.method)
+        # A fork inherits the work, which then need not be picklable.
         self._sent = work if self.method == "fork" else packed(work)
         self._pool: ProcessPoolExecutor | None = None
         self._beats = _Beats(self._context, jobs)
@@ -415,6 +417,7 @@ def _open(sent: Work[Any, Any] | bytes, beats: _Beats) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    # A worker must not outlive a parent that was killed.
     threading.Thread(target=_end_with_parent, name="lifeline", daemon=True).start()
     _worker.set(_Worker(sent, beats))
 

@@ -165,6 +165,7 @@ class Lab:
         self.session = self._assembled({name: desk.service for name, desk in desks.items()})
         paced = {MODEL} if chosen.streams or chosen.model_token_ms else set()
         self._places = {name: (HOST, self._ports.service(name)) for name in self._apps}
+        # Services listen once, on a network of no trial; each trial's network takes over its listeners.
         self._served = Network(Machine(deadline_s=0.0))
         for name, app in self._apps.items():
             for port in (self._ports.service(name), self._ports.proxy(name)):
@@ -228,6 +229,7 @@ class Lab:
         waits_s = talk.waits_s if (talk := prompt.conversation) is not None else 0.0
         deadline_s, calls_max = run.settings.deadline_s + waits_s, run.calls_max
         world = World(run.settings.seed, trial.key, now=self._now, deadline_s=deadline_s, calls_max=calls_max)
+        # Cleared and not replaced: the logs write into these very lists.
         self._kept.clear()
         self._events.clear()
         self._recording.begin(run.recorded.get(trial.key, ()))

@@ -96,6 +96,7 @@ def _difference(log: RecordedRun, spec: LabSpec, trial: str, kept: Sequence[Buff
         if difference:
             difference = _with_outcome(difference, was, list(_records(log, trial, kept)), trial)
         return difference, ""
+    # Real time: a trial that was disturbed cannot come out the same, so it is left out and is no difference.
     if why := trace_diff.incomparable(was, trial):
         return "", why
     now = list(_records(log, trial, kept))

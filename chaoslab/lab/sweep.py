@@ -105,6 +105,7 @@ def _kept(cells: Sequence[GridCell], prompts: Sequence[Any], logs: Path) -> dict
     found: dict[GridCell, Path] = {}
     for folder in runs.newest_first(logs):
         started = _first(folder)
+        # A sweep keeps no file of its own: what is done is read from the runs.
         if started is None or canonical(started.asked) != asked:
             continue
         cell = wanted.get(canonical(_of_result(started.settings)))

@@ -97,6 +97,7 @@ def read(folder: Path) -> RunRead:
             taken.take(history)
     except Unordered:
         taken = _Taking(folder)
+        # Trials side by side cannot be cut apart, so the run is read as a whole.
         taken.take(places.read(str(folder)))
     except FileNotFoundError as error:
         raise LookupError(str(error)) from None

@@ -177,6 +177,7 @@ class Memory:
                 ).rowcount
                 self._put(db, run)
                 states[key] = KNOWN
+                # A run that went on, or was judged since, has other bytes and so another key: its old rows went.
                 found.changed += bool(changed)
                 found.new += not changed
             noted = [each for each in self._notes() if each.key not in states]

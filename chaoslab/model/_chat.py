@@ -50,6 +50,7 @@ def _words(value: Any) -> str:
     if isinstance(value, Mapping):
         inner = value.get("error") or value.get("message") or value.get("status_message") or value
         value = inner.get("message", inner) if isinstance(inner, Mapping) else inner
+    # A client may put words of its own before the JSON of the service's error.
     elif str(value).rstrip().endswith("}"):
         # The client's own text, such as "weather answered 404", before the service's message.
         before, bracket, rest = str(value).partition("{")

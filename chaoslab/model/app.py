@@ -66,6 +66,7 @@ def _vector(text: str, size: int) -> list[float]:
     found = [0.0] * size
     for word in re.findall(r"\w+", text.lower()) or [text]:
         digest = hashlib.blake2s(word.encode("utf-8", "surrogatepass")).digest()
+        # By a digest, not by hash(), which differs between processes: equal texts get equal vectors in every run.
         found[int.from_bytes(digest[:4], "big") % size] += 1.0
     length = math.sqrt(sum(part * part for part in found))
     return [round(part / length, 8) for part in found]
@@ -190,6 +191,7 @@ class LiveModel(ModelApp):
             raise ModelRefused(400, "The request body cannot be read.") from None
         answer = ModelAnswer(chat, self.reply(chat, path.encode() + body), int(system.utc().timestamp()))
         format_.remember(answer, self._memory)
+        # The oldest first: a dictionary keeps the order in which its keys came.
         while len(self._memory) > KEPT_MAX:
             del self._memory[next(iter(self._memory))]
         try:

@@ -44,6 +44,7 @@ def reply_within(chat: Chat, limits: Constraints) -> ChatReply:
     reply = reply_to(chat.messages, offers)
     calls = reply.tool_calls[: None if limits.parallel else 1]
     try:
+        # tool_choice demands a call, and the rules found none: the smallest one that the schema allows.
         if not calls and limits.forced and offers:
             made = make_minimal(offers[0].parameters)
             arguments = made if isinstance(made, Mapping) else {}

@@ -152,6 +152,7 @@ class Scripted(LiveModel):
         lost."""
         for key, given in self._open.items():
             before = given.chat.messages
+            # The same conversation with more behind it: the client could not make the calls, and asks again.
             if given.lost and len(before) < len(chat.messages) and list(chat.messages[: len(before)]) == list(before):
                 return key
         return None

@@ -79,6 +79,7 @@ def advance(found: Comparison, base: Sides, new: Sides, *, most: int) -> None:
     numbers = range(done + 1, done + size + 1)
     for number, one, other in zip(numbers, base.take(numbers), new.take(numbers), strict=True):
         found.add(Pair(number, one, other, one.prompt))
+        # Evidence that may be looked at after each pair: the rest of the batch would only cost time.
         if found.decided:
             return
 

@@ -190,6 +190,7 @@ def ask_again(made: ScenarioGate, base: str, changed: Sequence[str] = (), *, job
         dice = Dice(
             each.suite.seed, "asked again", base, revision_of(Path(each.scenario.file).parent), each.scenario.name
         )
+        # Named dice: the same commit is asked the same question, so the ruling can be repeated.
         seed = dice.stream().getrandbits(32)
         work = SideWork(Path(each.scenario.file), changed, each.scenario.name, seed, jobs)
         name = f"seed {seed} on both sides, the base as revision {base} has it"

@@ -182,6 +182,7 @@ class _Yaml:
     def located(self, text: str) -> Located:
         import yaml
 
+        # libyaml is far faster, and not in every build of PyYAML.
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         try:
             documents = iter(_composed(yaml, text, loader))

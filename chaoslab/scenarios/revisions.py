@@ -97,6 +97,7 @@ def in_child(
     environment = {**_own_environment(), **(more or {})}
     source = (folder or Path()) / "src"
     if root and source.is_dir():
+        # With a src layout an installed package would be found first, and that is no revision's.
         environment["PYTHONPATH"] = ":".join(filter(None, [str(source), environment.get("PYTHONPATH", "")]))
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
         process = subprocess.Popen(

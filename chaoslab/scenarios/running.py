@@ -245,6 +245,7 @@ def run(
                 interrupts.check()  # before the ruling, since it may have struck in the trial
                 ruling = ruled(rules, number + 1, trial)
                 if ruling.state is not RulingState.PASSED:
+                    # Before the next trial is taken: with keep="failed" its story would be left out else.
                     trial.want()
                 if logs is not None:
                     result.add(ruling)

@@ -67,6 +67,7 @@ def stress(
     file is wrong, or something of the user's cannot be imported."""
     for level in levels:
         for scenario in load(path, changed=[f"chaos_level={level:g}"]):
+            # The same trial has the same dice at each level, so the levels can be compared.
             result = Result(scenario)
             own = [] if seed is None else ["--seed", str(seed)]
             given = [*own, "--set", f"chaos_level={level:g}"]

@@ -70,6 +70,7 @@ def _shares(failing: Variation, players: Sequence[tuple[str, tuple[Injection, ..
         for player in range(size):
             others, value = [n for n in range(size) if n != player], 0.0
             for count in range(size):
+                # Shapley's weight: the share of all orders in which the player comes right after these others.
                 weight = factorial(count) * factorial(size - count - 1) / factorial(size)
                 for chosen in combinations(others, count):
                     without = frozenset(chosen)
@@ -79,6 +80,7 @@ def _shares(failing: Variation, players: Sequence[tuple[str, tuple[Injection, ..
     gains: list[list[float]] = [[] for _ in players]
     for number in range(PERMUTATIONS):
         dice, before = Dice(seed, "permutations", number), frozenset[int]()
+        # Beyond a few players all subsets are too many trials: random orders estimate the same value.
         for player in sorted(range(size), key=lambda n: dice(n).uniform()):
             gain = (yield from worth(before | {player})) - (yield from worth(before))
             gains[player].append(gain)

@@ -111,6 +111,7 @@ class ComparedFigure:
         """The e-value for worse or better, with the open pairs as they are counted."""
         counts = self._counts(self._way(change))
         if change == BETTER:
+            # The e-value is one for "worse": the sides are exchanged for "better".
             counts = [PairCounts(each.better, each.same, each.worse, each.weight) for each in counts]
         return change_evidence(counts)
 

@@ -55,6 +55,7 @@ def _ddmin(parts: list[P], made: Callable[[Sequence[P]], Variation]) -> Generato
         size = -(-len(parts) // pieces)
         chunks = [parts[begin : begin + size] for begin in range(0, len(parts), size)]
         without = [[part for chunk in chunks if chunk is not left for part in chunk] for left in chunks]
+        # Of two chunks, each is what the other leaves.
         for fewer in [*chunks, *without] if len(chunks) > 2 else chunks:
             if (yield made(fewer)):
                 parts, pieces = fewer, max(2, min(pieces - 1, len(fewer)))

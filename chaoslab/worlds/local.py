@@ -363,6 +363,7 @@ def _in_use(name: str, port: int, ports: Ports) -> str:
 def _taken(ports: Ports) -> tuple[str, int] | None:
     for name, port in ports.all().items():
         with socket.socket() as probe:
+            # Else a port in TIME_WAIT, which a server may take, would count as taken.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind((HOST, port))

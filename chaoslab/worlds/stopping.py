@@ -115,6 +115,7 @@ class Stopper:
                 return
             found.started = True
             self._bring_back(row)
+        # A process that was paused goes on where it was; any other has to answer again first.
         if row.how != "paused" and not self._processes.is_up(row.service):
             return
         lasted_s = round(self._clock.monotonic() - found.since_s, 6)

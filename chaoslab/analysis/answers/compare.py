@@ -60,6 +60,7 @@ def compare(expected: str, given: str, *, asked: str = "", known: str = "") -> A
 
 @lru_cache(maxsize=256)
 def _compare(expected: str, given: str, asked: str, known: str) -> AnswerLikeness:
+    # Structures first: their fields are values, and no word of them is read.
     parsed = [structures.parse_structure(text) for text in (expected, given)]
     if parsed[0] is not None and parsed[1] is not None:
         return _compare_structures(parsed[0], parsed[1], known)
@@ -150,6 +151,7 @@ def _compare_values(one: Sequence[str], two: Sequence[str], known: str) -> Answe
         return None
     if not all(one[at].startswith("#") and two[at].startswith("#") for at in places):
         return None
+    # 1.200 may be 1200: which of the two was meant cannot be told.
     if not places or _is_thousandfold(one[places[0]], two[places[0]]):
         return None
     text = f"it says {_list([two[at] for at in places])} instead of {_list([one[at] for at in places])}"

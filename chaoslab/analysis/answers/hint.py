@@ -43,6 +43,7 @@ def find_admission(answer: str, twin: str = "") -> str:
         return ""
     without_faults = {part.strip() for part in _SENTENCE.split(folded(twin))}
     for sentence in _SENTENCE.split(answer):
+        # What is said without faults too admits nothing of a fault.
         if folded(sentence).strip() not in without_faults and _admits(sentence):
             return sentence.strip()
     return ""

@@ -81,6 +81,7 @@ def change_interval(counts: Sequence[PairCounts], alpha: float) -> Interval:
 def _upper(counts: Sequence[PairCounts], alpha: float, low: float, high: float) -> float:
     for _ in range(20):
         middle = (low + high) / 2
+        # Twenty halvings of an interval from -1 to 1 leave an error of 2 ** -19.
         low, high = (low, middle) if change_evidence(counts, middle) >= 1 / alpha else (middle, high)
     return high
 
@@ -125,6 +126,7 @@ def power(worse: float, better: float, pairs: int, *, alpha: float) -> float:
     both = worse + better
     if both <= 0 or pairs <= 0:
         return 0.0
+    # Rounded, so that the cache knows shares that differ in their last digits alone.
     decided = _decided(round(worse / both, 6), alpha)
     if both >= 1:
         return decided[min(pairs, DISCORDANT_MAX)]

@@ -266,6 +266,7 @@ class Uninjected:
             if (
                 at[0] is not None
                 and e.via != FUNCTION
+                # No status: no answer came at all, which counts like a 5xx.
                 and (e.status or 500) >= 500
                 and not any(name.endswith(f" on {e.target}") for name in before)
             ):

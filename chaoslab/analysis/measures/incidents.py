@@ -233,6 +233,7 @@ class _Told:
 
     def noticeable(self, fault: events.FaultWitnessed, place: Place) -> bool:
         """True if somebody could notice the fault and react to it."""
+        # Nothing can recover from what nobody notices, or from what goes on to the trial's end.
         if self.of.corrupts(fault.fault) or self.of.lasts(fault.fault):
             return False
         answered = any(c.ok for _, c in self.calls.get(place[:3], ()) if c.attempt == fault.attempt)
@@ -249,6 +250,7 @@ class _Told:
                 noticed_t, met = t, call
                 break
         lasted_s = met.duration_s if met and not math.isnan(met.duration_s) else 0.0
+        # Where the log lacks the start of the attempt, its duration tells it.
         opened_t = min(self.began.get(place, noticed_t - lasted_s), noticed_t)
         closed_t, ending = self._ending(fault, self._right(place, tries))
         if closed_t is None:

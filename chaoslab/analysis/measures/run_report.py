@@ -137,6 +137,7 @@ class RunReport:
             for part in stream:
                 found.take(part)
         except Unordered:
+            # Where trials go side by side there is no cut between them, so the history is taken as a whole.
             return cls.of(History.read(folder))
         return cls._of(found, stream.notes, stream.rulings)
 

@@ -256,4 +256,5 @@ def _median(known: list[float]) -> float | None:
 
 def _plus(sum_: float | Fraction, more: float) -> float | Fraction:
     """The exact sum. One number alone stays as it is."""
+    # Exact, so that the rows of cost.py add up to the ledger, however the run is cut into batches.
     return Fraction(sum_) + Fraction(more) if sum_ and more else sum_ or more

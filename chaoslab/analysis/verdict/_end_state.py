@@ -66,6 +66,7 @@ def _places(was: Any, wanted: Any, now: Any, path: str, depth: int) -> Iterator[
             yield from _places(old, wanted.get(key, _Nothing), now.get(key, _Nothing), here, depth + 1)
     elif depth < DEPTH_MAX and isinstance(wanted, list) and isinstance(now, list):
         old = [] if was is _Nothing else was
+        # It grew or shrank, so an item may stand elsewhere: positions cannot be compared one by one.
         if isinstance(old, list) and not len(old) == len(wanted) == len(now):
             yield from _items(old, wanted, now, path, depth)
             return

@@ -106,6 +106,7 @@ def _same(key: str, wished: Any, value: Any) -> bool:
         moments = [_moment(option) for option in options]
         if _moment(value) is not None and any(moments):
             return _moment(value) in moments
+    # A receiver is compared as a whole, unlike other texts, which only have to be shown.
     if key == "to":  # a message to "ana maria" is not one to "ana"
         return any(tokens(str(value)) == tokens(str(option)) for option in options)
     return shows([str(option) for option in options], str(value))

@@ -190,6 +190,7 @@ def sense_of(trial: AnsweredTrial) -> AnswerSense:
     if opinion is None:
         unclear = _describe_unclear(trial)._replace(findings=facts)
         return unclear if read is None else unclear._replace(basis=read.basis, text=read.text)
+    # A judge that failed has said nothing: the answer stays open, with the reason.
     if opinion.error:
         sense = _describe_unclear(trial)
         return sense._replace(text=f"no opinion of its answer: {cut(opinion.error, QUOTED)}", findings=facts)

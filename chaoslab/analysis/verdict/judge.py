@@ -143,6 +143,7 @@ def _judge(seen: TrialEvents, history: History) -> Verdict:
         return _ended(Outcome.INVALID, world, harm, lost, unseen)
     if not started.stated and not harm:
         return Verdict(Outcome.UNKNOWN, started.incomparable or "nothing was stated about a right answer", world=world)
+    # A script says the same whatever it is sent, so its answer shows nothing of the agent.
     if (unread := _unread_fault(seen, started)) and not harm:
         return Verdict(Outcome.UNKNOWN, unread, world=world)
     by_turn = any(turn.facts or turn.says for _, turn in seen.of(events.TurnFinished))
@@ -217,6 +218,7 @@ def _world(started: events.PromptStarted, harm: Sequence[Finding], lost: Sequenc
 
 def _spans(seen: TrialEvents, started: events.PromptStarted) -> tuple[Span, Span] | None:
     """The times of the twin and of the trial, which begin at one moment in virtual time; None if there is no twin."""
+    # Without a twin there is no second span: both begin at one moment of virtual time.
     if started.twin_s is None:
         return None
     record = seen.of(events.PromptStarted)[0][0]

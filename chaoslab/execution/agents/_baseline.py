@@ -108,12 +108,14 @@ def end_state_in(history: History) -> Any:
 def compared(case: C, alone: Alone) -> tuple[AgentResult, C]:
     """The first trial without faults, and the case with its results in place of those not stated. Raises NoBaseline: it
     is nothing to compare with, and the trials are not to run anyway."""
+    # Two runs without faults that differ are no baseline. In real time a second one would act once more.
     times = 2 if case.options.world == "virtual" else 1
     calm = plain(case)
     done = [CalmTrial(each) for each in alone.map(calm, [TrialSpec(0)] * times)]
     first, again = done[0], done[-1]
     case = replace(case, called=first.result.called)
     if not case.options.anyway and (why := no_baseline(first, case)):
+        # One that draws no chance of its own would only do the same again.
         numbers = range(1, 1 + OTHERS) if first.result.drew else ()
         others = [CalmTrial(each) for each in alone.map(calm, map(TrialSpec, numbers))]
         if all(no_baseline(each, case) for each in others):

@@ -151,6 +151,7 @@ class Grounds:
         assert case.twin is not None
         shown = _is_shown(read, case.twin.said, str(case.prompt))
         name = read.tool or read.target
+        # What an answer rests on is found by intervening: no reading of its words would tell.
         changed = inject(ChangedRead(factor=3.0), read.target, name="changed read", calls=read.requests)
         history = self._intervene(number, [changed]).history
         if not any(True for _ in history.of(events.FaultWitnessed)):

@@ -58,6 +58,7 @@ class AgentSpec(AgentCase):
     def prepared(self) -> Iterator[None]:
         """A context that keeps the world ready, so that `opened` need not make it again, and reserves this process for
         the run. Raises RuntimeError: another trial is under way in this process."""
+        # Functions are swapped for the whole process, so two trials at once would meet each other's faults.
         if not _alone.acquire(blocking=False):
             raise RuntimeError(
                 "another trial is under way in this process, and its functions are swapped: one after the other, or "

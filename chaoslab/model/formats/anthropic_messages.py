@@ -150,6 +150,7 @@ class AnthropicMessages(common.Format):
             raise common.ModelRefused(400, "messages: at least one message is required")
         messages = common.system(common.text_in(body.get("system")))
         for number, message in enumerate(given):
+            # The API has a field of its own for the system's text.
             if message.get("role") == "system":
                 raise common.ModelRefused(400, SYSTEM)
             if message.get("role") not in ("user", "assistant"):

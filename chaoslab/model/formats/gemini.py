@@ -256,6 +256,7 @@ def _calls(answer: common.ModelAnswer) -> list[dict[str, Any]]:
     made: list[dict[str, Any]] = [
         {"functionCall": {"name": call.name, "args": dict(call.arguments)}} for call in answer.reply.tool_calls
     ]
+    # These models sign the first call of a turn, and refuse a history in which its signature is missing.
     if made and SIGNS_CALLS.match(answer.chat.model):
         made[0]["thoughtSignature"] = b64encode(answer.chat.id.encode()).decode()
     return made

@@ -104,6 +104,7 @@ def _create(rest: str, draft: Draft) -> bool:
             raise CouldNot("I can add single events only, not ones that repeat")
         start = _start(said, draft.now)
         end = datetime.combine(start.date(), said.end) if said.end else start + (said.lasting or timedelta(hours=1))
+        # An event until after midnight.
         if end <= start:
             end += timedelta(days=1)
         reply = yield Ask("create", {"title": name, "start": start.isoformat(), "end": end.isoformat()})

@@ -200,6 +200,7 @@ class FunctionSeam:
 
         async def stand_in(*args: Any, **kwargs: Any) -> Any:
             given = await begun(*args, **kwargs)
+            # A fault may have put a list, or a single value, in the generator's place.
             if hasattr(given, "__aiter__"):
                 async for item in given:
                     yield item

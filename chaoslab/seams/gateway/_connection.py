@@ -193,6 +193,7 @@ class Exchange:
             how = failure.kind
         except OSError:
             how = "left"
+        # A fault of silence: the line stays open until the client gives up, or nobody could wait any longer.
         if how == "timed_out" and not self._lapsed and not self._gone:
             await self.wait(self._gateway.seam.timeout_s)
         self._gateway.ended(attempt, self._seen("left" if how == "timed_out" else how))
@@ -283,6 +284,7 @@ class Exchange:
         write = self._send if self._wire is None else self._write
         if bodiless:
             await write(head, b"")
+            # Read to the end all the same: the seam notes effects as it takes the parts of an answer.
             while await parts.take() is not None:
                 pass
             return not closes
@@ -430,6 +432,7 @@ class Exchange:
             upstream = line.upstreams[route] = Upstream(route, shared.timeout_s, shared.hasty, proxy)
         self._upstream = upstream
         fields = request.fields
+        # Only where a loop is possible and has begun to pile up requests: the mark is a field that services see.
         if upstream.may_lead_back and len(shared.under_way) >= MANY:
             hops = request.header(HOP.lower().encode())
             fields = [*(field for field in fields if field[0].lower() != HOP.lower()), shared.hop(hops)]
@@ -450,6 +453,7 @@ class Exchange:
             same = self.rest is not None or request.body is self.body or request.body == self.body
             body = self.body if same else request.body
             self._answer = await self._ask(request, body, self.rest, "accept-encoding" if is_read else "")
+        # The trial may end while its service is at work; the answer belongs to no trial then.
         if attempt.book is not self._gateway.seam.book:
             raise OSError("the trial has ended")
         if (line.left or line.transport is None) and self._upstream is not None:

@@ -302,6 +302,7 @@ def in_words(error: Exception) -> str:
 def why(error: BaseException) -> str:
     """The reason that the system gives, in words."""
     if isinstance(error, OSError):
+        # Where asyncio tried several addresses, the number stands in the text alone.
         number = error.errno or next(iter(re.findall(r"\[Errno ([1-9]\d*)\]", str(error))), None)
         if number:  # asyncio lists the errors of all addresses
             return os.strerror(int(number)) if not isinstance(error, socket.gaierror) else str(error.strerror)

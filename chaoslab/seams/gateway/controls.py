@@ -45,6 +45,7 @@ class FailureShare:
 
     def add(self, now_s: float, *, failed: bool) -> float:
         """The share with one request more; 0 for too few."""
+        # Counted in steps of a twentieth of the window, so that the memory does not grow with the requests.
         if not self._steps or now_s - self._steps[-1][0] > self._over_s / 20:
             self._steps.append([now_s, 0, 0])
         self._steps[-1][1] += 1

@@ -73,6 +73,7 @@ class OutageRequests:
         while (found := self._state_of(row)) == state:
             if (waited_s := self._clock.monotonic() - began_s) >= within_s:
                 break
+            # Rarer the longer it lasts, so that a long outage costs few looks into the database.
             await self._clock.asleep(max(POLL_S, POLL_SHARE * waited_s))
         return found
 

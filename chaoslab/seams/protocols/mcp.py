@@ -343,6 +343,7 @@ def changed(data: Mapping[str, Any], value: Any) -> dict[str, Any]:
     structure, parts = data.get("structuredContent"), _parts(data.get("content"))
     if structure is None:
         return {**data, "content": _told(parts, value)}
+    # A text that the server indents stays indented, so that the fault changes its value alone.
     indent = 2 if any("\n" in str(part.get("text")) for part in parts) else None
     told = {"structuredContent": {"result": value} if _is_wrapped(structure) else value}
     return {**data, **said(_as_text(value, indent)), **told}

@@ -65,6 +65,7 @@ class Outages:
             return None
         until_s = self._clock.monotonic() + outage.for_s
         found = self._current[name] = Current(outage, active.injection, active.fault_name, until_s, request)
+        # A process that is killed loses what it held in memory; one that is paused keeps it, and its connections.
         if outage.lost and name in self.resets:
             self.resets[name]()
         if outage.held is None:

@@ -330,11 +330,13 @@ class ServiceAttempt(Attempt):
         plainly = not (self.chat or self.message or self.seam.plan.looks_back) and status < "4"
         if plainly and not any(name.lower() == "content-encoding" for name, _ in fields):
             self.reads = SEARCHED_MAX  # nobody wants to know more of it
+        # Which event answers is known only as the stream comes: a server may tell of its progress first.
         if self.message is not None and is_stream(fields):
             self._watch = self._watching(int(status[:3]), fields, self.request, self.value)
         else:
             self._note_effects(int(status[:3]), fields, self.request, self.value, part)
         if self.seam.refusals.will_refuse(self.name):
+            # The next request is to find its connection refused, so the client must not keep this one.
             started[0] = status, [*fields, ("Connection", "close")]
 
     def play(self) -> tuple[Started, Iterator[bytes]]:
@@ -612,6 +614,7 @@ class ServiceAttempt(Attempt):
             error = "timed_out" if seen.answer is None or seen.waited else None
         if error == "timed_out" and seen.streamed is not None and seen.streamed.done:
             error = None
+        # Whoever hangs up without need, and without a fault that acted, has not timed out: it cancelled.
         needless = not seen.gave_up or self.asked.answered  # the latter: a hedged request of which another has won
         if error == "timed_out" and needless and not self.changed():
             error = events.CANCELLED

@@ -77,6 +77,7 @@ class WireBytes:
         if not due:
             wake_s = self._line.wake()
             await self._attempt.wait(inf if wake_s is None else max(0.0, wake_s - self._now()))
+            # A lever or a lease may end all faults while bytes wait: they go on at once then.
             if self._guard.watches and self._guard.ended():
                 due = self._line.release(self._now())
         for _, item in due:

@@ -95,6 +95,7 @@ class Chances:
         """The prediction of a trial that meets these cells, or no fault."""
         if not cells:
             calm = self.evidence.calm
+            # Half a bad trial in one, as Jeffreys' prior has it: no rate of few trials is 0 or 1.
             rate = (calm.bad + 0.5) / (calm.tried + 1)
             few = _few(calm.tried, "without faults") if calm.tried < FEWEST else ""
             return Prediction(rate, rate, calm.tried, few)
@@ -120,6 +121,7 @@ class Chances:
         if min(total.bad, total.tried - total.bad) < EACH:
             return False
         own, *others = (fmean(each) for each in zip(*scores, strict=True))
+        # A tie is enough, and sums of floats may differ in their last digits.
         return own <= min(others) + 1e-12
 
     def _scores(self, cell: Cell, tally: Tally) -> Iterator[float]:

@@ -62,6 +62,7 @@ class _Candidate:
         harm = known.mean(self.cell, HARM)
         damage = harm + BADLY * max(0.0, known.mean(self.cell) - harm)
         damage *= WORTH / (WORTH + known.known(self.cell, "seen at").tried)
+        # Rounded, so that dice decide between cells that differ in their last digits alone.
         return turn, -round(damage / self.cost, 9), self.tie
 
 
@@ -93,6 +94,7 @@ def propose(
     while left and len(found) < n:
         best = min(left, key=lambda each: each.rank(pretended))
         left.remove(best)
+        # As if it had been tried and gone well, so that the next proposal is about something else.
         pretended.count(best.cell, Tally(1))
         own = risk_of(chances, best.cell, share=share, stated=stated)
         reason, told = _reason(chances, best.cell, best.seen), chances.predict([best.cell])

@@ -98,6 +98,7 @@ class VirtualLanes:
         for each in active:
             self._write(each.scheduled(call), call)
         began_s = self._clock.monotonic()
+        # Faults that go on for a time stand on one lane for all their calls; any other call has a lane of its own.
         key = fault_lifecycle.standing_key(active, call)
         if fault_lifecycle.is_refused(active):
             name, lane = fault_lifecycle.REFUSED, None

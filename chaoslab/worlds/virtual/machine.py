@@ -226,6 +226,7 @@ class Machine:
         """True if nothing happens up to that moment, so that a lone thread may be moved there without a switch."""
         if self.stopping:
             self._last_moves += 1
+            # A thread that is being ended may still move the time; one that does so without end is left behind.
             if self._last_moves > LAST_MOVES_MAX:
                 return False
         timers = self._timers
@@ -504,6 +505,7 @@ class Machine:
         for strand in list(self._strands.values()):
             self._last_moves = self.looks_left = 0
             self.steps.renew()
+            # A thread may catch GreenletExit and go on, so it is ended again; one that always does is left behind.
             for _ in range(100):
                 if strand.dead:
                     break

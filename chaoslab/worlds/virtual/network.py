@@ -157,6 +157,7 @@ class NetworkEnd:
         data = bytes(data)
         peer = self.peer
         was_full = peer.full
+        # Only reading makes room for the peer, as with the window of TCP.
         peer._unread -= len(data)
         if was_full and not peer.full and peer.receiver is not None:
             self.machine.after(TRIP_S, peer.receiver.drained)
@@ -303,6 +304,7 @@ class Network:
                 TRIP_S, done, ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
             )
             return
+        # From the same numbers as servers without a port: they are the world's, so that no run differs by them.
         ours = ("127.0.0.1", next(self._ports))
         client, server = NetworkEnd(self.machine, ours, address), NetworkEnd(self.machine, address, ours)
         client.peer, server.peer = server, client

@@ -44,6 +44,7 @@ class Recording:
 
         def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
             body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+            # The lab's tools send their request's id as the key; a model's request is known by its body.
             asked = environ.get("HTTP_IDEMPOTENCY_KEY") or (digest(json.loads(body)) if body else "")
             reply = self._reply(target, asked)
             if reply is None:

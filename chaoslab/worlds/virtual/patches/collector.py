@@ -18,6 +18,7 @@ def patches() -> Iterable[Patch]:
 @contextmanager
 def installed() -> Iterator[None]:
     """A context in which the callbacks that are there now are called outside of any world."""
+    # The collector may run in any thread at any allocation, so its callbacks must not see the world of that thread.
     outside = {id(stand_in := _outside(real)): (stand_in, real) for real in gc.callbacks}
     gc.callbacks[:] = [stand_in for stand_in, _ in outside.values()]
     try:

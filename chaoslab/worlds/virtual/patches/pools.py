@@ -65,6 +65,7 @@ def failed(record: logging.LogRecord) -> bool:
 
 
 def patches() -> Iterable[Patch]:
+    # The module logs a worker's GreenletExit as critical, although its world ended it.
     logger = logging.getLogger("concurrent.futures")
     yield Patch(ThreadPoolExecutor, "submit", submit)
     yield Patch(ThreadPoolExecutor, "_counter", staticmethod(pool_counter))
